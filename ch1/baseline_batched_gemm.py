@@ -1,0 +1,40 @@
+"""40 products of 128 x 128 x 128 in 40 cuBLAS calls: the GPU computes for microseconds and waits for the next call.
+
+One product is 2 * 128^3 = 4.2 MFLOP on 192 KiB, and its 128 x 128 result is work for one or a few of the GPU's
+multiprocessors. CuPy needs some 15 us of CPU time to issue it, so 40 calls take 40 times that, whatever the GPU can
+do.
+
+Predict before you measure: all 40 products together are 168 MFLOP, about 3 us at 50 TFLOP/s. How many times faster is
+one call (`optimized_batched_gemm.py`)? And on a CPU, where NumPy's loop makes the same 40 BLAS calls without a
+launch?
+"""
+
+import cupy
+import numpy
+
+CLOCK = "wall"  # issuing the calls is what is measured
+SIZES = {
+    "check": {"batch": 3, "m": 127, "n": 129, "k": 65},
+    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1},
+    "check/129": {"batch": 7, "m": 129, "n": 1, "k": 127},
+    "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
+}
+
+
+def inputs(batch=40, m=128, n=128, k=128, device="cuda"):
+    xp = numpy if device == "cpu" else cupy
+    a = xp.random.standard_normal((batch, m, k)).astype(xp.float32)
+    b = xp.random.standard_normal((batch, k, n)).astype(xp.float32)
+    return {"a": a, "b": b, "out": xp.empty((batch, m, n), xp.float32)}
+
+
+def cost(a, b, out):
+    flops = 2 * out.size * a.shape[2]  # CuPy multiplies float32 in float32: TF32 only where CUPY_TF32=1 asks for it
+    return {"fp32_flops": flops, "dram_bytes": a.nbytes + b.nbytes + out.nbytes}
+
+
+def run(a, b, out):
+    xp = cupy.get_array_module(a)
+    for i in range(len(a)):
+        xp.matmul(a[i], b[i], out=out[i])
+    return out

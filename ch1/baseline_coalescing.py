@@ -1,0 +1,53 @@
+"""Square a vector with the lanes of a warp 256 KiB apart: every lane fetches a 32-byte sector for 4 bytes of it.
+
+A warp's 32 loads become as few memory requests as their addresses allow. Memory arrives in sectors of 32 bytes, so
+
+    adjacent lanes    32 * 4 = 128 bytes =  4 sectors, every byte used
+    lanes far apart   32 sectors = 1024 bytes, 4 of each 32 used: 8x the sectors
+
+Program `pid` of P takes the elements pid, pid + P, pid + 2 P, ...: together the programs take every element once, and
+at the default size P = 65,536 elements lie between neighbouring lanes.
+
+Predict before you measure: 8x the sectors both ways. Is it 8x slower than `optimized_coalescing.py`? The rest of a
+sector is wanted by the programs beside this one, which run at the same time: which cache could serve them?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/129": {"n": 129},
+    "check/tail": {"n": 9001},  # nine programs, the last one not full
+    "default": {"n": 67_108_864},  # 256 MiB of float32 in, 256 MiB out: larger than any L2
+}
+
+
+def inputs(n=67_108_864, device="cuda"):
+    return {"x": torch.randn(n, device=device)}
+
+
+def reference(x):
+    return x * x
+
+
+def cost(x):
+    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
+
+
+@triton.jit
+def square_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    offsets = lane * tl.num_programs(0) + pid  # neighbours 256 KiB apart at the default size
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(y_ptr + offsets, x * x, mask=offsets < n)
+
+
+def run(x):
+    y = torch.empty_like(x)
+    n = x.numel()
+    square_kernel[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
+    return y

@@ -1,0 +1,71 @@
+"""A polynomial of 64 M floats in four passes, four floats per thread: the same 2.95 GB, 4x the loads in flight.
+
+Memory answers after hundreds of nanoseconds, and what is in flight meanwhile is latency x bandwidth: 600 ns at 4 TB/s
+are 2.4 MB, some 18 KB for each of 132 multiprocessors. One float per thread and array has 8 bytes in flight per
+thread, 16 KB with 2048 resident threads; four have up to 64 KB.
+
+The four are blockDim.x apart, so that in each load the lanes of a warp stay adjacent.
+
+Predict before you measure: bytes and FLOPs are unchanged, so the intensity stays 8 / 44 = 0.18 FLOP per byte. Was the
+baseline short of loads in flight, or do its many threads already fill the memory?
+"""
+
+import cupy
+import numpy
+
+DEVICE = "cuda"
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/129": {"n": 129},
+    "check/tail": {"n": 100_003},  # many blocks, the last one not full, and no multiple of 4
+    "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
+}
+THREADS = 256  # per block
+COEFFICIENTS = numpy.array([0.5, -1.25, 0.75, 2.0], dtype=numpy.float32)  # exact in binary, so float64 uses the same
+
+horner = cupy.RawKernel(
+    r"""
+extern "C" __global__ void horner(const float* x, const float* acc, float* y, float c, int n) {
+    int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
+    float a[4], b[4];
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {  // eight loads on their way before the first is needed
+        int i = first + k * blockDim.x;
+        if (i < n) a[k] = acc[i], b[k] = x[i];
+    }
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        int i = first + k * blockDim.x;
+        if (i < n) y[i] = a[k] * b[k] + c;  // acc and y may be the same array
+    }
+}
+""",
+    "horner",
+)
+
+
+def inputs(n=67_108_864, device="cuda"):
+    return {"x": cupy.random.uniform(-1, 1, n, dtype=cupy.float32)}
+
+
+def reference(x):
+    y = x
+    for c in COEFFICIENTS:
+        y = y * x + float(c)
+    return y
+
+
+def cost(x):
+    # The least: read x, write y, and four multiply-adds. Four separate passes move 11 such arrays instead of 2.
+    return {"dram_bytes": 2 * x.nbytes, "fp32_flops": 8 * x.size}
+
+
+def run(x):
+    y = cupy.empty_like(x)
+    blocks = -(-x.size // (4 * THREADS))
+    acc = x
+    for c in COEFFICIENTS:
+        horner((blocks,), (THREADS,), (x, acc, y, c, numpy.int32(x.size)))
+        acc = y
+    return y

@@ -1,0 +1,55 @@
+"""40 products of 128 x 128 x 128 in one cuBLAS call that takes arrays of pointers: the matrices may lie anywhere.
+
+cublasSgemmBatched reads 3 * 40 addresses from device memory instead of computing them from a stride. That buys
+freedom: matrices of one batch may be scattered over many allocations, repeated, or shared. It costs the arrays, 320
+bytes each, which have to be on the device before the call; here three tiny kernels write them.
+
+cuBLAS expects columns, we have rows: a row-major C = A B is a column-major C' = B' A', so B goes first, and every
+leading dimension is a row's length.
+
+Predict before you measure: one call as in `optimized_batched_gemm.py`, but four launches instead of one. How much of
+the gain is left?
+"""
+
+import cupy
+import numpy
+
+CLOCK = "wall"  # issuing the calls is what is measured
+DEVICE = "cuda"
+VERSUS = ""  # also compared with the strided call
+ONE, ZERO = numpy.ones(1, numpy.float32), numpy.zeros(1, numpy.float32)  # cuBLAS takes its factors by address
+SIZES = {
+    "check": {"batch": 3, "m": 127, "n": 129, "k": 65},
+    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1},
+    "check/129": {"batch": 7, "m": 129, "n": 1, "k": 127},
+    "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
+}
+
+
+def inputs(batch=40, m=128, n=128, k=128, device="cuda"):
+    xp = numpy if device == "cpu" else cupy
+    a = xp.random.standard_normal((batch, m, k)).astype(xp.float32)
+    b = xp.random.standard_normal((batch, k, n)).astype(xp.float32)
+    return {"a": a, "b": b, "out": xp.empty((batch, m, n), xp.float32)}
+
+
+def cost(a, b, out):
+    flops = 2 * out.size * a.shape[2]  # CuPy multiplies float32 in float32: TF32 only where CUPY_TF32=1 asks for it
+    return {"fp32_flops": flops, "dram_bytes": a.nbytes + b.nbytes + out.nbytes}
+
+
+def setup(a, b, out):
+    index = cupy.arange(len(a), dtype=cupy.uint64)
+    return {"offsets": [index * matrices[0].nbytes for matrices in (a, b, out)]}
+
+
+def run(a, b, out, offsets):
+    cublas, handle = cupy.cuda.cublas, cupy.cuda.get_cublas_handle()
+    a_ptrs, b_ptrs, out_ptrs = (x.data.ptr + offset for x, offset in zip((a, b, out), offsets, strict=True))
+    batch, m, k = a.shape
+    n = b.shape[2]
+    cublas.sgemmBatched(
+        handle, cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, n, m, k,
+        ONE.ctypes.data, b_ptrs.data.ptr, n, a_ptrs.data.ptr, k, ZERO.ctypes.data, out_ptrs.data.ptr, n, batch,
+    )  # fmt: skip
+    return out

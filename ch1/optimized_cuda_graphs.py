@@ -1,0 +1,51 @@
+"""Forward of a 20-layer MLP at batch 32, one graph replay: 40 kernels queued by one launch.
+
+`setup` runs the forward once while the stream records instead of executing: which kernels, on which addresses, in
+which order. `replay` queues the whole record with one driver call, and the GPU starts each kernel as the one before
+ends:
+
+    CPU  [copy x][replay]
+    GPU          [k1][k2][k3] ... [k40]
+
+The addresses are part of the record, so new inputs are copied into the tensor the graph reads (32 KiB here), and the
+answer appears in the tensor it writes. Shapes are part of it too: another batch size needs another graph.
+
+Predict before you measure: what is left is 40 small kernels in a row. What would a batch of 64 cost, twice the time
+or nearly the same?
+"""
+
+import torch
+from toy_mlp import forward, parameters
+
+CLOCK = "wall"  # launching is what is measured
+DEVICE = "cuda"
+SIZES = {
+    "check": {"batch": 127, "width": 129, "layers": 3},
+    "check/one": {"batch": 1, "width": 31, "layers": 1},
+    "default": {"batch": 32, "width": 256, "layers": 20},
+}
+
+
+def inputs(batch=32, width=256, layers=20, device="cuda"):
+    return {"x": torch.randn(batch, width, device=device), **parameters(layers, width, device)}
+
+
+def cost(x, w_weights, w_biases):
+    parameter_bytes = sum(w.nbytes for w in w_weights + w_biases)
+    flops = sum(2 * len(x) * weight.numel() for weight in w_weights)
+    return {"fp32_flops": flops, "dram_bytes": 2 * x.nbytes + parameter_bytes}  # read x and all parameters, write y
+
+
+def setup(x, w_weights, w_biases):
+    static_x = x.clone()
+    forward(static_x, w_weights, w_biases)  # loads the kernels and starts cuBLAS: neither may happen during a capture
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        static_y = forward(static_x, w_weights, w_biases)
+    return {"graph": graph, "static_x": static_x, "static_y": static_y}
+
+
+def run(x, w_weights, w_biases, graph, static_x, static_y):
+    static_x.copy_(x)  # the graph reads this address
+    graph.replay()
+    return static_y

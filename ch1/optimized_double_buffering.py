@@ -1,0 +1,56 @@
+"""Stream 256 MiB through the GPU on two streams with a buffer each: while one chunk is multiplied, another is copied.
+
+Even chunks take one stream and one pair of buffers, odd chunks the other. Within a stream everything still waits its
+turn, which is what makes its buffers safe to use again; between the streams nothing waits:
+
+    stream 0   [in 0][mm 0][out 0][in 2][mm 2][out 2]
+    stream 1         [in 1][mm 1][out 1][in 3][mm 3][out 3]
+
+Every step is on another part of the GPU than its neighbour above or below. Events tie the streams to the caller's:
+both start after what it queued before, and it goes on after both, so "done" on the caller's stream means all of it.
+
+Predict before you measure: two chunks are under way at any time. Which of the three parts is idle how often, and how
+many buffers would fill the gap?
+"""
+
+import torch
+
+CLOCK = "wall"  # the answer lies in host memory: done means that it is there
+DEVICE = "cuda"
+SIZES = {
+    "check": {"chunks": 3, "n": 127},
+    "check/one": {"chunks": 1, "n": 1},
+    "check/129": {"chunks": 2, "n": 129},
+    "default": {"chunks": 16, "n": 2048},
+}
+
+
+def inputs(chunks=16, n=2048, device="cuda"):
+    x = torch.randn(chunks, n, n, device=device).cpu().pin_memory()  # drawn on the device: a CPU takes longer
+    out = torch.empty(chunks, n, n, pin_memory=True)
+    return {"x": x, "out": out, "w_weight": torch.randn(n, n, device=device) / n**0.5}
+
+
+def cost(x, out, w_weight):
+    return {"h2d_bytes": x.nbytes, "d2h_bytes": out.nbytes, "fp32_flops": 2 * x.numel() * len(w_weight)}
+
+
+def setup(x, out, w_weight):
+    chunk = [torch.empty_like(x[0], device=w_weight.device) for _ in range(2)]
+    streams = [torch.cuda.Stream(), torch.cuda.Stream()]
+    return {"chunk": chunk, "result": [torch.empty_like(buffer) for buffer in chunk], "streams": streams}
+
+
+def run(x, out, w_weight, chunk, result, streams):
+    begin = torch.cuda.current_stream().record_event()
+    for stream in streams:
+        stream.wait_event(begin)
+    for i in range(len(x)):
+        with torch.cuda.stream(streams[i % 2]):
+            chunk[i % 2].copy_(x[i], non_blocking=True)
+            torch.mm(chunk[i % 2], w_weight, out=result[i % 2])
+            out[i].copy_(result[i % 2], non_blocking=True)
+    for stream in streams:
+        torch.cuda.current_stream().wait_event(stream.record_event())
+    torch.cuda.current_stream().synchronize()  # `out` is host memory, which no later kernel waits for
+    return out

@@ -1,0 +1,146 @@
+"""The arms of a pair inside its process: the halves, the library calls, the baseline again; and the inputs they are given."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+
+from common import guard
+from common.arrays import Tree, clone, copy_into, difference, overwrite_slice, same_placement, to_float64
+from common.pair import Half, Pair, load
+
+
+class Invalid(Exception):
+    """An arm broke the rules: (label, how)."""
+
+
+@dataclass
+class LiveArm:
+    """A loaded half, or a library function with its half's inputs. `state` is what `setup` returned for this block."""
+
+    label: str
+    module: ModuleType
+    run: Callable[..., Any]
+    setup: Callable[..., dict[str, Any]] | None = None
+    differs: bool = False  # a library whose answer may differ
+    shares: bool | None = None  # does it take the baseline's own buffers? None: not known yet
+    state: dict[str, Any] = field(default_factory=dict)
+    compile_s: float = 0.0  # first set-up and call
+    pilot_s: float = 0.0  # the pilot's seconds a call
+    host_s: float = 0.0  # until a call returns
+    calls: int = 1  # per sample
+    seconds: list[list[float]] = field(default_factory=list)
+
+    @property
+    def precision(self) -> str:
+        return getattr(self.module, "PRECISION", "")
+
+    @property
+    def tolerance(self) -> tuple[float, float] | None:
+        return getattr(self.module, "TOLERANCE", None)
+
+    def prepare(self, inputs: dict[str, Any], weights_from: dict[str, Any]) -> None:
+        """Run `setup` on private copies of other inputs than `run` will see, with the weights that it will."""
+        if self.setup is not None:
+            private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
+            weights = {name: value for name, value in weights_from.items() if name.startswith("w_")}
+            self.state = self.setup(**{name: weights.get(name, private.get(name)) for name in inputs})
+
+    def call(self, inputs: dict[str, Any]) -> Any:
+        return self.run(**inputs, **self.state)
+
+
+def load_arms(pair: Pair, labels: list[str]) -> list[LiveArm]:
+    """The baseline, the chosen variants, the libraries, and the baseline again from a copy of its own."""
+    modules = {half.label: load(half.path) for half in pair.halves if half.label in labels}
+    arms = [_half(label, module) for label, module in modules.items()]
+    seen: dict[str, None] = {}
+    for module in modules.values():
+        for name in vars(module):
+            if (name == "library" or name.startswith("library_")) and name not in seen:
+                seen[name] = None
+                differs = hasattr(module, "LIBRARY_DIFFERS")
+                arms.append(LiveArm(name.replace("_", "/", 1), module, getattr(module, name), differs=differs))
+    return [*arms, _half("repeat", load(pair.baseline.path))]
+
+
+def _half(label: str, module: ModuleType) -> LiveArm:
+    return LiveArm(label, module, module.run, getattr(module, "setup", None))
+
+
+def seed_all(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        try:
+            import cupy
+        except ModuleNotFoundError:  # CuPy is optional; a pair that needs it was skipped before
+            return
+        cupy.random.seed(seed % 2**32)
+
+
+class InputSet:
+    """One draw of the inputs, in each arm's placement, with a private copy to compare with afterwards."""
+
+    def __init__(self, arms: list[LiveArm], arguments: dict[str, Any], device: str, seed: int) -> None:
+        seed_all(seed)
+        self.base: dict[str, Any] = arms[0].module.inputs(**arguments, device=device)
+        self.by_arm = {arm.label: self._placed(arm, arguments, device, seed) for arm in arms}
+        self.trees = list({id(tree): tree for tree in self.by_arm.values()}.values())
+        self.pristine = clone(self._mutable(self.base))
+        self._weights = clone({name: value for name, value in self.base.items() if name.startswith("w_")})
+
+    def _placed(self, arm: LiveArm, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
+        if arm.shares:
+            return self.base
+        seed_all(seed)
+        own: dict[str, Any] = arm.module.inputs(**arguments, device=device)
+        problem = difference(self.base, own)
+        if problem:
+            raise Invalid(arm.label, f"its inputs are others than the baseline's: {problem}")
+        arm.shares = same_placement(self.base, own)
+        if arm.shares:
+            return self.base
+        copy_into(own, self.base)
+        return own
+
+    @staticmethod
+    def _mutable(tree: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in tree.items() if not name.startswith(("w_", "out"))}
+
+    def overwrite(self, source: "InputSet", rng: random.Random) -> None:
+        """New values in a random part of every input but the weights, the same for every arm."""
+        overwrite_slice([*map(self._mutable, self.trees), self.pristine], self._mutable(source.base), rng)
+
+    def violation(self) -> tuple[str, list[str]] | None:
+        """(the input that was changed, the labels of the arms that had it in their hands); None if all is as it was."""
+        for tree in self.trees:
+            path = guard.changed_input({**self._mutable(tree), **self._w(tree)}, {**self.pristine, **self._weights})
+            if path:
+                return path, [label for label, theirs in self.by_arm.items() if theirs is tree]
+        return None
+
+    @staticmethod
+    def _w(tree: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in tree.items() if name.startswith("w_")}
+
+
+def oracle(pair_half: Half, arm: LiveArm, inputs: dict[str, Any], other: dict[str, Any]) -> tuple[Tree, int | None]:
+    """(the answer in float64, how many leading rows it covers or None for all). `other` feeds the baseline's `setup`, if it is the oracle."""
+    exact = to_float64(inputs)
+    reference = getattr(arm.module, "reference", None)
+    if reference is None:
+        stand_in = LiveArm("oracle", arm.module, arm.run, arm.setup)
+        stand_in.prepare(to_float64(other), exact)
+        return clone(stand_in.call(exact)), None
+    if "rows" in pair_half.functions["reference"]:
+        return reference(**exact, rows=ORACLE_ROWS), ORACLE_ROWS
+    return reference(**exact), None
+
+
+ORACLE_ROWS = 64

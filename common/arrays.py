@@ -1,0 +1,127 @@
+"""Tensors and arrays of torch, NumPy and CuPy, and lists of them, handled alike. A "tree" is such a value or a dict, list or tuple."""
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+Tree = Any
+
+
+def is_cupy(x: Any) -> bool:
+    return type(x).__module__.partition(".")[0] == "cupy" and hasattr(x, "__cuda_array_interface__")
+
+
+def is_array(x: Any) -> bool:
+    return isinstance(x, torch.Tensor | np.ndarray) or is_cupy(x)
+
+
+def as_tensor(x: Any) -> torch.Tensor:
+    """A tensor on the same memory."""
+    if isinstance(x, torch.Tensor):
+        return x.detach()
+    if isinstance(x, np.ndarray):
+        return torch.from_numpy(x)
+    return torch.as_tensor(x, device=f"cuda:{x.device.id}")
+
+
+def leaves(tree: Tree, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, value) of everything in a tree that is no container, in a fixed order."""
+    if isinstance(tree, dict):
+        for key, value in sorted(tree.items()):
+            yield from leaves(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(tree, list | tuple):
+        for i, value in enumerate(tree):
+            yield from leaves(value, f"{path}[{i}]")
+    else:
+        yield path, tree
+
+
+def tensors(tree: Tree) -> Iterator[tuple[str, torch.Tensor]]:
+    return ((path, as_tensor(leaf)) for path, leaf in leaves(tree) if is_array(leaf))
+
+
+def map_arrays(function: Callable[[Any], Any], tree: Tree) -> Tree:
+    if isinstance(tree, dict):
+        return {key: map_arrays(function, value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        mapped = [map_arrays(function, value) for value in tree]
+        return type(tree)(*mapped) if hasattr(tree, "_fields") else type(tree)(mapped)
+    return function(tree) if is_array(tree) else tree
+
+
+def clone(tree: Tree) -> Tree:
+    """A private copy in the same kind and placement (a pinned tensor's clone is pinned)."""
+
+    def one(x: Any) -> Any:
+        if not isinstance(x, torch.Tensor):
+            return x.copy()
+        copy = torch.empty_like(x, pin_memory=x.is_pinned()) if x.device.type == "cpu" else torch.empty_like(x)
+        return copy.copy_(x.detach())
+
+    return map_arrays(one, tree)
+
+
+def to_float64(tree: Tree) -> Tree:
+    """Floating arrays in float64, everything else as it is."""
+
+    def one(x: Any) -> Any:
+        if isinstance(x, torch.Tensor):
+            return x.detach().double() if x.is_floating_point() else x
+        return x.astype(np.float64) if x.dtype.kind == "f" else x
+
+    return map_arrays(one, tree)
+
+
+def difference(mine: Tree, other: Tree) -> str:
+    """How two trees differ in what may not differ between the halves: names, kinds, shapes, dtypes, numbers. Empty if they do not."""
+    a, b = dict(leaves(mine)), dict(leaves(other))
+    if a.keys() != b.keys():
+        return f"has {', '.join(sorted(b)) or 'nothing'} instead of {', '.join(sorted(a)) or 'nothing'}"
+    for path, x in a.items():
+        y = b[path]
+        if is_array(x) != is_array(y) or (not is_array(x) and x != y):
+            return f"{path} is {y!r:.60} instead of {x!r:.60}"
+        if is_array(x) and (as_tensor(x).shape, as_tensor(x).dtype) != (as_tensor(y).shape, as_tensor(y).dtype):
+            return f"{path} is {as_tensor(y).dtype} {list(y.shape)} instead of {as_tensor(x).dtype} {list(x.shape)}"
+    return ""
+
+
+def same_placement(a: Tree, b: Tree) -> bool:
+    """Do two trees of equal shapes lie alike: same kind, device, strides, pinning?"""
+
+    def where(x: Any) -> tuple:
+        t = as_tensor(x)
+        return type(x), t.device, t.stride(), t.device.type == "cpu" and t.is_pinned()
+
+    return all(not is_array(x) or where(x) == where(y) for (_, x), (_, y) in zip(leaves(a), leaves(b), strict=True))
+
+
+def copy_into(target: Tree, source: Tree) -> None:
+    for (_, t), (_, s) in zip(tensors(target), tensors(source), strict=True):
+        t.copy_(s)
+
+
+def overwrite_slice(targets: list[Tree], source: Tree, rng: random.Random) -> None:
+    """Overwrite, in each array of every target alike, a random part (an eighth of its longest axis) with the source's.
+
+    Arrays of integers may be indices that only make sense together, so they are overwritten whole.
+    """
+    for pieces in zip(tensors(source), *map(tensors, targets), strict=True):
+        (_, s), rest = pieces[0], [t for _, t in pieces[1:]]
+        if s.numel() == 0:
+            continue
+        axis = max(range(s.dim()), key=s.size) if s.dim() and s.is_floating_point() else None
+        if axis is None:
+            start, length = 0, 0
+        else:
+            length = -(-s.size(axis) // 8)
+            start = rng.randrange(s.size(axis) - length + 1)
+        for t in rest:
+            t.copy_(s) if axis is None else t.narrow(axis, start, length).copy_(s.narrow(axis, start, length))
+
+
+def nbytes(tree: Tree) -> int:
+    return sum(t.numel() * t.element_size() for _, t in tensors(tree))

@@ -1,0 +1,117 @@
+"""One sample: how long a call took, on the device's clock or on the wall's.
+
+The clocks are bound when this module is imported, before any pair is: a pair that replaces them fools itself only.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+now = time.perf_counter
+_Event = torch.cuda.Event
+_synchronize = torch.cuda.synchronize
+LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to this; on a CPU malloc's state is noise
+LONGEST_FLUSH_S = 20e-3  # a call that takes the host longer to issue is timed with the waiting, and labelled launch-bound
+Call = Callable[[], Any]
+
+
+def synchronize(device: str) -> None:
+    """Wait until the device has done all it was given; on a CPU nothing is ever pending."""
+    if torch.device(device).type == "cuda":
+        _synchronize(device)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Seconds of one call. `host_s`: until the call returned. `tail_s`: until the device was idle after the clock had stopped."""
+
+    seconds: float
+    host_s: float
+    tail_s: float
+    outputs: Any
+
+
+class WallClock:
+    """Synchronize, call, synchronize. `floor_s`: what an empty call reads."""
+
+    name = "wall"
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self.floor_s = min(self.sample([lambda: None]).seconds for _ in range(20))
+
+    def sample(self, calls: list[Call], host_s: float = 0.0) -> Sample:
+        """Mean seconds of the calls, one after the other; the outputs are the last one's."""
+        synchronize(self._device)
+        start = now()
+        for call in calls[:-1]:
+            call()
+        outputs = calls[-1]()
+        returned = now()
+        synchronize(self._device)
+        stop = now()
+        return Sample((stop - start) / len(calls), (returned - start) / len(calls), 0.0, outputs)
+
+
+class DeviceClock:
+    """Time between two CUDA events around one call, with a cold L2 and a device that never waits for the host.
+
+    Before the call the device reads a buffer of twice its L2, as often as it takes to be busy for longer than the host needs
+    to issue the call; reading, because the dirty lines of a written buffer would be evicted on the call's time.
+    """
+
+    name = "device"
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        l2 = torch.cuda.get_device_properties(device).L2_cache_size
+        self._flushed = torch.zeros(max(2 * l2, 32 << 20) // 4, device=device)
+        self._sum = torch.zeros((), device=device)
+        self._start, self._stop = _Event(enable_timing=True), _Event(enable_timing=True)
+        self._flush(2)
+        _synchronize(device)
+        begin = now()
+        self._flush(20)
+        _synchronize(device)
+        self._flush_s = (now() - begin) / 20
+        self.floor_s = min(self.sample([lambda: None]).seconds for _ in range(20))
+
+    def _flush(self, times: int) -> None:
+        for _ in range(times):
+            torch.sum(self._flushed, dim=0, out=self._sum)
+
+    def sample(self, calls: list[Call], host_s: float = 0.0) -> Sample:
+        """Device seconds of one call that is expected to take the host `host_s` to issue."""
+        (call,) = calls
+        _synchronize(self._device)
+        self._flush(2 + int(1.5 * min(host_s, LONGEST_FLUSH_S) / self._flush_s))
+        self._start.record()
+        start = now()
+        outputs = call()
+        returned = now()
+        self._stop.record()
+        self._stop.synchronize()
+        stopped = now()
+        _synchronize(self._device)
+        return Sample(self._start.elapsed_time(self._stop) * 1e-3, returned - start, now() - stopped, outputs)
+
+
+Clock = WallClock | DeviceClock
+
+
+def make_clock(name: str, device: str) -> Clock:
+    return DeviceClock(device) if name == "device" else WallClock(device)
+
+
+def host_seconds(call: Call, device: str, times: int = 3) -> float:
+    """Median time until a call returns while the device is idle: what the host needs to issue it. Warm the call first."""
+    samples = []
+    for _ in range(times):
+        synchronize(device)
+        start = now()
+        call()
+        samples.append(now() - start)
+    return sorted(samples)[times // 2]

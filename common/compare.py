@@ -1,0 +1,112 @@
+"""What a chapter's compare.py needs (all pairs measured, all pairs profiled), and what two records say of each other."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from common import process
+from common.device import default_device, describe
+from common.pair import ROOT, Half, Pair, discover, why_not
+from common.console import make_console, print_record
+from common.report import ratio
+from common.result import Record, Row, load_record
+from common.runner import has_failed, run_pairs
+from common.stats import MARGIN
+
+PROFILED_CALLS = 3
+
+
+def compare_chapter(chapter: str) -> int:
+    """Measure all pairs of a chapter and print the table; returns the exit status."""
+    record = run_pairs(discover(ROOT / chapter))
+    print_record(record, make_console())
+    return 130 if record.environment["interrupted"] else 1 if has_failed(record) else 0
+
+
+def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:
+    """Profile both halves of every pair of a chapter: a table of the costliest operations on stdout, Chrome traces under results/<chapter>/."""
+    return profile_pairs(discover(ROOT / chapter, only), out or ROOT / "results" / chapter, device)
+
+
+def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
+    """One process a half; a half that cannot run here is named with the reason. Returns the traces written."""
+    device = device or default_device()
+    info = process.call(_describe, device)
+    out.mkdir(parents=True, exist_ok=True)
+    traces = []
+    for pair, half in ((pair, half) for pair in pairs for half in pair.halves):
+        reason = why_not(half, info, info["gpus"]) or ("needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in half.imports else "")
+        if reason:
+            print(f"{half.path.stem}: skipped: {reason}")
+            continue
+        trace = out / f"{half.path.stem}.json"
+        size = "cpu" if info["kind"] == "cpu" and "cpu" in pair.sizes else "default"
+        try:
+            print(f"{half.path.stem} ({size}, {PROFILED_CALLS} calls)\n{process.call(_profile, half, pair.sizes[size], device, trace)}")
+            traces.append(trace)
+        except process.Death as death:
+            print(f"{half.path.stem}: {death}")
+    print(f"{len(traces)} traces in {out} (open them in chrome://tracing or Perfetto)")
+    return traces
+
+
+def _describe(device: str, say: Callable[[str, float], None]) -> dict:
+    return describe(device)
+
+
+def _profile(half: Half, size: dict, device: str, trace: Path, say: Callable[[str, float], None]) -> str:
+    """In a child: warm up, profile, write the trace; returns the table."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    from common.arms import seed_all
+    from common.clock import synchronize
+    from common.pair import load
+
+    module = load(half.path)
+    seed_all(0)
+    inputs = module.inputs(**size, device=device)
+    state = module.setup(**inputs) if hasattr(module, "setup") else {}
+    module.run(**inputs, **state)
+    synchronize(device)
+    on_gpu = torch.device(device).type == "cuda"
+    with profile(activities=[ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * on_gpu) as profiler:
+        for _ in range(PROFILED_CALLS):
+            module.run(**inputs, **state)
+        synchronize(device)
+    profiler.export_chrome_trace(str(trace))
+    return profiler.key_averages().table(sort_by="self_device_time_total" if on_gpu else "self_cpu_time_total", row_limit=8, max_name_column_width=50)
+
+
+def compare_files(old: Path, new: Path) -> int:
+    """Print what two records say of the same rows; exit status 3 if something regressed. Raises RecordError."""
+    records = load_record(old), load_record(new)
+    lines, count = regressions(*records)
+    names = [record.environment["device"]["name"] for record in records]
+    if names[0] != names[1]:
+        print(f"different devices: {names[0]} and {names[1]}")
+    print("\n".join(lines) or "the two records have no pair in common")
+    print(f"{count} of {len(lines)} regressed")
+    return 3 if count else 0
+
+
+def regressions(old: Record, new: Record) -> tuple[list[str], int]:
+    """(a line for every row that both records hold, how many of them regressed)."""
+    before, after = _rows(old), _rows(new)
+    lines, count = [], 0
+    for key in [key for key in before if key in after]:
+        worse = _is_worse(before[key], after[key])
+        count += worse
+        shown = " -> ".join(f"{row.verdict} {ratio(row)}".strip() for row in (before[key], after[key]))
+        lines.append(f"{'REGRESSED' if worse else 'ok':9}  {' '.join(key)}: {shown}")
+    return lines, count
+
+
+def _rows(record: Record) -> dict[tuple[str, ...], Row]:
+    return {(pair.chapter, pair.name, pair.size, row.variant, "vs", row.versus): row for pair in record.pairs for row in pair.rows}
+
+
+def _is_worse(before: Row, after: Row) -> bool:
+    """A row that could be believed and no longer can, or whose new interval lies wholly below the old one by more than the margin."""
+    if after.verdict in ("invalid", "died"):
+        return before.verdict not in ("invalid", "died")
+    return bool(before.interval and after.interval and after.interval[1] * (1 + MARGIN) < before.interval[0])

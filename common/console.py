@@ -1,0 +1,98 @@
+"""The console: a progress bar while pairs are measured, then the table; plain text in a pipe and under NO_COLOR."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from common.pair import Pair
+from common.report import libraries, lookup, ratio, share, times
+from common.result import Record, recorded
+
+PLAIN_WIDTH = 170  # columns where nobody has a terminal to fit
+COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bold red", "unsure": "yellow"}
+
+
+def make_console(stderr: bool = False) -> Console:
+    """Colours on a terminal; plain text in a pipe and under NO_COLOR."""
+    file = sys.stderr if stderr else sys.stdout
+    if os.environ.get("NO_COLOR") or not file.isatty():
+        return Console(file=file, width=None if file.isatty() else PLAIN_WIDTH, force_terminal=False, no_color=True, highlight=False)
+    return Console(file=file, highlight=False)
+
+
+@contextmanager
+def progress(pairs: int) -> Iterator[Any]:
+    """Yields the runner's `on_progress`: a bar on a terminal, a line a pair elsewhere; on stderr, so that stdout is the table alone."""
+    console = make_console(stderr=True)
+    seen: dict[tuple[str, str], None] = {}
+
+    def number(pair: Pair, size: str) -> int:
+        seen.setdefault((pair.name, size))
+        return len(seen)
+
+    def line(pair: Pair, size: str, stage: str, fraction: float) -> None:
+        if stage == "start":
+            console.print(f"[{number(pair, size)}] {pair.name} {size}", markup=False)
+
+    if not console.is_terminal:
+        yield line
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("this machine's limits", total=pairs)
+
+        def draw(pair: Pair, size: str, stage: str, fraction: float) -> None:
+            done = number(pair, size) - 1 + fraction
+            bar.update(task, description=f"{pair.name} {size}: {stage}", completed=done, total=max(pairs, len(seen)))
+
+        yield draw
+
+
+def table(record: Record) -> Table:
+    """A row for each conclusion; on a CPU with what was recorded on a GPU beside it."""
+    device = record.environment["device"]
+    on_cpu = device["kind"] == "cpu"
+    records = {pair.chapter: recorded(pair.chapter) for pair in record.pairs} if on_cpu else {}
+    title = f"{device['name']}{' (CPU results)' if on_cpu else ''}{', fast' if record.environment['fast'] else ''}"
+    shown = Table(title=title, box=SIMPLE, title_justify="left")
+    for heading in ("pair", "size", "variant", "verdict", "ratio [95 % interval]", "time", "of limit / datasheet", "against a library"):
+        shown.add_column(heading)
+    if any(records.values()):
+        shown.add_column("recorded")
+    for pair in record.pairs:
+        for row in pair.rows:
+            variant = row.variant.removeprefix("optimized/") if row.versus == "baseline" else f"{row.variant} vs {row.versus}".replace("optimized/", "")
+            cells = [pair.name, pair.size, variant, f"[{COLORS.get(row.verdict, 'none')}]{row.verdict}[/]", ratio(row), times(pair, row), share(pair, row), libraries(row)]
+            shown.add_row(*cells, *([lookup(pair, row, records[pair.chapter])] if any(records.values()) else []))
+    return shown
+
+
+def print_record(record: Record, console: Console) -> None:
+    console.print(table(record))
+    for pair in record.pairs:
+        for row in pair.rows:
+            for text in filter(None, [row.reason, *(row.notes if row.versus == "baseline" else [])]):
+                console.print(f"{pair.name} {row.variant.removeprefix('optimized/')}: {text}", markup=False, soft_wrap=True)
+        if pair.voided_rounds:
+            console.print(f"{pair.name}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown")
+
+
+
+
+def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
+    """What a machine can do: measured, and as its datasheet says."""
+    shown = Table(title=info["name"], box=SIMPLE, title_justify="left")
+    for heading in ("resource", "measured", "datasheet", "how", "datasheet's source"):
+        shown.add_column(heading)
+    for key, limit in limits.items():
+        unit, scale = ("GB/s", 1e9) if key.endswith("_bytes") else ("TFLOP/s", 1e12)
+        rates = [f"{limit[which] / scale:.4g} {unit}" if limit[which] else "" for which in ("measured", "datasheet")]
+        shown.add_row(key, *rates, limit["how"], limit["source"])
+    console.print(shown)

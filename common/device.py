@@ -1,0 +1,112 @@
+"""This machine: what it is, and what its datasheet says. NVML answers without a CUDA context; the rest needs torch."""
+
+import json
+import os
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pynvml
+
+DATASHEETS = Path(__file__).with_name("datasheets.json")
+PACKAGES = ("torch", "triton", "cupy-cuda13x", "numpy")
+# A power cap is normal under large GEMMs; these are not.
+SLOWDOWN = {0x08: "hardware slowdown", 0x20: "thermal slowdown (software)", 0x40: "thermal slowdown (hardware)", 0x80: "power brake"}
+
+
+def has_gpu() -> bool:
+    """Is there an NVIDIA GPU that CUDA may use? Cheap: does not import torch."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "unset").strip() in ("", "-1"):
+        return False
+    try:
+        pynvml.nvmlInit()
+        return pynvml.nvmlDeviceGetCount() > 0
+    except pynvml.NVMLError:  # no driver, no device: that is the answer
+        return False
+
+
+def default_device() -> str:
+    return "cuda:0" if has_gpu() else "cpu"
+
+
+def describe(device: str) -> dict[str, Any]:
+    """The machine as the record keeps it; bytes, MHz. Raises ValueError with one line where `device` cannot be used."""
+    import torch
+
+    kind = torch.device(device).type
+    if kind == "cpu":
+        return {"kind": "cpu", "name": _cpu_name(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "cache_bytes": _cpu_cache_bytes(),
+                "gpus": 0, "capability": None}  # fmt: skip
+    if not torch.cuda.is_available():
+        raise ValueError(f"device {device}: torch {torch.__version__} sees no CUDA device here (driver older than 580, or a CPU build of torch)")
+    index = torch.device(device).index or 0
+    if index >= torch.cuda.device_count():
+        raise ValueError(f"device {device}: this machine has {torch.cuda.device_count()} GPU(s)")
+    props = torch.cuda.get_device_properties(index)
+    handle = nvml_handle(f"GPU-{props.uuid}")
+    return {
+        "kind": "cuda", "name": props.name, "capability": [props.major, props.minor], "sms": props.multi_processor_count,
+        "memory_bytes": props.total_memory, "cache_bytes": props.L2_cache_size, "gpus": torch.cuda.device_count(), "uuid": f"GPU-{props.uuid}",
+        "driver": pynvml.nvmlSystemGetDriverVersion(),
+        "max_sm_mhz": pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM),
+        "max_memory_mhz": pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_MEM),
+        "host": _cpu_name(),
+    }  # fmt: skip
+
+
+@cache
+def nvml_handle(uuid: str) -> Any:
+    pynvml.nvmlInit()
+    return pynvml.nvmlDeviceGetHandleByUUID(uuid)
+
+
+def slowdown(uuid: str) -> str:
+    """Names of the thermal or hardware slowdowns in force on a GPU; empty if there are none."""
+    flags = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(nvml_handle(uuid))
+    return ", ".join(name for bit, name in SLOWDOWN.items() if flags & bit)
+
+
+def clocks_now(uuid: str) -> dict[str, int]:
+    """SM and memory clock (MHz), temperature (C), throttle flags of a GPU."""
+    handle = nvml_handle(uuid)
+    return {
+        "sm_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
+        "memory_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
+        "celsius": pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
+        "throttle_flags": pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what the pairs are made of; packages that are not there are left out."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def datasheet(name: str) -> tuple[dict[str, float], str]:
+    """(amounts per second by cost key, source) of a GPU by its exact name; empty where we have no datasheet for it."""
+    sheets = json.loads(DATASHEETS.read_text(encoding="utf-8"))
+    sheet = sheets.get(name, {"peaks": {}, "source": ""})
+    return sheet["peaks"], sheet["source"]
+
+
+def _cpu_name() -> str:
+    """The processor's own name where Linux tells it, else the platform's."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _cpu_cache_bytes() -> int | None:
+    """The last-level cache in bytes, where Linux tells it."""
+    units = {"K": 1024, "M": 1024**2}
+    texts = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((int(text[:-1]) * units[text[-1]] for text in texts if text[-1:] in units), default=None)

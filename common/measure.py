@@ -1,0 +1,168 @@
+"""Measure one pair, inside its own process: checks, a pilot, then blocks of rounds.
+
+A block has fresh inputs; a round runs every arm once, in random order, on inputs of which a random part was just overwritten, so
+that an answer remembered from an earlier call is a wrong answer. The answers that are verified are those that were timed.
+"""
+
+import random
+import statistics
+from collections.abc import Callable
+from functools import partial
+from math import ceil
+
+import numpy as np
+import torch
+
+from common import conclude, guard, stats
+from common.arms import InputSet, LiveArm, load_arms
+from common.arrays import Tree, clone, nbytes
+from common.clock import LEAST_WALL_S, Clock, host_seconds, make_clock, now
+from common.device import slowdown
+from common.result import PairResult
+from common.session import Job, Session
+
+SAMPLES_S = 8.0  # about how long the blocks of a pair may take
+ROUNDS, LEAST_ROUNDS = 5, 2
+LEAST_BLOCKS = 6  # fewer give no 95 % interval
+MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls under the wall clock
+CHEAP_OUTPUT = 16 << 20  # bytes up to which the answers of every round are compared; else those of one round a block
+TAIL_S = 100e-6  # work that goes on this long after the clock stopped, and for half as long as was timed, was not waited for
+
+
+def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
+    """Everything that is asked of a pair. `say(stage, fraction)` reports progress. Raises what the baseline's `inputs` raises."""
+    begin = now()
+    session = Session(job, say, load_arms(job.pair, job.labels), random.Random(job.seed))
+    sizes = job.pair.check_sizes
+    for i, size in enumerate(sizes):
+        say("check", i / len(sizes))
+        while session.racing:
+            inputs, other = session.inputs(size), session.inputs(size)
+            session.judge_all(inputs, other, f"at size {size}")
+            if not session.blame(inputs, size):  # else once more without the guilty one, whose traces the others saw
+                break
+    session.spent_s["check"] = now() - begin
+    clock, cost = None, {}
+    if set(job.timed) - set(session.bad) - {"baseline"} and "baseline" in set(job.timed) - set(session.bad):
+        session.arms = [arm for arm in session.arms if arm.label in (*job.timed, "repeat") or arm.label.startswith("library")]
+        clock, cost = _time(session)
+    return conclude.pair_result(session, clock, cost)
+
+
+def _time(session: Session) -> tuple[Clock, dict[str, float]]:
+    """Pilot, then blocks; leaves the samples in the arms."""
+    begin, job, module = now(), session.job, session.arms[0].module
+    clock = make_clock(getattr(module, "CLOCK", "device") if job.info["kind"] == "cuda" else "wall", job.device)
+    session.say("pilot", 0.0)
+    source = session.inputs(job.size)
+    cost = {key: float(amount) for key, amount in module.cost(**source.base).items()} if hasattr(module, "cost") else {}
+    blocks, rounds = _pilot(session, clock, source)
+    session.spent_s["pilot"], begin = now() - begin, now()
+    for number in range(blocks):
+        if len(session.racing) < 3:  # the baseline, the baseline again, and one more
+            break
+        session.say(f"block {number + 1} of {blocks}", number / blocks)
+        _block(session, clock, source, rounds, judged=number in (0, blocks - 1), first=number == 0)
+    session.spent_s["blocks"] = now() - begin
+    return clock, cost
+
+
+def _pilot(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
+    """(blocks, rounds), from each arm's own duration and the baseline's noise against itself: blind to any comparison."""
+    begin, job = now(), session.job
+    inputs = session.inputs(job.size)
+    _ready(session, inputs, source)
+    prepared_s, round_s = now() - begin, 0.0
+    for arm in session.racing:
+        session.attempt(arm, partial(_size_up, arm, inputs, clock, job.device))
+        round_s += arm.pilot_s * arm.calls + (arm.host_s if clock.name == "device" else 0.0)
+    blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, ROUNDS if round_s < 0.2 else LEAST_ROUNDS))
+    rounds = ROUNDS
+    while rounds > LEAST_ROUNDS and blocks * (prepared_s + rounds * round_s) > SAMPLES_S:
+        rounds -= 1
+    affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
+    return max(LEAST_BLOCKS, min(blocks, affordable)), rounds
+
+
+def _ready(session: Session, inputs: InputSet, source: InputSet) -> None:
+    """Set up every arm on values that it will not be timed on, and call it once."""
+    for arm in session.racing:
+        begin, mine = now(), inputs.by_arm[arm.label]
+        session.attempt(arm, lambda arm=arm, mine=mine: arm.prepare(source.by_arm[arm.label], mine))
+        if arm.label not in session.bad:
+            session.attempt(arm, partial(arm.call, mine))
+        arm.compile_s = arm.compile_s or now() - begin
+
+
+def _size_up(arm: LiveArm, inputs: InputSet, clock: Clock, device: str) -> None:
+    """How long a call takes the device and the host, and how many calls make a sample."""
+    call = partial(arm.call, inputs.by_arm[arm.label])
+    arm.pilot_s = clock.sample([call]).seconds
+    times = 3 if arm.pilot_s < 0.1 else 1
+    arm.host_s = host_seconds(call, device, times) if clock.name == "device" else 0.0
+    arm.pilot_s = statistics.median(clock.sample([call], arm.host_s).seconds for _ in range(times))
+    least_s = LEAST_WALL_S[torch.device(device).type] if clock.name == "wall" else 0.0
+    if arm.pilot_s < least_s:
+        arm.calls = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)), ceil(least_s / arm.pilot_s))
+
+
+def _noise(session: Session, clock: Clock, inputs: InputSet, rounds: int) -> float:
+    """The standard deviation of log(baseline / baseline again)."""
+    logs: dict[str, list[float]] = {"baseline": [], "repeat": []}
+    for arm in [arm for arm in session.racing if arm.label in logs] * rounds:
+        logs[arm.label].append(np.log(clock.sample([partial(arm.call, inputs.by_arm[arm.label])], arm.host_s).seconds))
+    return float(np.std(np.subtract(logs["baseline"], logs["repeat"]), ddof=1))
+
+
+def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged: bool, first: bool) -> None:
+    """One block: its samples join those of the arms, unless an input was changed in it."""
+    job = session.job
+    sets = [session.inputs(job.size) for _ in range(max(arm.calls for arm in session.racing))]
+    _ready(session, sets[0], source)
+    compared, orders = session.rng.randrange(rounds), []
+    samples: dict[str, list[float]] = {arm.label: [] for arm in session.racing}
+    order: list[LiveArm] = []
+    for number in range(rounds):
+        order = order[::-1] if number % 2 else session.rng.sample(session.racing, len(session.racing))
+        for inputs in sets:
+            inputs.overwrite(source, session.rng)
+        last, judging = session.rng.choice(sets), judged and number == rounds - 1
+        seconds, answers = _round(session, clock, sets, last, order, keep_all=judging or number == compared)
+        for arm in session.racing:
+            if arm.label in answers and arm.label != "baseline":
+                session.judge(arm, answers[arm.label], answers["baseline"], None, "in a timed round, against the baseline's")
+        if judging:
+            session.judge_all(last, source, "at the timed size", answers)
+        if job.info["kind"] == "cuda" and slowdown(job.info["uuid"]):
+            session.voided += 1  # by a rule that is blind to the samples
+            continue
+        orders.append(list(seconds))
+        for label, value in seconds.items():
+            samples[label].append(value)
+    if first:
+        session.judge_all(sets[0], source, "at the timed size")
+    if not any([session.blame(inputs, job.size) for inputs in sets]) and orders:
+        session.orders.append(orders)
+        for arm in session.racing:
+            arm.seconds.append(samples[arm.label])
+
+
+def _round(
+    session: Session, clock: Clock, sets: list[InputSet], last: InputSet, order: list[LiveArm], keep_all: bool
+) -> tuple[dict[str, float], dict[str, Tree]]:
+    """Every arm once: (seconds, answers of the timed calls on `last`, as far as they are kept)."""
+    seconds, answers = {}, {}
+    others = [inputs for inputs in sets if inputs is not last]
+    for arm in [arm for arm in order if arm.label not in session.bad]:
+        chosen = [inputs.by_arm[arm.label] for inputs in (*session.rng.sample(others, arm.calls - 1), last)]
+        for mine in chosen:
+            guard.poison_outputs(mine)
+        sample = session.attempt(arm, partial(clock.sample, [partial(arm.call, mine) for mine in chosen], arm.host_s))
+        if sample is None:
+            continue
+        if sample.tail_s > max(TAIL_S, sample.seconds / 2):
+            session.out(arm.label, "invalid", f"works on for {sample.tail_s * 1e6:.0f} us after the clock stopped: a stream is not joined")
+        seconds[arm.label] = sample.seconds
+        if keep_all or nbytes(sample.outputs) <= CHEAP_OUTPUT:
+            answers[arm.label] = clone(sample.outputs)
+    return seconds, answers if "baseline" in answers else {}

@@ -1,0 +1,138 @@
+"""Find the pairs of a folder, load one, say why it cannot run here.
+
+A pair is `baseline_<name>.py` and `optimized_<name>.py` or `optimized_<name>_<variant>.py`: CONTRIBUTING.md has the contract.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import itertools
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from common.contract import ContractError, Half, imported_modules, read_half
+
+ROOT = Path(__file__).resolve().parent.parent
+_serial = itertools.count()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A baseline and its variants. `sizes`: name -> arguments of `inputs`."""
+
+    chapter: str
+    name: str
+    baseline: Half
+    variants: tuple[Half, ...]
+    sizes: dict[str, dict[str, Any]]
+
+    @property
+    def halves(self) -> tuple[Half, ...]:
+        return (self.baseline, *self.variants)
+
+    @property
+    def check_sizes(self) -> list[str]:
+        return [size for size in self.sizes if size.split("/")[0] == "check"]
+
+
+def discover(folder: Path, only: str = "*") -> list[Pair]:
+    """The pairs of a folder whose names match a pattern. Raises ContractError: no folder, no pairs, none that matches, or a file of
+    those that breaks the contract.
+    """
+    if not folder.is_dir():
+        raise ContractError(f"{folder}: no such folder")
+    baselines = {path.stem.removeprefix("baseline_"): path for path in sorted(folder.glob("baseline_*.py"))}
+    variants: dict[str, dict[str, Path]] = {name: {} for name in baselines}
+    for path in sorted(folder.glob("optimized_*.py")):
+        stem = path.stem.removeprefix("optimized_")
+        names = [name for name in baselines if stem == name or stem.startswith(f"{name}_")]
+        if not names and not fnmatchcase(stem, only):
+            continue
+        if not names:
+            raise ContractError(f"{path}: has no partner: add baseline_{stem}.py or rename it")
+        name = max(names, key=len)
+        suffix = stem.removeprefix(name).lstrip("_")
+        variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
+    if not baselines:
+        raise ContractError(f"{folder}: holds no pairs: add baseline_<name>.py and optimized_<name>.py")
+    chosen = [name for name in baselines if fnmatchcase(name, only)]
+    if not chosen:
+        raise ContractError(f"no pair of {folder.name} matches {only!r}: there are {', '.join(baselines)}")
+    return [_pair(folder, name, baselines[name], variants[name]) for name in chosen]
+
+
+def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) -> Pair:
+    if not variants:
+        raise ContractError(f"{baseline}: has no partner: add optimized_{name}.py")
+    first = read_half(baseline, "baseline")
+    others = tuple(read_half(path, label) for label, path in variants.items())
+    if first.has_kernel and "reference" not in first.functions and any(half.has_kernel for half in others):
+        raise ContractError(f"{baseline}: both halves are custom kernels: add reference(**inputs), simple and slow, as the oracle")
+    for half in others:
+        if half.constants["SIZES"] != first.constants["SIZES"]:
+            raise ContractError(f"{half.path}: SIZES differ from those of {baseline.name}: write them the same in both halves")
+        versus = half.constants.get("VERSUS")
+        if versus is not None and f"optimized/{versus}" not in variants and not (versus == "" and "optimized" in variants):
+            raise ContractError(f"{half.path}: VERSUS = {versus!r} names no variant of {name}: write the suffix of an earlier rung")
+    return Pair(folder.resolve().name, name, first, others, first.constants["SIZES"])
+
+
+def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:
+    """Why this half cannot run on this device (common.device.describe); empty if it can."""
+    missing = [name for name in sorted(half.imports) if not (half.path.with_name(f"{name}.py").exists() or importlib.util.find_spec(name))]
+    if missing:
+        return f"needs the package {', '.join(missing)}"
+    if half.needs_cuda and device["kind"] != "cuda":
+        return "needs an NVIDIA GPU"
+    capability = half.constants.get("REQUIRES", {}).get("capability", (0, 0))
+    if device["kind"] == "cuda" and tuple(device["capability"]) < tuple(capability):
+        return f"needs compute capability {'.'.join(map(str, capability))}, this GPU has {'.'.join(map(str, device['capability']))}"
+    wanted = half.constants.get("REQUIRES", {}).get("gpus", 1)
+    return f"needs {wanted} GPUs, this machine has {gpus}" if half.needs_cuda and gpus < wanted else ""
+
+
+def load(path: Path) -> ModuleType:
+    """Import a file as a fresh module; its folder is importable meanwhile, and its helpers are fresh too."""
+    name = f"_{path.parent.name}_{path.stem}_{next(_serial)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    before = set(sys.modules)
+    sys.modules[name] = module  # Triton and pickle look a function's module up
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+        for helper in set(sys.modules) - before - {name}:
+            if str(getattr(sys.modules[helper], "__file__", None) or "").startswith(f"{path.parent}/"):
+                del sys.modules[helper]
+    return module
+
+
+def source_hash(pair: Pair) -> str:
+    """What the halves and their chapter's helpers say, without docstrings, comments and layout."""
+    todo, seen = [half.path for half in pair.halves], {}
+    while todo:
+        path = todo.pop()
+        tree = ast.parse(path.read_bytes())
+        helpers = (path.with_name(f"{name}.py") for name in imported_modules(tree))
+        todo += [helper for helper in helpers if helper.exists() and helper not in seen]
+        seen[path] = _dump(tree)
+    return hashlib.sha256("\n".join(f"{path.name} {seen[path]}" for path in sorted(seen)).encode()).hexdigest()[:16]
+
+
+def _dump(node: Any) -> str:
+    """A syntax tree as text that is the same for every version of Python (ast.dump's is not)."""
+    if isinstance(node, list):
+        return "[" + ",".join(_dump(item) for item in node) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(key, value) for key, value in ast.iter_fields(node) if value not in (None, [])]
+    if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
+        fields = [(key, value[1:] if key == "body" else value) for key, value in fields]
+    return type(node).__name__ + "(" + ",".join(f"{key}={_dump(value)}" for key, value in fields) + ")"

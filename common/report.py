@@ -1,0 +1,106 @@
+"""A record in words: how figures are written, and the tables of the READMEs, generated from recorded/ (python -m common.report)."""
+
+import re
+import sys
+from pathlib import Path
+
+from common.pair import ROOT, ContractError, discover, source_hash
+from common.result import PairResult, Record, RecordError, Row, recorded
+
+MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
+END = "<!-- end of results -->"
+
+
+def seconds(value: float) -> str:
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= scale:
+            return f"{value / scale:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def ratio(row: Row) -> str:
+    if row.ratio is None:
+        return ""
+    interval = f" [{row.interval[0]:.3g}, {row.interval[1]:.3g}]" if row.interval else ""
+    return f"{row.ratio:.3g}x{interval}" + (f" {row.precision}" if row.precision else "")
+
+
+def share(pair: PairResult, row: Row) -> str:
+    """% of the measured limit / of the datasheet's, and the resource."""
+    arm = pair.arms.get(row.variant)
+    if arm is None or arm.of_limit is None:
+        return ""
+    sheet = f" / {arm.of_datasheet:.0%}" if arm.of_datasheet is not None else ""
+    return f"{arm.of_limit:.0%}{sheet} {pair.limit_by.removesuffix('_bytes').removesuffix('_flops')}"
+
+
+def times(pair: PairResult, row: Row) -> str:
+    if row.ratio is None:
+        return ""
+    return f"{seconds(pair.arms[row.versus].median_s)} -> {seconds(pair.arms[row.variant].median_s)}"
+
+
+def libraries(row: Row) -> str:
+    return ", ".join(f"{value['ratio']:.3g}x {label}" for label, value in row.vs_library.items())
+
+
+def lookup(pair: PairResult, row: Row, records: list[tuple[Path, Record]]) -> str:
+    """What was recorded of this row on a GPU, at the default size, with device and date; said to be stale if the pair has changed."""
+    for _, record in records:
+        if record.environment["device"]["kind"] != "cuda":
+            continue
+        where = f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
+        for old in (old for old in record.pairs if (old.chapter, old.name) == (pair.chapter, pair.name)):
+            if old.source_hash != pair.source_hash:
+                return f"stale: the pair has changed since ({where})"
+            for found in old.rows:
+                if (found.variant, found.versus) == (row.variant, row.versus):
+                    return f"{found.verdict} {ratio(found)} ({where})"
+    return ""
+
+
+def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str, str]) -> str:
+    """The recorded rows of a chapter, a table a device; a row whose pair has changed since shows no figures."""
+    lines = []
+    for path, record in records:
+        device = record.environment["device"]
+        software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
+        lines += ["", f"Recorded on {device['name']}, {record.environment['date'][:10]} ({software}): [{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})",
+                  "", "| pair | variant | verdict | ratio [95 % interval] | time | of measured limit / datasheet |", "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+        for pair in record.pairs:
+            stale = hashes.get(pair.name) != pair.source_hash
+            for row in pair.rows:
+                variant = row.variant.removeprefix("optimized/") + ("" if row.versus == "baseline" else f" (vs {row.versus.removeprefix('optimized/')})")
+                cells = ["stale: the pair has changed since", "", "", ""] if stale else [row.verdict, ratio(row), times(pair, row), share(pair, row)]
+                lines.append(f"| {pair.name} | {variant} | {' | '.join(cells)} |")
+    return "\n".join(lines).strip() or "Nothing is recorded yet."
+
+
+def filled_in(text: str) -> str:
+    """A README's text with the tables between its markers made anew."""
+
+    def table_of(match: re.Match) -> str:
+        chapter = match["chapter"]
+        hashes = {pair.name: source_hash(pair) for pair in discover(ROOT / chapter)}
+        return f"{MARKER.format(chapter)}\n{markdown(chapter, recorded(chapter), hashes)}\n{END}"
+
+    pattern = re.escape(MARKER).replace(re.escape("{}"), r"(?P<chapter>ch\d+)") + r".*?" + re.escape(END)
+    return re.sub(pattern, table_of, text, flags=re.DOTALL)
+
+
+def readmes() -> list[Path]:
+    return [ROOT / "README.md", *sorted(ROOT.glob("ch[0-9]*/README.md"))]
+
+
+def main() -> int:
+    try:
+        for path in readmes():
+            path.write_text(filled_in(path.read_text(encoding="utf-8")), encoding="utf-8")
+    except (ContractError, RecordError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

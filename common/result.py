@@ -1,0 +1,144 @@
+"""The record of a run: frozen dataclasses <-> one versioned JSON file, from whose raw samples every verdict can be computed again.
+
+Units: seconds, bytes, FLOPs (one FMA = 2), ratios without unit. `record.schema.json` describes the file.
+"""
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common.contract import OneLine
+from common.pair import ROOT
+
+SCHEMA = 1
+SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
+BELIEVED = ("faster", "slower", "same", "unsure")  # verdicts that come with a ratio
+
+
+class RecordError(OneLine):
+    """A file that is not a record of ours."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm's samples. `of_limit` and `of_datasheet`: the limit's time / the median (1.0 = at the limit)."""
+
+    median_s: float
+    host_s: float | None  # time the host needs to issue the call (device clock only)
+    of_limit: float | None
+    of_datasheet: float | None
+    compile_s: float  # first set-up and call: compiling, tuning, warming
+    seconds: list[list[float]]  # [block][round]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is concluded of one variant against one other arm."""
+
+    variant: str
+    versus: str
+    verdict: str
+    reason: str = ""
+    ratio: float | None = None  # versus / variant: above 1 the variant is faster; None unless it may be believed
+    interval: tuple[float, float] | None = None
+    vs_library: dict[str, dict[str, Any]] = field(default_factory=dict)  # label -> {ratio: library / variant, interval}
+    precision: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """Everything measured of one pair at one size."""
+
+    chapter: str
+    name: str
+    size: str
+    sizes: dict[str, Any]  # the arguments of `inputs`
+    source_hash: str
+    rows: list[Row]
+    clock: str = ""
+    noise_floor: float | None = None
+    cost: dict[str, float] = field(default_factory=dict)
+    limit_s: float | None = None  # largest of cost / measured peak
+    limit_by: str = ""  # the cost key that sets it
+    arms: dict[str, Arm] = field(default_factory=dict)
+    orders: list[list[list[str]]] = field(default_factory=list)  # [block][round] -> arms in the order they ran
+    seeds: list[int] = field(default_factory=list)
+    voided_rounds: int = 0
+    spent_s: dict[str, float] = field(default_factory=dict)  # start, check, pilot, blocks
+
+
+@dataclass(frozen=True)
+class Record:
+    schema: int
+    environment: dict[str, Any]
+    limits: dict[str, dict[str, Any]]
+    pairs: list[PairResult]
+
+
+def to_json(record: Record) -> str:
+    return json.dumps(asdict(record), indent=1, allow_nan=False)
+
+
+def from_dict(data: dict[str, Any]) -> Record:
+    """The record in `data`, which must already fit the schema."""
+    pairs = []
+    for pair in data["pairs"]:
+        rows = [Row(**{**row, "interval": tuple(row["interval"]) if row["interval"] else None}) for row in pair["rows"]]
+        arms = {label: Arm(**arm) for label, arm in pair["arms"].items()}
+        pairs.append(PairResult(**{**pair, "rows": rows, "arms": arms}))
+    return Record(**{**data, "pairs": pairs})
+
+
+def load_record(path: Path | str) -> Record:
+    """Read and validate a record. Raises RecordError with one line: unreadable, not JSON, another schema, or not a record."""
+    import jsonschema  # 0.9 s to import: only where a file comes from outside
+
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise RecordError(f"{path}: not JSON ({error})") from None
+    version = data.get("schema") if isinstance(data, dict) else None
+    if isinstance(version, int) and version != SCHEMA:
+        raise RecordError(f"{path}: schema {version}, but this version of the course reads schema {SCHEMA}")
+    try:
+        jsonschema.validate(data, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    except jsonschema.ValidationError as error:
+        raise RecordError(f"{path}: not a benchmark record ({error.json_path}: {error.message[:120]})") from None
+    return from_dict(data)
+
+
+def save_record(record: Record, path: Path | str) -> None:
+    """Write atomically: a reader sees the old file or the whole new one, never a half. The folder must exist."""
+    path = Path(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(to_json(record) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)  # mkstemp makes it private
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def recorded(chapter: str, folder: Path = ROOT / "recorded") -> list[tuple[Path, Record]]:
+    """Committed results of a chapter, newest first: recorded/<device>/<chapter>.json."""
+    found = [(path, load_record(path)) for path in folder.glob(f"*/{chapter}.json")]
+    return sorted(found, key=lambda item: item[1].environment["date"], reverse=True)
+
+
+def keep_record(record: Record, folder: Path = ROOT / "recorded") -> Path:
+    """Save a chapter's record under recorded/<device>/<chapter>.json."""
+    device = "".join(c if c.isalnum() else "_" for c in record.environment["device"]["name"].lower()).strip("_")
+    path = folder / device / f"{record.pairs[0].chapter}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_record(record, path)
+    return path

@@ -1,0 +1,150 @@
+"""What one process knows while it measures a pair: the arms still in the race, who is out and why, seeds, traces."""
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from common import guard
+from common.arms import InputSet, Invalid, LiveArm, oracle
+from common.arrays import Tree, clone, map_arrays
+from common.clock import synchronize
+from common.pair import Pair
+from common.verify import compare
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one process is asked to do. `labels`: the halves to load; `timed`: those of them to time, not only to check."""
+
+    pair: Pair
+    size: str
+    device: str
+    info: dict[str, Any]
+    limits: dict[str, Any]
+    labels: list[str]
+    timed: list[str]
+    blocks: int | None = None  # None: the pilot decides
+    seed: int = 0
+
+
+class DoesNotFit(Exception):
+    """The inputs need more memory than there is; str() says how much of each."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error) or "OutOfMemoryError" in type(error).__name__
+
+
+def one_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+@dataclass
+class Session:
+    """The state of a pair's measurement. `bad`: label -> (verdict, reason) of arms that are out of the race."""
+
+    job: Job
+    say: Callable[[str, float], None]
+    arms: list[LiveArm]
+    rng: random.Random
+    before: dict[str, Any] = field(default_factory=guard.snapshot)
+    threads: set[threading.Thread] = field(default_factory=lambda: set(threading.enumerate()))
+    bad: dict[str, tuple[str, str]] = field(default_factory=dict)
+    orders: list[list[list[str]]] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
+    voided: int = 0
+    spent_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def racing(self) -> list[LiveArm]:
+        """The arms that are still in; none without a baseline."""
+        return [] if "baseline" in self.bad else [arm for arm in self.arms if arm.label not in self.bad]
+
+    @property
+    def contenders(self) -> list[LiveArm]:
+        return [arm for arm in self.racing if arm.label != "repeat"]
+
+    def out(self, label: str, verdict: str, reason: str) -> None:
+        self.bad.setdefault("baseline" if label == "repeat" else label, (verdict, reason))
+
+    def inputs(self, size: str) -> InputSet:
+        """Fresh inputs for all arms in the race; an arm whose inputs are others than the baseline's is out."""
+        self.seeds.append(self.rng.randrange(2**31))
+        while True:
+            try:
+                return InputSet(self.racing, self.job.pair.sizes[size], self.job.device, self.seeds[-1])
+            except Invalid as error:
+                self.out(error.args[0], "invalid", error.args[1])
+            except (MemoryError, RuntimeError) as error:
+                if is_out_of_memory(error):
+                    raise DoesNotFit(f"size {size} does not fit in memory ({one_line(error)[:160]})") from error
+                raise
+
+    def attempt(self, arm: LiveArm, action: Callable[[], Any]) -> Any:
+        """The action's result; an arm that raises or leaves traces is out (a broken device ends the whole process)."""
+        try:
+            result = action()
+            synchronize(self.job.device)
+        except Exception as error:  # whatever a pair raises is its own verdict, reported in the table
+            synchronize(self.job.device)
+            self.out(arm.label, "died", one_line(error))
+            return None
+        traces = guard.restore_changes(self.before) or guard.new_threads(self.threads)
+        if traces:
+            self.out(arm.label, "invalid", f"leaves global state or threads behind: {traces}")
+        return result
+
+    def fresh_answer(self, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool) -> Tree:
+        """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN."""
+
+        def action() -> Tree:
+            mine = inputs.by_arm[arm.label]
+            guard.poison_outputs(mine)
+            with guard.filled_memory(filled):
+                arm.prepare(other.by_arm[arm.label], mine)
+                return clone(arm.call(mine))
+
+        return self.attempt(arm, action)
+
+    def judge(self, arm: LiveArm, out: Tree, truth: Tree, base: Tree, where: str, rows: int | None = None) -> None:
+        """An answer against the truth (its leading `rows`); `base`, the baseline's answer, sets dtype and accepted error."""
+        if arm.differs or arm.label in self.bad:
+            return
+        mine, model = (map_arrays(lambda x: x[:rows], tree) for tree in (out, base)) if rows else (out, base)
+        problem = compare(mine, truth, model, arm.precision, arm.tolerance)
+        if problem:
+            self.out(arm.label, "invalid", f"wrong answer {where}: {problem}")
+
+    def judge_all(self, inputs: InputSet, other: InputSet, where: str, answers: dict[str, Tree] | None = None) -> None:
+        """Every arm against the oracle: by the answers given, or as called here; then with uninitialized memory filled."""
+        if not self.racing:
+            return
+        truth, rows = oracle(self.job.pair.baseline, self.arms[0], inputs.base, other.base)
+        plain = answers or {}
+        for arm in self.contenders:
+            if arm.label not in plain:
+                plain[arm.label] = self.fresh_answer(arm, inputs, other, filled=False)
+            self.judge(arm, plain[arm.label], truth, plain["baseline"], where, rows)
+        for arm in self.contenders if answers is None else []:
+            out = self.fresh_answer(arm, inputs, other, filled=True)
+            self.judge(arm, out, truth, plain["baseline"], f"{where} with uninitialized memory filled", rows)
+
+    def blame(self, inputs: InputSet, size: str) -> bool:
+        """Were inputs changed? Then who did it is out: one call of each suspect on inputs of its own tells."""
+        found = inputs.violation()
+        if found is None:
+            return False
+        path, suspects = found
+        for arm in [arm for arm in self.contenders if arm.label in suspects]:
+            own = self.inputs(size)
+            self.fresh_answer(arm, own, own, filled=False)
+            if len(suspects) == 1 or own.violation():
+                self.out(arm.label, "invalid", f"changed its input `{path}`")
+        if not any(label in self.bad for label in suspects):
+            self.out("baseline", "invalid", f"the input `{path}` was changed by {' or '.join(suspects)}")
+        return True

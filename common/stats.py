@@ -1,0 +1,94 @@
+"""Ratio, interval and verdict: pure functions on arrays of samples.
+
+Samples come in blocks (fresh inputs and allocations) of rounds (every arm once, in random order). Rounds of a block share
+their buffers, so they are not independent; blocks are. Hence: the median within a block, then statistics over blocks.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Blocks = Sequence[Sequence[float]]  # seconds[block][round]
+
+MARGIN = 0.02  # what we call a difference at all; the band in which two times are the same
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A ratio of times (dimensionless) with its interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+def block_log_ratios(numerator: Blocks, denominator: Blocks) -> np.ndarray:
+    """One log-ratio a block: the median over its rounds. Both arms must have run in the same rounds."""
+    if [len(block) for block in numerator] != [len(block) for block in denominator]:
+        raise ValueError("the arms were not sampled in the same rounds")
+    return np.array([np.median(np.log(a) - np.log(b)) for a, b in zip(numerator, denominator, strict=True)])
+
+
+def sign_interval_rank(n: int, confidence: float = CONFIDENCE) -> int:
+    """Largest k such that [k-th smallest, k-th largest] of n covers the median with `confidence`; 0 if none does.
+
+    The number of values below the median is Binomial(n, 1/2), so the interval misses with 2 * P(B < k). Five values cannot
+    give 95 % (93.8); six can with their full range (96.9); twelve with the third from either end (96.1).
+    """
+    missed, rank = 0.0, 0
+    for k in range(n // 2):
+        missed += 2 * math.comb(n, k) / 2**n
+        if missed > 1 - confidence:
+            break
+        rank = k + 1
+    return rank
+
+
+def estimate(numerator: Blocks, denominator: Blocks) -> Estimate:
+    """The ratio numerator / denominator: median over blocks, order-statistic (sign) interval over blocks.
+
+    With fewer than six blocks no such interval has 95 %: it is then unbounded, (0, inf).
+    """
+    logs = np.sort(block_log_ratios(numerator, denominator))
+    if logs.size == 0:
+        raise ValueError("no samples")
+    rank = sign_interval_rank(logs.size)
+    low, high = (logs[rank - 1], logs[-rank]) if rank else (-math.inf, math.inf)
+    return Estimate(math.exp(np.median(logs)), math.exp(low), math.exp(high))
+
+
+def overall_median(seconds: Blocks) -> float:
+    """The median over blocks of the median over a block's rounds."""
+    return float(np.median([np.median(block) for block in seconds]))
+
+
+def noise_floor(baseline: Blocks, repeat: Blocks) -> float:
+    """How far the ratio of the baseline to itself lies from 1: what this machine calls a difference today."""
+    return abs(estimate(baseline, repeat).ratio - 1)
+
+
+def verdict(ratio: Estimate, floor: float = 0.0) -> tuple[str, str]:
+    """(verdict, reason): `faster`, `slower` or `same` if the whole interval says so, else `unsure` and what would settle it."""
+    band = 1 + max(MARGIN, floor)
+    if ratio.low > band:
+        return "faster", ""
+    if ratio.high < 1 / band:
+        return "slower", ""
+    if 1 / band <= ratio.low and ratio.high <= band:
+        return "same", ""
+    if floor > MARGIN:
+        return "unsure", f"the baseline differs from itself by {floor:.1%}: measure on a quieter machine"
+    return "unsure", f"the interval crosses the {MARGIN:.0%} band: more blocks or a quieter machine would settle it"
+
+
+def blocks_for(round_log_sd: float, half_width: float = 0.015, least: int = 12, most: int = 48, rounds: int = 5) -> int:
+    """How many blocks should bring the interval's half-width under `half_width`, from a pilot's noise (one round's sd of log-ratio).
+
+    A median of m values has 1.25 / sqrt(m) of their sd; twice over (rounds, then blocks); 1.96 of those make the interval.
+    """
+    block_sd = 1.25 * round_log_sd / math.sqrt(rounds)
+    wanted = (1.96 * 1.25 * block_sd / half_width) ** 2
+    return int(min(most, max(least, math.ceil(wanted))))
