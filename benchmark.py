@@ -30,12 +30,16 @@ class UsageError(OneLine):
 
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, epilog="examples:" + EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog="examples:" + EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     what = parser.add_argument_group("what")
     what.add_argument("--chapter", type=int, metavar="N", help="the pairs of chapter N")
     what.add_argument("--path", type=Path, metavar="DIR", help="the pairs of any folder")
     what.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
-    what.add_argument("--size", default="default", metavar="NAME", help="a size (`small` takes small and small/*), or `all`: a sweep")
+    what.add_argument(
+        "--size", default="default", metavar="NAME", help="a size (`small` takes small and small/*), or `all`: a sweep"
+    )
     how = parser.add_argument_group("how")
     how.add_argument("--device", metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
     how.add_argument("--check", action="store_true", help="verify only, time nothing")
@@ -56,13 +60,18 @@ def select(args: argparse.Namespace) -> list[Pair]:
     """The pairs that were asked for. Raises UsageError or ContractError."""
     if args.chapter is not None and args.path is not None:
         raise UsageError("--chapter and --path exclude each other")
-    chapters = sorted((path for path in ROOT.glob("ch*") if path.is_dir() and path.name[2:].isdigit()), key=lambda path: int(path.name[2:]))
+    chapters = sorted(
+        (path for path in ROOT.glob("ch*") if path.is_dir() and path.name[2:].isdigit()),
+        key=lambda path: int(path.name[2:]),
+    )
     if args.path is not None:
         folders = [args.path]
     elif args.chapter is not None:
         folders = [path for path in chapters if path.name == f"ch{args.chapter}"]
         if not folders:
-            raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(path.name[2:] for path in chapters)}")
+            raise UsageError(
+                f"there is no chapter {args.chapter}: there are {', '.join(path.name[2:] for path in chapters)}"
+            )
     elif args.list:
         folders = chapters
     else:
@@ -72,11 +81,17 @@ def select(args: argparse.Namespace) -> list[Pair]:
 
 def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     """All that can be wrong with a request is said before anything runs. Raises UsageError."""
-    names = {size.split("/")[0] for pair in pairs for size in pair.sizes} | {size for pair in pairs for size in pair.sizes}
+    names = {size.split("/")[0] for pair in pairs for size in pair.sizes} | {
+        size for pair in pairs for size in pair.sizes
+    }
     if args.size != "all" and (args.size not in names or args.size.split("/")[0] == "check"):
-        raise UsageError(f"no selected pair has a size {args.size!r}: there are all, {', '.join(sorted(name for name in names if name[:5] != 'check'))}")
+        raise UsageError(
+            f"no selected pair has a size {args.size!r}: there are all, {', '.join(sorted(name for name in names if name[:5] != 'check'))}"
+        )
     if args.record and (args.path or args.fast or args.check or args.only != "*" or args.size != "default"):
-        raise UsageError("--record keeps a whole chapter, measured in full: it excludes --path, --only, --size, --fast and --check")
+        raise UsageError(
+            "--record keeps a whole chapter, measured in full: it excludes --path, --only, --size, --fast and --check"
+        )
     for path in filter(None, (args.json, args.plot)):
         try:
             with tempfile.TemporaryFile(dir=path.parent):

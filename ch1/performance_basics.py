@@ -39,10 +39,14 @@ def main() -> None:
         raise SystemExit("the loss is not finite: this loop trains nothing, and its time means nothing")
     shares = [100 * one.goodput for one in passes]
     useful_s, total_s = sum(one.useful_s for one in passes), sum(one.total_s for one in passes)
-    print(f"device {device}: {args.repeats} passes of {args.samples} samples, {len(losses)} steps each, after an untimed warm-up")
+    print(
+        f"device {device}: {args.repeats} passes of {args.samples} samples, {len(losses)} steps each, after an untimed warm-up"
+    )
     print(f"goodput={100 * useful_s / total_s:.2f}% (useful={useful_s:.5f}s total={total_s:.5f}s)")
     print(f"over the passes: median {statistics.median(shares):.1f}%, {min(shares):.1f}-{max(shares):.1f}%")
-    print(f"outside the step (loader, copies, Python): {1e6 * (total_s - useful_s) / args.repeats / len(losses):.1f} us per step")
+    print(
+        f"outside the step (loader, copies, Python): {1e6 * (total_s - useful_s) / args.repeats / len(losses):.1f} us per step"
+    )
     rate = flops_per_sample() * args.samples * args.repeats / useful_s
     print(f"inside the step: {1e6 * useful_s / args.repeats / len(losses):.1f} us, {rate / 1e9:.1f} GFLOP/s")
     print(f"loss: {losses[0]:.3f} in the first step, {losses[-1]:.3f} in the last")

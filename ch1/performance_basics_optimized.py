@@ -41,8 +41,12 @@ def main() -> None:
     }
     if gpu:
         variants[f"CUDA Graphs + {large}"] = partial(train, data, device, args.large_batch, graph=True)
-    print(f"device {device}: {args.samples} samples a pass, forward + backward + optimizer for each: {si(flops_per_sample(), 'FLOP')} per sample")
-    print(f"{args.repeats} passes of each variant in turn, each with a fresh model after an untimed warm-up; times: median (min-max)")
+    print(
+        f"device {device}: {args.samples} samples a pass, forward + backward + optimizer for each: {si(flops_per_sample(), 'FLOP')} per sample"
+    )
+    print(
+        f"{args.repeats} passes of each variant in turn, each with a fresh model after an untimed warm-up; times: median (min-max)"
+    )
     runs: dict[str, list[Any]] = {name: [] for name in variants}
     for _ in range(args.repeats):
         for name, run in variants.items():
@@ -67,7 +71,9 @@ def arguments() -> tuple[Parser, argparse.Namespace]:
         parser.error(f"--repeats {args.repeats}: a spread needs at least 3")
     for batch in (args.batch, args.large_batch):
         if args.samples % batch:
-            parser.error(f"--samples {args.samples}: not a multiple of the batch of {batch}, and a graph replays one shape only")
+            parser.error(
+                f"--samples {args.samples}: not a multiple of the batch of {batch}, and a graph replays one shape only"
+            )
     return parser, args
 
 
@@ -91,7 +97,9 @@ def check(runs: dict[str, list[Any]], samples: int) -> None:
         moved, apart = (one - start).abs().max().item(), (one - other).abs().max().item()
         if not apart <= WEIGHTS_AGREE * one.abs().max().item() < moved:
             raise SystemExit(f"{' and '.join(twins)}: their weights end {apart:.1e} apart, having moved by {moved:.1e}")
-        print(f"checked: {' and '.join(twins)} end with the same weights (largest difference {apart:.1e}, moved by {moved:.1e})")
+        print(
+            f"checked: {' and '.join(twins)} end with the same weights (largest difference {apart:.1e}, moved by {moved:.1e})"
+        )
 
 
 def same_arithmetic(runs: dict[str, list[Any]]) -> list[tuple[str, str]]:
@@ -102,7 +110,11 @@ def same_arithmetic(runs: dict[str, list[Any]]) -> list[tuple[str, str]]:
 
 def report(runs: dict[str, list[Any]], gpu: bool, large: str) -> None:
     before = times(runs["original"])
-    titles = {"original": "\ntest 1: original", "pinned DataLoader": "\ntest 2: pinned DataLoader", f"{large} alone": f"\ntest 3: CUDA Graphs + {large}"}
+    titles = {
+        "original": "\ntest 1: original",
+        "pinned DataLoader": "\ntest 2: pinned DataLoader",
+        f"{large} alone": f"\ntest 3: CUDA Graphs + {large}",
+    }
     for name, passes in runs.items():
         if name in titles:
             print(titles[name])
@@ -112,7 +124,9 @@ def report(runs: dict[str, list[Any]], gpu: bool, large: str) -> None:
             print("  graphs need CUDA: this is the larger batch alone")
         result = "" if name == "original" else f"  -> {compare(before, times(passes))}"
         goodput = 100 * statistics.median(one.goodput for one in passes)
-        print(f"  {name}: {spread([1e6 * t for t in times(passes)])} us per sample, {len(passes[0].losses)} steps, goodput {goodput:.1f}%{result}")
+        print(
+            f"  {name}: {spread([1e6 * t for t in times(passes)])} us per sample, {len(passes[0].losses)} steps, goodput {goodput:.1f}%{result}"
+        )
 
 
 def times(passes: list[Any]) -> list[float]:

@@ -47,8 +47,12 @@ def operations(device: str, quick: bool) -> Iterator[Operation]:
     kind = device.split(":")[0]
     n = ELEMENTS[kind] // (QUICK if quick else 1)
     x, y, out = (torch.rand(n, device=device) for _ in range(3))
-    yield Operation("vector add", n, 12 * n, lambda: torch.add(x, y, out=out), "fp32_flops", "dram_bytes")  # read x, y, write out
-    yield Operation("reduction", n - 1, 4 * n + 4, lambda: torch.sum(x), "fp32_flops", "dram_read_bytes")  # read x, write one
+    yield Operation(
+        "vector add", n, 12 * n, lambda: torch.add(x, y, out=out), "fp32_flops", "dram_bytes"
+    )  # read x, y, write out
+    yield Operation(
+        "reduction", n - 1, 4 * n + 4, lambda: torch.sum(x), "fp32_flops", "dram_read_bytes"
+    )  # read x, write one
     del x, y, out
     for precision in PRECISIONS[kind]:
         if kind == "cuda" and precision != "fp32" and torch.cuda.get_device_capability(device) < (8, 0):
@@ -73,9 +77,16 @@ def product(side: int, precision: str, device: str) -> Operation:
 
 def main() -> None:
     parser = Parser(__doc__)
-    parser.add_argument("--output", type=Path, default=Path("roofline_plot.png"), help="the plot (default roofline_plot.png, in the current folder)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("roofline_plot.png"),
+        help="the plot (default roofline_plot.png, in the current folder)",
+    )
     parser.add_argument("--repeats", type=positive, default=7, help="warm calls of each operation (default 7)")
-    parser.add_argument("--quick", action="store_true", help="smaller arrays, which may fit in a cache: to try the script out")
+    parser.add_argument(
+        "--quick", action="store_true", help="smaller arrays, which may fit in a cache: to try the script out"
+    )
     args = parser.parse_args()
     parser.check_output(args.output)
     device = parser.pick_device(args.device)
@@ -87,7 +98,9 @@ def main() -> None:
     limits = measure_limits(device)
     print(f"{name} ({device})")
     print_roofs(limits)
-    print(f"\n{'operation':<18}{'FLOP/B':>8}{'first call':>12}{'warm median (min-max), ms':>30}{'FLOP/s':>15}{'bytes/s':>12}{'bound':>9}{'% of roof':>11}{'datasheet':>11}")
+    print(
+        f"\n{'operation':<18}{'FLOP/B':>8}{'first call':>12}{'warm median (min-max), ms':>30}{'FLOP/s':>15}{'bytes/s':>12}{'bound':>9}{'% of roof':>11}{'datasheet':>11}"
+    )
     points = []
     for operation in operations(device, args.quick):
         timing = timed(operation.run, device, args.repeats)
@@ -99,7 +112,9 @@ def main() -> None:
 def roof(operation: Operation, limits: dict[str, Any], which: str) -> tuple[float, str]:
     """(FLOP/s that this operation could reach, what bounds it); 0 where a needed peak is unknown."""
     compute = getattr(limits[operation.flops_key], which)
-    memory = getattr(limits[operation.bytes_key], which) or getattr(limits["dram_bytes"], which)  # datasheets know one bandwidth
+    memory = getattr(limits[operation.bytes_key], which) or getattr(
+        limits["dram_bytes"], which
+    )  # datasheets know one bandwidth
     if not compute or not memory:
         return 0.0, ""
     return min(compute, operation.intensity * memory), "memory" if operation.intensity < compute / memory else "compute"
@@ -115,7 +130,9 @@ def print_roofs(limits: dict[str, Any]) -> None:
         print(f"roof {key:<16} {si(limit.measured, unit):>13} measured ({limit.how}){sheet}")
     for key in ("fp32_flops", "tf32_flops", "bf16_flops"):
         if key in limits:
-            print(f"ridge point {key.split('_')[0]}: {limits[key].measured / limits['dram_bytes'].measured:.2f} FLOP/B, from the measured roofs")
+            print(
+                f"ridge point {key.split('_')[0]}: {limits[key].measured / limits['dram_bytes'].measured:.2f} FLOP/B, from the measured roofs"
+            )
 
 
 def print_row(operation: Operation, timing: Timing, limits: dict[str, Any]) -> float:
@@ -136,8 +153,13 @@ def conclude(points: list[tuple[Operation, Timing, float]]) -> None:
     least, timing, part = min(points, key=lambda point: point[2])
     cold = max((timing.cold_s / timing.median_s, operation.name) for operation, timing, _ in points)
     print(f"\nat 70% of their roof or more: {', '.join(near) or 'none'}")
-    print(f"furthest from its roof: {least.name}, {100 * part:.0f}% (takes {1e6 * timing.median_s:.1f} us, {1e6 * timing.median_s * part:.1f} us at the roof)")
+    print(
+        f"furthest from its roof: {least.name}, {100 * part:.0f}% (takes {1e6 * timing.median_s:.1f} us, {1e6 * timing.median_s * part:.1f} us at the roof)"
+    )
     print(f"a first call against a warm one: up to {cold[0]:.1f}x ({cold[1]})")
+    unsteady = [operation.name for operation, timing, _ in points if timing.max_s > 1.5 * timing.min_s]
+    if unsteady:
+        print(f"unsteady, the slowest call over 1.5x the fastest: {', '.join(unsteady)}")
 
 
 def save(path: Path, points: list[tuple[str, float, float]], limits: dict[str, Any], name: str) -> None:

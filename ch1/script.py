@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}\n")
 
     def pick_device(self, requested: str | None) -> str:
-        """"cpu" or "cuda:N"; a device that is not there is an error."""
+        """ "cpu" or "cuda:N"; a device that is not there is an error."""
         if requested is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", requested):
             self.error(f"--device {requested}: neither cpu, cuda nor cuda:N")
         import torch
@@ -36,7 +36,9 @@ class Parser(argparse.ArgumentParser):
             return device
         index = int(device.removeprefix("cuda").removeprefix(":") or 0)
         if index >= here:
-            self.error(f"--device {requested}: torch sees {here or 'no'} CUDA device{'' if here == 1 else 's'} on this machine")
+            self.error(
+                f"--device {requested}: torch sees {here or 'no'} CUDA device{'' if here == 1 else 's'} on this machine"
+            )
         torch.cuda.set_device(index)
         return f"cuda:{index}"
 
@@ -45,7 +47,9 @@ class Parser(argparse.ArgumentParser):
         if path.suffix not in (".png", ".svg", ".pdf"):
             self.error(f"--output {path}: the name must end in .png, .svg or .pdf")
         if not path.parent.is_dir() or path.is_dir():
-            self.error(f"--output {path}: {path if path.is_dir() else path.parent} is {'' if path.is_dir() else 'not '}a folder")
+            self.error(
+                f"--output {path}: {path if path.is_dir() else path.parent} is {'' if path.is_dir() else 'not '}a folder"
+            )
 
 
 def positive(text: str) -> int:
@@ -73,8 +77,8 @@ def timed(fn: Callable[[], Any], device: str, repeats: int = 7) -> Timing:
     from common.clock import host_seconds
 
     cold_s = _clock("wall", device).sample([fn]).seconds
-    host_s = host_seconds(fn, device)  # also warms up
     clock = _clock("wall" if device == "cpu" else "device", device)
+    host_s = 0.0 if device == "cpu" else host_seconds(fn, device)  # how long the flush must keep the GPU busy
     seconds = sorted(clock.sample([fn], host_s).seconds for _ in range(repeats))
     return Timing(cold_s, seconds[repeats // 2], seconds[0], seconds[-1])
 

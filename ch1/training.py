@@ -66,7 +66,9 @@ def flops_per_sample() -> int:
     return 3 * sum(products) - products[0]
 
 
-def train_step(model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def train_step(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, x: torch.Tensor, y: torch.Tensor
+) -> torch.Tensor:
     optimizer.zero_grad(set_to_none=True)
     loss = functional.cross_entropy(model(x), y)
     loss.backward()

@@ -1,4 +1,4 @@
-"""The arms of a pair inside its process: the halves, the library calls, the baseline again; and the inputs they are given."""
+"""The arms of a pair inside its process: its halves, its library calls, the baseline again; and what they are given."""
 
 import random
 from collections.abc import Callable
@@ -11,7 +11,10 @@ import torch
 
 from common import guard
 from common.arrays import Tree, clone, copy_into, difference, overwrite_slice, same_placement, to_float64
+from common.device import cupy_on
 from common.pair import Half, Pair, load
+
+ORACLE_ROWS = 64  # of answers whose oracle does not fit in memory
 
 
 class Invalid(Exception):
@@ -44,11 +47,10 @@ class LiveArm:
         return getattr(self.module, "TOLERANCE", None)
 
     def prepare(self, inputs: dict[str, Any], weights_from: dict[str, Any]) -> None:
-        """Run `setup` on private copies of other inputs than `run` will see, with the weights that it will."""
+        """Run `setup` on private copies of other inputs than `run` will see, but on the weights that it will."""
         if self.setup is not None:
             private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
-            weights = {name: value for name, value in weights_from.items() if name.startswith("w_")}
-            self.state = self.setup(**{name: weights.get(name, private.get(name)) for name in inputs})
+            self.state = self.setup(**private, **weights(weights_from))
 
     def call(self, inputs: dict[str, Any]) -> Any:
         return self.run(**inputs, **self.state)
@@ -72,33 +74,37 @@ def _half(label: str, module: ModuleType) -> LiveArm:
     return LiveArm(label, module, module.run, getattr(module, "setup", None))
 
 
-def seed_all(seed: int) -> None:
+def seed_all(seed: int, device: str) -> None:
     random.seed(seed)
-    np.random.seed(seed % 2**32)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 (whichever generator a pair draws from)
     torch.manual_seed(seed)
-    if torch.cuda.is_initialized():
-        try:
-            import cupy
-        except ModuleNotFoundError:  # CuPy is optional; a pair that needs it was skipped before
-            return
+    if cupy := cupy_on(device):
         cupy.random.seed(seed % 2**32)
 
 
 class InputSet:
-    """One draw of the inputs, in each arm's placement, with a private copy to compare with afterwards."""
+    """One draw of the inputs, in each arm's placement, with a private copy to compare with afterwards.
 
-    def __init__(self, arms: list[LiveArm], arguments: dict[str, Any], device: str, seed: int) -> None:
-        seed_all(seed)
+    `like`: an earlier set whose weights (`w_*`) this one shares, as the calls of a block do.
+    """
+
+    def __init__(
+        self, arms: list[LiveArm], arguments: dict[str, Any], device: str, seed: int, like: "InputSet | None" = None
+    ) -> None:
+        seed_all(seed, device)
         self.base: dict[str, Any] = arms[0].module.inputs(**arguments, device=device)
         self.by_arm = {arm.label: self._placed(arm, arguments, device, seed) for arm in arms}
+        for label, tree in self.by_arm.items() if like else ():
+            tree.update(weights(like.by_arm[label]))
         self.trees = list({id(tree): tree for tree in self.by_arm.values()}.values())
-        self.pristine = clone(self._mutable(self.base))
-        self._weights = clone({name: value for name, value in self.base.items() if name.startswith("w_")})
+        self.pristine = clone(inputs_proper(self.base))
+        self.pristine_weights = like.pristine_weights if like else clone(weights(self.base))
 
     def _placed(self, arm: LiveArm, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
+        """The arm's own inputs with the baseline's values; the baseline's own buffers where the arm places them alike."""
         if arm.shares:
             return self.base
-        seed_all(seed)
+        seed_all(seed, device)
         own: dict[str, Any] = arm.module.inputs(**arguments, device=device)
         problem = difference(self.base, own)
         if problem:
@@ -109,29 +115,34 @@ class InputSet:
         copy_into(own, self.base)
         return own
 
-    @staticmethod
-    def _mutable(tree: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in tree.items() if not name.startswith(("w_", "out"))}
-
     def overwrite(self, source: "InputSet", rng: random.Random) -> None:
         """New values in a random part of every input but the weights, the same for every arm."""
-        overwrite_slice([*map(self._mutable, self.trees), self.pristine], self._mutable(source.base), rng)
+        overwrite_slice([*map(inputs_proper, self.trees), self.pristine], inputs_proper(source.base), rng)
 
     def violation(self) -> tuple[str, list[str]] | None:
         """(the input that was changed, the labels of the arms that had it in their hands); None if all is as it was."""
+        then = {**self.pristine, **self.pristine_weights}
         for tree in self.trees:
-            path = guard.changed_input({**self._mutable(tree), **self._w(tree)}, {**self.pristine, **self._weights})
+            path = guard.changed_input({**inputs_proper(tree), **weights(tree)}, then)
             if path:
                 return path, [label for label, theirs in self.by_arm.items() if theirs is tree]
         return None
 
-    @staticmethod
-    def _w(tree: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in tree.items() if name.startswith("w_")}
+
+def weights(tree: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tree.items() if name.startswith("w_")}
+
+
+def inputs_proper(tree: dict[str, Any]) -> dict[str, Any]:
+    """Neither weights nor outputs: what differs from call to call and may not be written."""
+    return {name: value for name, value in tree.items() if not name.startswith(("w_", "out"))}
 
 
 def oracle(pair_half: Half, arm: LiveArm, inputs: dict[str, Any], other: dict[str, Any]) -> tuple[Tree, int | None]:
-    """(the answer in float64, how many leading rows it covers or None for all). `other` feeds the baseline's `setup`, if it is the oracle."""
+    """(the answer in float64, how many leading rows it covers or None for all).
+
+    `other` feeds the baseline's `setup` where the baseline is the oracle.
+    """
     exact = to_float64(inputs)
     reference = getattr(arm.module, "reference", None)
     if reference is None:
@@ -142,5 +153,3 @@ def oracle(pair_half: Half, arm: LiveArm, inputs: dict[str, Any], other: dict[st
         return reference(**exact, rows=ORACLE_ROWS), ORACLE_ROWS
     return reference(**exact), None
 
-
-ORACLE_ROWS = 64

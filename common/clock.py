@@ -14,7 +14,9 @@ now = time.perf_counter
 _Event = torch.cuda.Event
 _synchronize = torch.cuda.synchronize
 LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to this; on a CPU malloc's state is noise
-LONGEST_FLUSH_S = 20e-3  # a call that takes the host longer to issue is timed with the waiting, and labelled launch-bound
+LONGEST_FLUSH_S = (
+    20e-3  # a call that takes the host longer to issue is timed with the waiting, and labelled launch-bound
+)
 Call = Callable[[], Any]
 
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from common import process
-from common.device import default_device, describe
-from common.pair import ROOT, Half, Pair, discover, why_not
 from common.console import make_console, print_record
+from common.device import default_device, describe, use_device
+from common.pair import ROOT, Half, Pair, discover, why_not
 from common.report import ratio
 from common.result import Record, Row, load_record
 from common.runner import has_failed, run_pairs
@@ -34,14 +34,18 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
     out.mkdir(parents=True, exist_ok=True)
     traces = []
     for pair, half in ((pair, half) for pair in pairs for half in pair.halves):
-        reason = why_not(half, info, info["gpus"]) or ("needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in half.imports else "")
+        reason = why_not(half, info, info["gpus"]) or (
+            "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in half.imports else ""
+        )
         if reason:
             print(f"{half.path.stem}: skipped: {reason}")
             continue
         trace = out / f"{half.path.stem}.json"
         size = "cpu" if info["kind"] == "cpu" and "cpu" in pair.sizes else "default"
         try:
-            print(f"{half.path.stem} ({size}, {PROFILED_CALLS} calls)\n{process.call(_profile, half, pair.sizes[size], device, trace)}")
+            print(
+                f"{half.path.stem} ({size}, {PROFILED_CALLS} calls)\n{process.call(_profile, half, pair.sizes[size], device, trace)}"
+            )
             traces.append(trace)
         except process.Death as death:
             print(f"{half.path.stem}: {death}")
@@ -63,7 +67,8 @@ def _profile(half: Half, size: dict, device: str, trace: Path, say: Callable[[st
     from common.pair import load
 
     module = load(half.path)
-    seed_all(0)
+    use_device(device)
+    seed_all(0, device)
     inputs = module.inputs(**size, device=device)
     state = module.setup(**inputs) if hasattr(module, "setup") else {}
     module.run(**inputs, **state)
@@ -74,7 +79,9 @@ def _profile(half: Half, size: dict, device: str, trace: Path, say: Callable[[st
             module.run(**inputs, **state)
         synchronize(device)
     profiler.export_chrome_trace(str(trace))
-    return profiler.key_averages().table(sort_by="self_device_time_total" if on_gpu else "self_cpu_time_total", row_limit=8, max_name_column_width=50)
+    return profiler.key_averages().table(
+        sort_by="self_device_time_total" if on_gpu else "self_cpu_time_total", row_limit=8, max_name_column_width=50
+    )
 
 
 def compare_files(old: Path, new: Path) -> int:
@@ -102,7 +109,11 @@ def regressions(old: Record, new: Record) -> tuple[list[str], int]:
 
 
 def _rows(record: Record) -> dict[tuple[str, ...], Row]:
-    return {(pair.chapter, pair.name, pair.size, row.variant, "vs", row.versus): row for pair in record.pairs for row in pair.rows}
+    return {
+        (pair.chapter, pair.name, pair.size, row.variant, "vs", row.versus): row
+        for pair in record.pairs
+        for row in pair.rows
+    }
 
 
 def _is_worse(before: Row, after: Row) -> bool:

@@ -13,10 +13,20 @@ from common.session import Session
 FLOOR_TIMES = 3  # a time below this many floors of the clock is no time
 
 
-def arm_result(seconds: list[list[float]], host_s: float, compile_s: float, cost: dict[str, float], limits: dict[str, Any], clock: str) -> Arm:
+def arm_result(
+    seconds: list[list[float]],
+    host_s: float,
+    compile_s: float,
+    cost: dict[str, float],
+    limits: dict[str, Any],
+    clock: str,
+) -> Arm:
     """One arm as the record keeps it."""
     median = stats.overall_median(seconds)
-    shares = [least / median if least is not None else None for least in (of_limit(cost, limits, which)[0] for which in ("measured", "datasheet"))]
+    shares = [
+        least / median if least is not None else None
+        for least in (of_limit(cost, limits, which)[0] for which in ("measured", "datasheet"))
+    ]
     return Arm(median, host_s if clock == "device" else None, shares[0], shares[1], compile_s, seconds)
 
 
@@ -32,15 +42,36 @@ def impossible(median_s: float, cost: dict[str, float], limits: dict[str, Any], 
     return ""
 
 
-def row(variant: str, versus: str, arms: dict[str, Arm], floor: float, clock_floor_s: float, precision: str, notes: list[str]) -> Row:
+def row(
+    variant: str,
+    versus: str,
+    arms: dict[str, Arm],
+    floor: float,
+    clock_floor_s: float,
+    precision: str,
+    notes: list[str],
+) -> Row:
     """The verdict of a variant against another arm, from samples that were found valid."""
     ratio = stats.estimate(arms[versus].seconds, arms[variant].seconds)
     verdict, reason = stats.verdict(ratio, floor)
     blocks = len(arms[variant].seconds)
     if not stats.sign_interval_rank(blocks):
-        return Row(variant, versus, "unsure", f"only {blocks} blocks: an interval needs six", ratio.ratio, None, {}, precision, notes)
+        return Row(
+            variant,
+            versus,
+            "unsure",
+            f"only {blocks} blocks: an interval needs six",
+            ratio.ratio,
+            None,
+            {},
+            precision,
+            notes,
+        )
     if min(arms[variant].median_s, arms[versus].median_s) < FLOOR_TIMES * clock_floor_s:
-        verdict, reason = "unsure", f"shorter than {FLOOR_TIMES} x the clock's own floor of {clock_floor_s * 1e6:.2f} us"
+        verdict, reason = (
+            "unsure",
+            f"shorter than {FLOOR_TIMES} x the clock's own floor of {clock_floor_s * 1e6:.2f} us",
+        )
     libraries = {}
     for label in (label for label in arms if label.split("/")[0] == "library"):
         against = stats.estimate(arms[label].seconds, arms[variant].seconds)
@@ -52,7 +83,9 @@ def notes_for(arm: Arm, cost: dict[str, float], cache_bytes: int | None) -> list
     """What a reader must know beside a time."""
     notes = []
     if arm.host_s is not None and arm.host_s > arm.median_s:
-        notes.append(f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {arm.median_s * 1e6:.0f} us of device work")
+        notes.append(
+            f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {arm.median_s * 1e6:.0f} us of device work"
+        )
     if cache_bytes and 0 < cost.get("dram_bytes", 0) <= cache_bytes:
         notes.append("fits in the cache: its limit is not memory bandwidth")
     return notes
@@ -75,17 +108,32 @@ def pair_result(session: Session, clock: Clock | None, cost: dict[str, float]) -
         arms = {}
     floor = stats.noise_floor(arms["baseline"].seconds, arms["repeat"].seconds) if arms else None
     least, by = of_limit(cost, job.limits)
-    rows = [row for half in job.pair.variants if half.label in job.labels for row in _rows(session, half, arms, floor, clock, cost)]
+    rows = [
+        row
+        for half in job.pair.variants
+        if half.label in job.labels
+        for row in _rows(session, half, arms, floor, clock, cost)
+    ]
     return PairResult(job.pair.chapter, job.pair.name, job.size, job.pair.sizes[job.size], source_hash(job.pair), rows, clock.name if clock and arms else "",
                       floor, cost, least, by, arms, session.orders, session.seeds, session.voided, session.spent_s)  # fmt: skip
 
 
-def _rows(session: Session, half: Half, arms: dict[str, Arm], floor: float | None, clock: Clock | None, cost: dict[str, float]) -> list[Row]:
+def _rows(
+    session: Session, half: Half, arms: dict[str, Arm], floor: float | None, clock: Clock | None, cost: dict[str, float]
+) -> list[Row]:
     precision = half.constants.get("PRECISION", "")
     for guilty in ("baseline", half.label):
         if guilty in session.bad:
             verdict, reason = session.bad[guilty]
-            return [Row(half.label, "baseline", verdict, reason if guilty == half.label else f"the baseline: {reason}", precision=precision)]
+            return [
+                Row(
+                    half.label,
+                    "baseline",
+                    verdict,
+                    reason if guilty == half.label else f"the baseline: {reason}",
+                    precision=precision,
+                )
+            ]
     if half.label not in arms or clock is None or floor is None:
         return [Row(half.label, "baseline", "checked", precision=precision)]
     notes = notes_for(arms[half.label], cost, session.job.info.get("cache_bytes"))

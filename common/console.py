@@ -23,7 +23,13 @@ def make_console(stderr: bool = False) -> Console:
     """Colours on a terminal; plain text in a pipe and under NO_COLOR."""
     file = sys.stderr if stderr else sys.stdout
     if os.environ.get("NO_COLOR") or not file.isatty():
-        return Console(file=file, width=None if file.isatty() else PLAIN_WIDTH, force_terminal=False, no_color=True, highlight=False)
+        return Console(
+            file=file,
+            width=None if file.isatty() else PLAIN_WIDTH,
+            force_terminal=False,
+            no_color=True,
+            highlight=False,
+        )
     return Console(file=file, highlight=False)
 
 
@@ -62,14 +68,36 @@ def table(record: Record) -> Table:
     records = {pair.chapter: recorded(pair.chapter) for pair in record.pairs} if on_cpu else {}
     title = f"{device['name']}{' (CPU results)' if on_cpu else ''}{', fast' if record.environment['fast'] else ''}"
     shown = Table(title=title, box=SIMPLE, title_justify="left")
-    for heading in ("pair", "size", "variant", "verdict", "ratio [95 % interval]", "time", "of limit / datasheet", "against a library"):
+    for heading in (
+        "pair",
+        "size",
+        "variant",
+        "verdict",
+        "ratio [95 % interval]",
+        "time",
+        "of limit / datasheet",
+        "against a library",
+    ):
         shown.add_column(heading)
     if any(records.values()):
         shown.add_column("recorded")
     for pair in record.pairs:
         for row in pair.rows:
-            variant = row.variant.removeprefix("optimized/") if row.versus == "baseline" else f"{row.variant} vs {row.versus}".replace("optimized/", "")
-            cells = [pair.name, pair.size, variant, f"[{COLORS.get(row.verdict, 'none')}]{row.verdict}[/]", ratio(row), times(pair, row), share(pair, row), libraries(row)]
+            variant = (
+                row.variant.removeprefix("optimized/")
+                if row.versus == "baseline"
+                else f"{row.variant} vs {row.versus}".replace("optimized/", "")
+            )
+            cells = [
+                pair.name,
+                pair.size,
+                variant,
+                f"[{COLORS.get(row.verdict, 'none')}]{row.verdict}[/]",
+                ratio(row),
+                times(pair, row),
+                share(pair, row),
+                libraries(row),
+            ]
             shown.add_row(*cells, *([lookup(pair, row, records[pair.chapter])] if any(records.values()) else []))
     return shown
 
@@ -79,11 +107,11 @@ def print_record(record: Record, console: Console) -> None:
     for pair in record.pairs:
         for row in pair.rows:
             for text in filter(None, [row.reason, *(row.notes if row.versus == "baseline" else [])]):
-                console.print(f"{pair.name} {row.variant.removeprefix('optimized/')}: {text}", markup=False, soft_wrap=True)
+                console.print(
+                    f"{pair.name} {row.variant.removeprefix('optimized/')}: {text}", markup=False, soft_wrap=True
+                )
         if pair.voided_rounds:
             console.print(f"{pair.name}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown")
-
-
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:

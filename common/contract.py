@@ -42,7 +42,9 @@ def read_half(path: Path, label: str) -> Half:
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except (SyntaxError, ValueError) as error:
-        raise ContractError(f"{path}:{getattr(error, 'lineno', None) or 0}: syntax error: {getattr(error, 'msg', error)}") from None
+        raise ContractError(
+            f"{path}:{getattr(error, 'lineno', None) or 0}: syntax error: {getattr(error, 'msg', error)}"
+        ) from None
     functions = {
         node.name: tuple(arg.arg for arg in node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
         for node in tree.body
@@ -52,14 +54,20 @@ def read_half(path: Path, label: str) -> Half:
     _check_names(path, [*functions, *_assigned(tree)])
     imports = frozenset(_all_imports(path, tree))
     _check_half(path, ast.get_docstring(tree), functions, constants, imports)
-    names = {node.attr if isinstance(node, ast.Attribute) else node.id for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name)}
+    names = {
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute | ast.Name)
+    }
     summary = (ast.get_docstring(tree) or "").splitlines()[0]
     return Half(path, label, summary, functions, constants, imports, not names.isdisjoint(KERNEL_MAKERS))
 
 
 def _assigned(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
         yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
@@ -71,7 +79,9 @@ def _constants(path: Path, tree: ast.Module) -> Iterator[tuple[str, Any]]:
                 try:
                     yield name, ast.literal_eval(node.value) if node.value else None
                 except ValueError:
-                    raise ContractError(f"{path}:{node.lineno}: {name} must be a literal: it is read without importing the file") from None
+                    raise ContractError(
+                        f"{path}:{node.lineno}: {name} must be a literal: it is read without importing the file"
+                    ) from None
 
 
 def _check_names(path: Path, names: list[str]) -> None:
@@ -109,7 +119,10 @@ def _check_half(path: Path, doc: str | None, functions: dict, constants: dict, i
 
     require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
     for name in ("inputs", "run"):
-        require(name in functions, f"has no function `{name}`: add {name}({'<sizes>, device' if name == 'inputs' else '**inputs'})")
+        require(
+            name in functions,
+            f"has no function `{name}`: add {name}({'<sizes>, device' if name == 'inputs' else '**inputs'})",
+        )
     require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
     sizes = constants.get("SIZES")
     require(isinstance(sizes, dict) and bool(sizes), 'has no SIZES: add SIZES = {"check": {...}, "default": {...}}')
@@ -118,7 +131,10 @@ def _check_half(path: Path, doc: str | None, functions: dict, constants: dict, i
         require(isinstance(arguments, dict), f"SIZES[{size!r}] must be a dict of arguments of `inputs`")
         unknown = set(arguments) - set(functions["inputs"])
         require(not unknown, f"SIZES[{size!r}] names {', '.join(sorted(unknown))}, which `inputs` does not take")
-    require(any(size.split("/")[0] == "check" for size in sizes), 'SIZES has no "check": add a small and odd one for correctness')
+    require(
+        any(size.split("/")[0] == "check" for size in sizes),
+        'SIZES has no "check": add a small and odd one for correctness',
+    )
     require("default" in sizes, 'SIZES has no "default": add the one that is timed')
     require(constants.get("CLOCK", "wall") in ("device", "wall"), 'CLOCK must be "device" or "wall"')
     require(constants.get("DEVICE", "cuda") == "cuda", 'DEVICE must be "cuda" (leave it out for any device)')
@@ -126,5 +142,12 @@ def _check_half(path: Path, doc: str | None, functions: dict, constants: dict, i
     require(constants.get("PRECISION", "fp32") in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
     tolerance = constants.get("TOLERANCE", (0, 0))
     require(isinstance(tolerance, tuple) and len(tolerance) == 2, "TOLERANCE must be (rtol, atol)")
-    forbidden = {name for name in imports if name == "common" or name.startswith(("baseline_", "optimized_")) or (name[:2] == "ch" and name[2:].isdigit())}
-    require(not forbidden, f"imports {', '.join(sorted(forbidden))}: a pair reads alone: libraries and its own chapter's helpers only")
+    forbidden = {
+        name
+        for name in imports
+        if name == "common" or name.startswith(("baseline_", "optimized_")) or (name[:2] == "ch" and name[2:].isdigit())
+    }
+    require(
+        not forbidden,
+        f"imports {', '.join(sorted(forbidden))}: a pair reads alone: libraries and its own chapter's helpers only",
+    )

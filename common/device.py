@@ -3,17 +3,24 @@
 import json
 import os
 import platform
+import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pynvml
+from threadpoolctl import threadpool_limits
 
 DATASHEETS = Path(__file__).with_name("datasheets.json")
 PACKAGES = ("torch", "triton", "cupy-cuda13x", "numpy")
 # A power cap is normal under large GEMMs; these are not.
-SLOWDOWN = {0x08: "hardware slowdown", 0x20: "thermal slowdown (software)", 0x40: "thermal slowdown (hardware)", 0x80: "power brake"}
+SLOWDOWN = {
+    0x08: "hardware slowdown",
+    0x20: "thermal slowdown (software)",
+    0x40: "thermal slowdown (hardware)",
+    0x80: "power brake",
+}
 
 
 def has_gpu() -> bool:
@@ -37,10 +44,12 @@ def describe(device: str) -> dict[str, Any]:
 
     kind = torch.device(device).type
     if kind == "cpu":
-        return {"kind": "cpu", "name": _cpu_name(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "cache_bytes": _cpu_cache_bytes(),
+        return {"kind": "cpu", "name": _cpu_name(), "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": _cpu_cache_bytes(),
                 "gpus": 0, "capability": None}  # fmt: skip
     if not torch.cuda.is_available():
-        raise ValueError(f"device {device}: torch {torch.__version__} sees no CUDA device here (driver older than 580, or a CPU build of torch)")
+        raise ValueError(
+            f"device {device}: torch {torch.__version__} sees no CUDA device here (driver older than 580, or a CPU build of torch)"
+        )
     index = torch.device(device).index or 0
     if index >= torch.cuda.device_count():
         raise ValueError(f"device {device}: this machine has {torch.cuda.device_count()} GPU(s)")
@@ -54,6 +63,30 @@ def describe(device: str) -> dict[str, Any]:
         "max_memory_mhz": pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_MEM),
         "host": _cpu_name(),
     }  # fmt: skip
+
+
+def cupy_on(device: str) -> Any:
+    """CuPy, if a pair has imported it and the device is one for it."""
+    return sys.modules.get("cupy") if device.startswith("cuda") else None
+
+
+def cpu_threads() -> int:
+    """All cores but one, which the rest of the machine keeps busy: a parallel loop is as slow as its slowest thread."""
+    return max(1, (os.cpu_count() or 1) - 1)
+
+
+def use_device(device: str) -> None:
+    """Make a device the current one of torch, Triton and CuPy; on a CPU, set the threads of torch and of NumPy's BLAS."""
+    import torch
+
+    if device.startswith("cuda"):
+        torch.cuda.init()
+        torch.cuda.set_device(device)
+        if cupy := cupy_on(device):
+            cupy.cuda.Device(torch.device(device).index or 0).use()
+    else:
+        torch.set_num_threads(cpu_threads())
+        threadpool_limits(cpu_threads())
 
 
 @cache

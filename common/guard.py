@@ -80,7 +80,9 @@ def filled_memory(on: bool = True) -> Iterator[None]:
     if not on:
         yield
         return
-    torch.use_deterministic_algorithms(True, warn_only=True)  # fills torch.empty: fill_uninitialized_memory is on by default
+    torch.use_deterministic_algorithms(
+        True, warn_only=True
+    )  # fills torch.empty: fill_uninitialized_memory is on by default
     cupy = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
     plain = cupy.cuda.get_allocator() if cupy else None
 

@@ -17,7 +17,7 @@ from common import conclude, guard, stats
 from common.arms import InputSet, LiveArm, load_arms
 from common.arrays import Tree, clone, nbytes
 from common.clock import LEAST_WALL_S, Clock, host_seconds, make_clock, now
-from common.device import slowdown
+from common.device import slowdown, use_device
 from common.result import PairResult
 from common.session import Job, Session
 
@@ -26,13 +26,17 @@ ROUNDS, LEAST_ROUNDS = 5, 2
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
 MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls under the wall clock
 CHEAP_OUTPUT = 16 << 20  # bytes up to which the answers of every round are compared; else those of one round a block
-TAIL_S = 100e-6  # work that goes on this long after the clock stopped, and for half as long as was timed, was not waited for
+TAIL_S = (
+    100e-6  # work that goes on this long after the clock stopped, and for half as long as was timed, was not waited for
+)
 
 
 def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
     """Everything that is asked of a pair. `say(stage, fraction)` reports progress. Raises what the baseline's `inputs` raises."""
     begin = now()
-    session = Session(job, say, load_arms(job.pair, job.labels), random.Random(job.seed))
+    arms = load_arms(job.pair, job.labels)
+    use_device(job.device)
+    session = Session(job, say, arms, random.Random(job.seed))
     sizes = job.pair.check_sizes
     for i, size in enumerate(sizes):
         say("check", i / len(sizes))
@@ -44,7 +48,9 @@ def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
     session.spent_s["check"] = now() - begin
     clock, cost = None, {}
     if set(job.timed) - set(session.bad) - {"baseline"} and "baseline" in set(job.timed) - set(session.bad):
-        session.arms = [arm for arm in session.arms if arm.label in (*job.timed, "repeat") or arm.label.startswith("library")]
+        session.arms = [
+            arm for arm in session.arms if arm.label in (*job.timed, "repeat") or arm.label.startswith("library")
+        ]
         clock, cost = _time(session)
     return conclude.pair_result(session, clock, cost)
 
@@ -87,11 +93,10 @@ def _pilot(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
 def _ready(session: Session, inputs: InputSet, source: InputSet) -> None:
     """Set up every arm on values that it will not be timed on, and call it once."""
     for arm in session.racing:
-        begin, mine = now(), inputs.by_arm[arm.label]
-        session.attempt(arm, lambda arm=arm, mine=mine: arm.prepare(source.by_arm[arm.label], mine))
+        mine = inputs.by_arm[arm.label]
+        session.attempt(arm, partial(arm.prepare, source.by_arm[arm.label], mine))
         if arm.label not in session.bad:
             session.attempt(arm, partial(arm.call, mine))
-        arm.compile_s = arm.compile_s or now() - begin
 
 
 def _size_up(arm: LiveArm, inputs: InputSet, clock: Clock, device: str) -> None:
@@ -117,7 +122,8 @@ def _noise(session: Session, clock: Clock, inputs: InputSet, rounds: int) -> flo
 def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged: bool, first: bool) -> None:
     """One block: its samples join those of the arms, unless an input was changed in it."""
     job = session.job
-    sets = [session.inputs(job.size) for _ in range(max(arm.calls for arm in session.racing))]
+    sets = [session.inputs(job.size)]
+    sets += [session.inputs(job.size, like=sets[0]) for _ in range(1, max(arm.calls for arm in session.racing))]
     _ready(session, sets[0], source)
     compared, orders = session.rng.randrange(rounds), []
     samples: dict[str, list[float]] = {arm.label: [] for arm in session.racing}
@@ -130,7 +136,9 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
         seconds, answers = _round(session, clock, sets, last, order, keep_all=judging or number == compared)
         for arm in session.racing:
             if arm.label in answers and arm.label != "baseline":
-                session.judge(arm, answers[arm.label], answers["baseline"], None, "in a timed round, against the baseline's")
+                session.judge(
+                    arm, answers[arm.label], answers["baseline"], None, "in a timed round, against the baseline's"
+                )
         if judging:
             session.judge_all(last, source, "at the timed size", answers)
         if job.info["kind"] == "cuda" and slowdown(job.info["uuid"]):
@@ -161,7 +169,11 @@ def _round(
         if sample is None:
             continue
         if sample.tail_s > max(TAIL_S, sample.seconds / 2):
-            session.out(arm.label, "invalid", f"works on for {sample.tail_s * 1e6:.0f} us after the clock stopped: a stream is not joined")
+            session.out(
+                arm.label,
+                "invalid",
+                f"works on for {sample.tail_s * 1e6:.0f} us after the clock stopped: a stream is not joined",
+            )
         seconds[arm.label] = sample.seconds
         if keep_all or nbytes(sample.outputs) <= CHEAP_OUTPUT:
             answers[arm.label] = clone(sample.outputs)

@@ -71,19 +71,33 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
     first = read_half(baseline, "baseline")
     others = tuple(read_half(path, label) for label, path in variants.items())
     if first.has_kernel and "reference" not in first.functions and any(half.has_kernel for half in others):
-        raise ContractError(f"{baseline}: both halves are custom kernels: add reference(**inputs), simple and slow, as the oracle")
+        raise ContractError(
+            f"{baseline}: both halves are custom kernels: add reference(**inputs), simple and slow, as the oracle"
+        )
     for half in others:
         if half.constants["SIZES"] != first.constants["SIZES"]:
-            raise ContractError(f"{half.path}: SIZES differ from those of {baseline.name}: write them the same in both halves")
+            raise ContractError(
+                f"{half.path}: SIZES differ from those of {baseline.name}: write them the same in both halves"
+            )
         versus = half.constants.get("VERSUS")
-        if versus is not None and f"optimized/{versus}" not in variants and not (versus == "" and "optimized" in variants):
-            raise ContractError(f"{half.path}: VERSUS = {versus!r} names no variant of {name}: write the suffix of an earlier rung")
+        if (
+            versus is not None
+            and f"optimized/{versus}" not in variants
+            and not (versus == "" and "optimized" in variants)
+        ):
+            raise ContractError(
+                f"{half.path}: VERSUS = {versus!r} names no variant of {name}: write the suffix of an earlier rung"
+            )
     return Pair(folder.resolve().name, name, first, others, first.constants["SIZES"])
 
 
 def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:
     """Why this half cannot run on this device (common.device.describe); empty if it can."""
-    missing = [name for name in sorted(half.imports) if not (half.path.with_name(f"{name}.py").exists() or importlib.util.find_spec(name))]
+    missing = [
+        name
+        for name in sorted(half.imports)
+        if not (half.path.with_name(f"{name}.py").exists() or importlib.util.find_spec(name))
+    ]
     if missing:
         return f"needs the package {', '.join(missing)}"
     if half.needs_cuda and device["kind"] != "cuda":
@@ -133,6 +147,9 @@ def _dump(node: Any) -> str:
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = [(key, value) for key, value in ast.iter_fields(node) if value not in (None, [])]
-    if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node, clean=False) is not None:
+    if (
+        isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        and ast.get_docstring(node, clean=False) is not None
+    ):
         fields = [(key, value[1:] if key == "body" else value) for key, value in fields]
     return type(node).__name__ + "(" + ",".join(f"{key}={_dump(value)}" for key, value in fields) + ")"

@@ -36,22 +36,47 @@ def ratio_bars(record: Record) -> Figure:
     """A bar a row: baseline time / variant time on a log axis, with its 95 % interval and the line of no difference."""
     rows = believed(record)
     figure, axes = _figure(height=1.2 + 0.4 * max(1, len(rows)))
-    labels = [pair.name + row.variant.replace("optimized", "").replace("/", " ") + ("" if row.versus == "baseline" else f" vs {row.versus.split('/')[-1]}") for pair, row in rows]
+    labels = [
+        pair.name
+        + row.variant.replace("optimized", "").replace("/", " ")
+        + ("" if row.versus == "baseline" else f" vs {row.versus.split('/')[-1]}")
+        for pair, row in rows
+    ]
     ratios = np.array([row.ratio for _, row in rows])
     ends = np.array([row.interval for _, row in rows]).reshape(-1, 2)
     places = np.arange(len(rows))
     axes.barh(places, ratios - 1, left=1, color=[COLORS[row.verdict] for _, row in rows], height=0.6)
-    axes.errorbar(ratios, places, xerr=[ratios - ends[:, 0], ends[:, 1] - ratios], fmt="o", color="black", markersize=3, capsize=3)
+    axes.errorbar(
+        ratios, places, xerr=[ratios - ends[:, 0], ends[:, 1] - ratios], fmt="o", color="black", markersize=3, capsize=3
+    )
     for place, (_, row), high in zip(places, rows, ends[:, 1], strict=True):
-        axes.annotate(f"{row.ratio:.2f}x {row.verdict}", (high, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.annotate(
+            f"{row.ratio:.2f}x {row.verdict}",
+            (high, place),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+        )
     axes.axvline(1, color="black", linewidth=1)
-    axes.set(xscale="log", yticks=places, yticklabels=labels, xlabel="time of the baseline / time of the variant (95 % interval)", title=_device(record))
+    axes.set(
+        xscale="log",
+        yticks=places,
+        yticklabels=labels,
+        xlabel="time of the baseline / time of the variant (95 % interval)",
+        title=_device(record),
+    )
     axes.margins(x=0.25)
     axes.invert_yaxis()
     return figure
 
 
-def roofline(points: list[tuple[str, float, float]], limits: dict[str, Any], title: str = "", flops_keys: tuple[str, ...] = ("fp32_flops",)) -> Figure:
+def roofline(
+    points: list[tuple[str, float, float]],
+    limits: dict[str, Any],
+    title: str = "",
+    flops_keys: tuple[str, ...] = ("fp32_flops",),
+) -> Figure:
     """Points (label, FLOP per byte, FLOP/s) under the measured roofs: solid as measured, dotted as the datasheet says."""
     figure, axes = _figure(height=5.5)
     intensity = np.logspace(-2, 4, 200)
@@ -59,13 +84,39 @@ def roofline(points: list[tuple[str, float, float]], limits: dict[str, Any], tit
         for which, style in (("measured", "-"), ("datasheet", ":")):
             memory, compute = _rate(limits["dram_bytes"], which), _rate(limits[key], which)
             if memory and compute:
-                axes.plot(intensity, np.minimum(intensity * memory, compute) / 1e9, style, color=color, label=f"{key.split('_')[0]} roof, {which}")
+                axes.plot(
+                    intensity,
+                    np.minimum(intensity * memory, compute) / 1e9,
+                    style,
+                    color=color,
+                    label=f"{key.split('_')[0]} roof, {which}",
+                )
         ridge = _rate(limits[key], "measured") / _rate(limits["dram_bytes"], "measured")
         axes.axvline(ridge, color=color, linewidth=0.8, alpha=0.4)
-        axes.annotate(f"ridge {ridge:.0f}", (ridge, 0.02), xycoords=("data", "axes fraction"), fontsize=8, rotation=90, color=color)
+        axes.annotate(
+            f"ridge {ridge:.0f}",
+            (ridge, 0.02),
+            xycoords=("data", "axes fraction"),
+            fontsize=8,
+            rotation=90,
+            color=color,
+        )
     for i, (label, flop_per_byte, rate) in enumerate(points):
-        axes.plot(flop_per_byte, rate / 1e9, MARKERS[i % len(MARKERS)], color=SERIES[i % len(SERIES)], markeredgecolor="black", label=label)
-    axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity (FLOP per byte of DRAM traffic)", ylabel="performance (GFLOP/s)", title=title)
+        axes.plot(
+            flop_per_byte,
+            rate / 1e9,
+            MARKERS[i % len(MARKERS)],
+            color=SERIES[i % len(SERIES)],
+            markeredgecolor="black",
+            label=label,
+        )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="arithmetic intensity (FLOP per byte of DRAM traffic)",
+        ylabel="performance (GFLOP/s)",
+        title=title,
+    )
     axes.grid(which="both", alpha=0.2)
     axes.legend(fontsize=8)
     return figure
@@ -82,12 +133,22 @@ def sweep(record: Record) -> Figure:
     curves: dict[str, list[tuple[str, Row]]] = {}
     for pair, row in believed(record):
         if row.versus == "baseline":
-            curves.setdefault(f"{pair.name}{row.variant.replace('optimized', '').replace('/', ' ')}", []).append((pair.size, row))
+            curves.setdefault(f"{pair.name}{row.variant.replace('optimized', '').replace('/', ' ')}", []).append(
+                (pair.size, row)
+            )
     for i, (label, points) in enumerate(curves.items()):
         ratios = np.array([row.ratio for _, row in points])
         ends = np.array([row.interval for _, row in points])
         errors = [ratios - ends[:, 0], ends[:, 1] - ratios]
-        axes.errorbar([size for size, _ in points], ratios, yerr=errors, marker=MARKERS[i % len(MARKERS)], color=SERIES[i % len(SERIES)], capsize=3, label=label)
+        axes.errorbar(
+            [size for size, _ in points],
+            ratios,
+            yerr=errors,
+            marker=MARKERS[i % len(MARKERS)],
+            color=SERIES[i % len(SERIES)],
+            capsize=3,
+            label=label,
+        )
     axes.axhline(1, color="black", linewidth=1)
     axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant", title=_device(record))
     axes.legend(fontsize=8)

@@ -52,7 +52,9 @@ def call(
             ours.close()
 
 
-def _listen(process: Any, pipe: Connection, log: Path, on_progress: Callable[[str, float], None], deadline_s: float) -> Any:
+def _listen(
+    process: Any, pipe: Connection, log: Path, on_progress: Callable[[str, float], None], deadline_s: float
+) -> Any:
     heard = time.monotonic()
     while True:
         left = heard + deadline_s - time.monotonic()
@@ -100,7 +102,9 @@ def _end(process: Any) -> None:
     process.join()
 
 
-def _child(pipe: Connection, log: Path, function: Callable[..., Any], arguments: tuple[Any, ...], environment: dict[str, str]) -> None:
+def _child(
+    pipe: Connection, log: Path, function: Callable[..., Any], arguments: tuple[Any, ...], environment: dict[str, str]
+) -> None:
     if hasattr(os, "setsid"):
         os.setsid()  # a group of its own: Ctrl-C reaches the parent alone, which then ends the group
     os.environ.update(environment)

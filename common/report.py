@@ -70,8 +70,14 @@ def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str,
         for pair in record.pairs:
             stale = hashes.get(pair.name) != pair.source_hash
             for row in pair.rows:
-                variant = row.variant.removeprefix("optimized/") + ("" if row.versus == "baseline" else f" (vs {row.versus.removeprefix('optimized/')})")
-                cells = ["stale: the pair has changed since", "", "", ""] if stale else [row.verdict, ratio(row), times(pair, row), share(pair, row)]
+                variant = row.variant.removeprefix("optimized/") + (
+                    "" if row.versus == "baseline" else f" (vs {row.versus.removeprefix('optimized/')})"
+                )
+                cells = (
+                    ["stale: the pair has changed since", "", "", ""]
+                    if stale
+                    else [row.verdict, ratio(row), times(pair, row), share(pair, row)]
+                )
                 lines.append(f"| {pair.name} | {variant} | {' | '.join(cells)} |")
     return "\n".join(lines).strip() or "Nothing is recorded yet."
 

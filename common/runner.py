@@ -8,7 +8,7 @@ from typing import Any
 
 from common import process
 from common.contract import OneLine
-from common.device import clocks_now, default_device, describe, versions
+from common.device import clocks_now, default_device, describe, use_device, versions
 from common.limits import measure_limits
 from common.measure import measure
 from common.pair import Pair, source_hash, why_not
@@ -27,7 +27,11 @@ def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
     """The sizes of a pair that a name selects: `small` takes `small` and `small/*`, `all` all but the checks; `default` is `cpu` on a CPU, where a pair has it."""
     timed = [size for size in pair.sizes if size not in pair.check_sizes]
     if wanted == "all":
-        return [size for size in timed if (size == "cpu") <= on_cpu and not (on_cpu and size == "default" and "cpu" in timed)]
+        return [
+            size
+            for size in timed
+            if (size == "cpu") <= on_cpu and not (on_cpu and size == "default" and "cpu" in timed)
+        ]
     if wanted == "default" and on_cpu and "cpu" in timed:
         return ["cpu"]
     return [size for size in timed if size == wanted or size.startswith(f"{wanted}/")]
@@ -44,6 +48,7 @@ def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str
 def _survey(device: str, with_limits: bool, say: Callable[[str, float], None]) -> tuple[dict[str, Any], dict[str, Any]]:
     say("device", 0.0)
     info = describe(device)
+    use_device(device)
     say("limits", 0.5)
     limits = {key: asdict(limit) for key, limit in measure_limits(device).items()} if with_limits else {}
     return info, limits
@@ -71,7 +76,16 @@ def run_pairs(
     try:
         for number, (pair, chosen) in enumerate(jobs):
             on_progress(pair, chosen, "start", 0.0)
-            result = _run_one(pair, chosen, device, record, fast, check_only, number, lambda stage, fraction, p=pair, s=chosen: on_progress(p, s, stage, fraction))
+            result = _run_one(
+                pair,
+                chosen,
+                device,
+                record,
+                fast,
+                check_only,
+                number,
+                lambda stage, fraction, p=pair, s=chosen: on_progress(p, s, stage, fraction),
+            )
             record = replace(record, pairs=[*record.pairs, result])
             on_record(record)
     except KeyboardInterrupt:
@@ -82,13 +96,22 @@ def run_pairs(
 
 
 def _run_one(
-    pair: Pair, size: str, device: str, record: Record, fast: bool, check_only: bool, number: int, on_progress: Callable[[str, float], None]
+    pair: Pair,
+    size: str,
+    device: str,
+    record: Record,
+    fast: bool,
+    check_only: bool,
+    number: int,
+    on_progress: Callable[[str, float], None],
 ) -> PairResult:
     info, on_cpu = record.environment["device"], record.environment["device"]["kind"] == "cpu"
     reasons = {half.label: why_not(half, info, info["gpus"]) for half in pair.halves}
     labels = [half.label for half in pair.halves if not reasons[half.label]]
     if reasons["baseline"] or len(labels) == 1:
-        return _untimed(pair, size, {half.label: ("skipped", reasons[half.label] or reasons["baseline"]) for half in pair.variants})
+        return _untimed(
+            pair, size, {half.label: ("skipped", reasons[half.label] or reasons["baseline"]) for half in pair.variants}
+        )
     interpreted = {half.label for half in pair.halves if on_cpu and "triton" in half.imports}
     timed = [label for label in labels if label not in interpreted and not check_only]
     job = Job(pair, size, device, info, record.limits, labels, timed, FAST_BLOCKS if fast else None, seed=number)
@@ -96,10 +119,22 @@ def _run_one(
     try:
         result: PairResult = process.call(_measure, job, environment=variables, on_progress=on_progress)
     except process.Death as death:
-        return _untimed(pair, size, {half.label: ("died", str(death)) if half.label in labels else ("skipped", reasons[half.label]) for half in pair.variants})
+        return _untimed(
+            pair,
+            size,
+            {
+                half.label: ("died", str(death)) if half.label in labels else ("skipped", reasons[half.label])
+                for half in pair.variants
+            },
+        )
     why = "in Triton's interpreter at the check sizes; timing needs a GPU"
-    rows = [replace(row, reason=why) if row.verdict == "checked" and interpreted & {row.variant, "baseline"} else row for row in result.rows]
-    rows += [Row(half.label, "baseline", "skipped", reasons[half.label]) for half in pair.variants if reasons[half.label]]
+    rows = [
+        replace(row, reason=why) if row.verdict == "checked" and interpreted & {row.variant, "baseline"} else row
+        for row in result.rows
+    ]
+    rows += [
+        Row(half.label, "baseline", "skipped", reasons[half.label]) for half in pair.variants if reasons[half.label]
+    ]
     return replace(result, rows=rows)
 
 
@@ -107,7 +142,9 @@ def _measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
     try:
         return measure(job, say)
     except DoesNotFit as error:
-        return _untimed(job.pair, job.size, {label: ("skipped", str(error)) for label in job.labels if label != "baseline"})
+        return _untimed(
+            job.pair, job.size, {label: ("skipped", str(error)) for label in job.labels if label != "baseline"}
+        )
 
 
 def _untimed(pair: Pair, size: str, verdicts: dict[str, tuple[str, str]]) -> PairResult:
@@ -118,5 +155,3 @@ def _untimed(pair: Pair, size: str, verdicts: dict[str, tuple[str, str]]) -> Pai
 def has_failed(record: Record) -> bool:
     """Is some pair invalid, or did it die?"""
     return any(row.verdict in ("invalid", "died") for pair in record.pairs for row in pair.rows)
-
-

@@ -11,7 +11,7 @@ import torch
 from common import guard
 from common.arms import InputSet, Invalid, LiveArm, oracle
 from common.arrays import Tree, clone, map_arrays
-from common.clock import synchronize
+from common.clock import now, synchronize
 from common.pair import Pair
 from common.verify import compare
 
@@ -36,7 +36,11 @@ class DoesNotFit(Exception):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error) or "OutOfMemoryError" in type(error).__name__
+    return (
+        isinstance(error, MemoryError | torch.OutOfMemoryError)
+        or "can't allocate memory" in str(error)
+        or "OutOfMemoryError" in type(error).__name__
+    )
 
 
 def one_line(error: BaseException) -> str:
@@ -72,12 +76,12 @@ class Session:
     def out(self, label: str, verdict: str, reason: str) -> None:
         self.bad.setdefault("baseline" if label == "repeat" else label, (verdict, reason))
 
-    def inputs(self, size: str) -> InputSet:
+    def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
         """Fresh inputs for all arms in the race; an arm whose inputs are others than the baseline's is out."""
         self.seeds.append(self.rng.randrange(2**31))
         while True:
             try:
-                return InputSet(self.racing, self.job.pair.sizes[size], self.job.device, self.seeds[-1])
+                return InputSet(self.racing, self.job.pair.sizes[size], self.job.device, self.seeds[-1], like)
             except Invalid as error:
                 self.out(error.args[0], "invalid", error.args[1])
             except (MemoryError, RuntimeError) as error:
@@ -105,9 +109,12 @@ class Session:
         def action() -> Tree:
             mine = inputs.by_arm[arm.label]
             guard.poison_outputs(mine)
+            begin = now()
             with guard.filled_memory(filled):
                 arm.prepare(other.by_arm[arm.label], mine)
-                return clone(arm.call(mine))
+                answer = clone(arm.call(mine))
+            arm.compile_s = arm.compile_s or now() - begin
+            return answer
 
         return self.attempt(arm, action)
 

@@ -41,7 +41,9 @@ class Tolerance:
         return cls(precision, rtol, atol)
 
 
-def compare(out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: tuple[float, float] | None = None) -> str:
+def compare(
+    out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: tuple[float, float] | None = None
+) -> str:
     """What is wrong with `out`; empty if nothing is. `base`: the baseline's output, which sets kind, dtype and accepted error."""
     mine, truth = dict(leaves(out)), dict(leaves(oracle))
     model = dict(leaves(base)) if base is not None else truth

@@ -1,4 +1,4 @@
-"""What every test module shares: tests marked `gpu` are skipped, with the reason, where there is no GPU to run them on."""
+"""What all tests share: those marked `gpu` are skipped, with the reason, where there is no GPU to run them on."""
 
 import pytest
 

@@ -5,18 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from common.contract import Half
 from common.pair import ROOT, discover, load
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100")  # A100, H100 and H200, B200
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
 KERNELS = [(pair, half) for folder in FOLDERS for pair in discover(folder) for half in pair.halves if half.has_kernel]
-CUDA = [half for _, half in KERNELS if "cupy" in half.imports]
-TRITON = [(pair, half) for pair, half in KERNELS if "triton" in half.imports]
-
-
-def name(value) -> str:
-    return f"{value.path.parent.name}/{value.path.stem}" if isinstance(value, Half) else ""
+CUDA = [pytest.param(half.path, id=half.path.stem) for _, half in KERNELS if "cupy" in half.imports]
+TRITON = [
+    pytest.param(half.path, pair.sizes["default"], id=half.path.stem)
+    for pair, half in KERNELS
+    if "triton" in half.imports
+]
 
 
 def cuda_sources(path: Path) -> list[str]:
@@ -55,9 +54,9 @@ def nvrtc_compile(source: str, architecture: str) -> tuple[str, bytes]:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("half", CUDA, ids=name)
-def test_cuda_source_compiles(half, architecture):
-    for source in cuda_sources(half.path):
+@pytest.mark.parametrize("path", CUDA)
+def test_cuda_source_compiles(path, architecture):
+    for source in cuda_sources(path):
         ptx, machine_code = nvrtc_compile(source, architecture)
         assert ".entry" in ptx
         assert machine_code.startswith(b"\x7fELF")
@@ -85,7 +84,7 @@ def triton_launches(path: Path, arguments: dict, monkeypatch) -> list[tuple]:
 
 
 def triton_compile(kernel, args, kwargs, capability: int):
-    """What a launch with these arguments compiles: types, constants and alignments as Triton's own launcher sees them."""
+    """What a launch with these arguments compiles: types, constants and alignments as Triton's launcher sees them."""
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource, compile, make_backend
     from triton.runtime.jit import create_function_from_signature
@@ -99,27 +98,36 @@ def triton_compile(kernel, args, kwargs, capability: int):
     return compile(ASTSource(kernel, signature, constants, attributes), target=target, options=options.__dict__)
 
 
-@pytest.mark.parametrize("pair, half", TRITON, ids=name)
-def test_triton_kernel_compiles(pair, half, monkeypatch):
-    launches = triton_launches(half.path, pair.sizes["default"], monkeypatch)
-    assert launches, f"{half.path}: run launches no Triton kernel"
+@pytest.mark.parametrize(("path", "size"), TRITON)
+def test_triton_kernel_compiles(path, size, monkeypatch):
+    launches = triton_launches(path, size, monkeypatch)
+    assert launches, f"{path}: run launches no Triton kernel"
     for kernel, args, kwargs in launches:
         compiled = triton_compile(kernel, args, kwargs, 90)
         assert compiled.asm["cubin"].startswith(b"\x7fELF")
 
 
 def access_widths(ptx: str) -> set[int]:
-    """Bytes of each 32-bit-element load and store of device memory that the code holds."""
-    return {4 * int(n or 1) for n in re.findall(r"(?:ld|st)\.global(?:\.\w+)*?(?:\.v(\d))?\.[bf]32", ptx)}
+    """The sizes in bytes of the loads and stores of device memory that the code holds, of 4-byte elements."""
+    vectors = re.findall(r"(?:ld|st)\.global[.\w]*?(?:\.v(\d))?\.[bf]32", ptx)
+    return {4 * int(elements or 1) for elements in vectors}
 
 
 @pytest.mark.parametrize(
-    ("variant", "widths"),
-    [("baseline", {4}), ("unrolled", {4}), ("vectorized", {4, 16}), ("fused", {4, 16})],  # 4: the last n % 4 elements
+    ("stem", "widths"),
+    [
+        ("baseline_arithmetic_intensity", {4}),
+        ("optimized_arithmetic_intensity_unrolled", {4}),
+        ("optimized_arithmetic_intensity_vectorized", {4, 16}),  # 4: the last n % 4 elements
+        ("optimized_arithmetic_intensity_fused", {4, 16}),
+    ],
 )
-def test_only_the_vectorized_steps_of_arithmetic_intensity_move_16_bytes(variant, widths):
-    stem = f"{'' if variant == 'baseline' else 'optimized_'}{variant}_arithmetic_intensity"
-    path = ROOT / "ch1" / ("baseline_arithmetic_intensity.py" if variant == "baseline" else f"optimized_arithmetic_intensity_{variant}.py")
-    del stem
-    (source,) = cuda_sources(path)
+def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once(stem, widths):
+    (source,) = cuda_sources(ROOT / "ch1" / f"{stem}.py")
     assert access_widths(nvrtc_compile(source, "sm_90")[0]) == widths
+
+
+@pytest.mark.parametrize(("stem", "widths"), [("baseline_coalescing", {4}), ("optimized_coalescing", {16})])
+def test_only_adjacent_lanes_let_triton_move_16_bytes_at_once(stem, widths, monkeypatch):
+    ((kernel, args, kwargs),) = triton_launches(ROOT / "ch1" / f"{stem}.py", {}, monkeypatch)
+    assert access_widths(triton_compile(kernel, args, kwargs, 90).asm["ptx"]) == widths
