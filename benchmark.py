@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure the course's pairs on this machine: what each optimization is worth, with proof that both halves compute the same.
+"""Measure the course's pairs on this machine: what each optimization is worth, and proof that its halves agree.
 
 Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died; 2 usage, or a file that breaks the contract;
 3 --compare found a regression; 130 interrupted.
@@ -85,9 +85,8 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
         size for pair in pairs for size in pair.sizes
     }
     if args.size != "all" and (args.size not in names or args.size.split("/")[0] == "check"):
-        raise UsageError(
-            f"no selected pair has a size {args.size!r}: there are all, {', '.join(sorted(name for name in names if name[:5] != 'check'))}"
-        )
+        known = ", ".join(sorted(name for name in names if name.split("/")[0] != "check"))
+        raise UsageError(f"no selected pair has a size {args.size!r}: there are all, {known}")
     if args.record and (args.path or args.fast or args.check or args.only != "*" or args.size != "default"):
         raise UsageError(
             "--record keeps a whole chapter, measured in full: it excludes --path, --only, --size, --fast and --check"

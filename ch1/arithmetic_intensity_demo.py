@@ -1,13 +1,15 @@
-"""The knee of the roofline: the same array read and written once, with 1 to 512 FLOPs per element in between.
+"""The knee of the roofline: one array read and written once, with 1 to 512 FLOPs per element in between.
 
 Every element v becomes a * v + b, again and again: one fused multiply-add (2 FLOPs) that needs the one before it. It is
-read once and written once however long the chain, 8 bytes of DRAM traffic, so AI = FLOPs per element / 8. While memory is the
-limit, arithmetic is free: the time stays where it is and FLOP/s doubles with every step. Past the knee the time doubles instead.
+read once and written once however long the chain, 8 bytes of DRAM traffic, so AI = FLOPs per element / 8. While memory
+is the limit, arithmetic is free: the time stays where it is and FLOP/s doubles with every step. Past the knee the time
+doubles instead.
 
-On a GPU a CUDA C++ kernel (compiled by NVRTC through CuPy, no nvcc needed) keeps four chains per thread in registers, so that the
-arithmetic units are the limit. On a CPU there is no compiler to count on: one thread of torch walks the array in chunks that
-stay in the L2 cache, one in-cache pass per multiply-add. DRAM still sees one read and one write, but the other limit is the rate of those
-passes (8 bytes of cache traffic for 2 FLOPs) and not the arithmetic units: expect the knee before the ridge point.
+On a GPU a CUDA C++ kernel (compiled by NVRTC through CuPy, no nvcc needed) keeps four chains per thread in registers,
+so that the arithmetic units are the limit. On a CPU there is no compiler to count on: one thread of torch walks the
+array in chunks that stay in the L2 cache, one in-cache pass per multiply-add. DRAM still sees one read and one write,
+but the other limit is the rate of those passes (8 bytes of cache traffic for 2 FLOPs) and not the arithmetic units:
+expect the knee before the ridge point.
 
 Predict before you run: from the bandwidth and the peak of your machine, at how many FLOPs per element is the knee?
 """
@@ -17,17 +19,15 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from script import Parser, Timing, positive, si, timed
+from script import Parser, Timing, positive, si, spread, timed, where
 
 FLOPS = tuple(1 << k for k in range(10))  # 1 to 512 per element; 1 is a lone addition
-A, B = (
-    0.9921875,
-    0.00390625,
-)  # exact in float32; values move towards B / (1 - A) = 0.5 and after 256 steps still show where they began
-ELEMENTS = {"cpu": 1 << 24, "cuda": 1 << 26}  # 64 and 256 MiB each way: more than the caches hold
-CHUNK = 1 << 16  # elements a CPU thread passes over at a time: 256 KiB, which an L2 of today holds
+A, B = 0.9921875, 0.00390625  # exact in float32; towards B / (1 - A) = 0.5, but 256 steps still show where one began
+ELEMENTS = {"cpu": 1 << 24, "cuda": 1 << 26}  # 64 and 256 MiB each way: more than most caches hold
+MOST = 1 << 28  # 1 GiB each way
+CHUNK = 1 << 16  # elements in a pass on a CPU: 256 KiB, which an L2 of today holds
 THREADS = 256
-TOLERANCE = 2e-5  # absolute, for values in [0, 1]: roundings of half an eps, two a step, shrink by A: 1.5e-5 at most
+TOLERANCE = 2e-5  # for values in [0, 1]: two roundings of half an eps a step, each shrunk by A later: 1.5e-5 at most
 
 KERNEL = r"""
 template <int FLOPS>
@@ -58,15 +58,9 @@ def cuda_chain(x: Any, out: Any) -> Chain:
     import numpy as np
 
     module = cupy.RawModule(code=KERNEL, options=("--std=c++17",), name_expressions=NAMES)
-    n4 = x.numel() // 4
+    n4 = len(x) // 4
     grid, block = ((n4 + THREADS - 1) // THREADS,), (THREADS,)
-    arguments = (
-        cupy.asarray(x),
-        cupy.asarray(out),
-        np.float32(A),
-        np.float32(B),
-        np.int32(n4),
-    )  # the same memory, as CuPy sees it
+    arguments = (cupy.asarray(x), cupy.asarray(out), np.float32(A), np.float32(B), np.int32(n4))  # torch's own memory
 
     def chain(flops: int) -> Callable[[], Any]:
         kernel = module.get_function(f"chain<{flops}>")
@@ -78,15 +72,15 @@ def cuda_chain(x: Any, out: Any) -> Chain:
 def cpu_chain(x: Any, out: Any) -> Chain:
     import torch
 
-    a, b = A, torch.tensor(B)
-    chunks = list(zip(x.split(CHUNK), out.split(CHUNK)))
+    b = torch.tensor(B)
+    chunks = list(zip(x.split(CHUNK), out.split(CHUNK), strict=True))
 
     def chain(flops: int) -> Callable[[], Any]:
         def run() -> None:
             for here, there in chunks:
-                torch.add(b, here, alpha=a if flops > 1 else 1, out=there)  # from DRAM
+                torch.add(b, here, alpha=A if flops > 1 else 1, out=there)  # from DRAM
                 for _ in range(flops // 2 - 1):
-                    torch.add(b, there, alpha=a, out=there)  # in the cache
+                    torch.add(b, there, alpha=A, out=there)  # in the cache
 
         return run
 
@@ -107,9 +101,11 @@ def check(chain: Chain, x: Any, out: Any) -> float:
     import torch
 
     n, worst = len(x), 0.0
-    some = torch.cat((torch.arange(0, n, 1009), torch.arange(max(0, n - 4096), n))).to(
-        x.device
-    )  # 1009 is prime: all lanes
+    spread_out, end = (
+        torch.arange(0, n, 1009),
+        torch.arange(max(0, n - 4096), n),
+    )  # 1009 is prime: every lane has a turn
+    some = torch.cat((spread_out, end)).to(x.device)
     x_some = x[some].cpu().double()
     for flops in FLOPS:
         chain(flops)()
@@ -121,72 +117,65 @@ def check(chain: Chain, x: Any, out: Any) -> float:
 
 def main() -> None:
     parser = Parser(__doc__)
-    parser.add_argument(
-        "--elements",
-        type=positive,
-        help=f"floats in the array, a multiple of 4 (default {ELEMENTS['cuda']}; on a CPU {ELEMENTS['cpu']})",
-    )
-    parser.add_argument("--repeats", type=positive, default=5, help="warm calls of each (default 5)")
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("arithmetic_intensity_demo.png"),
-        help="the plot (default arithmetic_intensity_demo.png)",
-    )
+    elements = f"floats in the array, a multiple of 4 (default {ELEMENTS['cuda']}, on a CPU {ELEMENTS['cpu']})"
+    parser.add_argument("--elements", type=positive, help=elements)
+    parser.add_argument("--repeats", type=positive, default=5, help="warm calls of each chain (default 5)")
+    plot = "the plot's file (default arithmetic_intensity_demo.png in the current folder)"
+    parser.add_argument("--output", type=Path, default=Path("arithmetic_intensity_demo.png"), help=plot)
     args = parser.parse_args()
-    if args.elements and args.elements % 4:
-        parser.error(f"--elements {args.elements}: not a multiple of 4, and a thread takes 4 floats")
+    if args.elements and (args.elements % 4 or args.elements > MOST):
+        parser.error(f"--elements {args.elements}: not a multiple of 4 up to {MOST}")
     parser.check_output(args.output)
     device = parser.pick_device(args.device)
 
-    import torch
-
-    from common.device import describe
     from common.limits import measure_limits
 
-    gpu = device != "cpu"
-    if not gpu:
-        torch.set_num_threads(1)  # one core against its own roofs: a pass over a chunk is too short to be shared out
-    x = torch.rand(args.elements or ELEMENTS["cuda" if gpu else "cpu"], device=device)
-    out = torch.zeros_like(x)
-    chain = (cuda_chain if gpu else cpu_chain)(x, out)
-    print(f"checked: every chain agrees with float64, largest error {check(chain, x, out):.1e}")
-    how = "a chain in registers per element" if gpu else "one thread, passes over chunks that stay in the L2 cache"
-    print(f"{device}: {x.numel()} floats, {2 * x.nbytes / 1e6:.0f} MB of DRAM traffic; {how}")
-    timings = {flops: timed(chain(flops), device, args.repeats) for flops in FLOPS}
-    report(timings, x.numel())
+    n = args.elements or ELEMENTS[device.split(":")[0]]
+    timings = measure(n, device, args.repeats)
     limits = measure_limits(device)
-    conclude(timings, x.numel(), limits)
-    save(args.output, timings, x.numel(), limits, describe(device)["name"])
+    print_table(timings, n)
+    conclude(timings, n, limits)
+    save(args.output, timings, n, limits, where(device))
 
 
-def report(timings: dict[int, Timing], n: int) -> None:
-    print(f"\n{'FLOP/element':>12}{'AI, FLOP/B':>12}{'median ms (min-max)':>30}{'FLOP/s':>15}{'bytes/s':>12}")
+def measure(n: int, device: str, repeats: int) -> dict[int, Timing]:
+    """FLOPs per element -> times, of chains that were checked before."""
+    import torch
+
+    if device == "cpu":
+        torch.set_num_threads(1)  # one core against its own roofs: a pass over a chunk is too short to be shared out
+    x = torch.rand(n, device=device)
+    out = torch.zeros_like(x)
+    chain = (cpu_chain if device == "cpu" else cuda_chain)(x, out)
+    print(f"checked: every chain agrees with float64, largest error {check(chain, x, out):.1e}")
+    how = "passes over chunks that stay in L2" if device == "cpu" else "four chains per thread, in registers"
+    print(f"{where(device)}: {n} floats, {8 * n / 1e6:.0f} MB of DRAM traffic; {how}")
+    return {flops: timed(chain(flops), device, repeats) for flops in FLOPS}
+
+
+def print_table(timings: dict[int, Timing], n: int) -> None:
+    print(f"\n{'FLOP/element':>12}{'AI, FLOP/B':>12}{'ms (min-max)':>30}{'FLOP/s':>15}{'bytes/s':>12}")
     for flops, timing in timings.items():
-        warm = f"{1e3 * timing.median_s:.4g} ({1e3 * timing.min_s:.4g}-{1e3 * timing.max_s:.4g})"
-        print(
-            f"{flops:>12}{flops / 8:>12.3f}{warm:>30}{si(flops * n / timing.median_s, 'FLOP/s'):>15}{si(8 * n / timing.median_s, 'B/s'):>12}"
-        )
+        rate, traffic = si(flops * n / timing.median_s, "FLOP/s"), si(8 * n / timing.median_s, "B/s")
+        print(f"{flops:>12}{flops / 8:>12.3f}{spread(timing.warm_s, 1e3):>30}{rate:>15}{traffic:>12}")
 
 
 def knee(timings: dict[int, Timing], n: int) -> tuple[float, float]:
-    """(most bytes/s, most FLOP/s) over the sweep: the two straight parts of the curve, which cross at their ratio."""
-    least = min(timings.values(), key=lambda timing: timing.median_s).median_s
-    return 8 * n / least, max(flops * n / timing.median_s for flops, timing in timings.items())
+    """(most bytes/s, most FLOP/s) of the sweep: the two straight parts of the curve, which cross at their ratio."""
+    seconds = {flops: timing.median_s for flops, timing in timings.items()}
+    return 8 * n / min(seconds.values()), max(flops * n / time for flops, time in seconds.items())
 
 
 def conclude(timings: dict[int, Timing], n: int, limits: dict[str, Any]) -> None:
     """The knee from the data beside the ridge point from the measured roofs."""
     memory, compute = knee(timings, n)
-    peak, copy = limits["fp32_flops"].measured, limits["dram_bytes"].measured
+    copy, peak = limits["dram_bytes"].measured, limits["fp32_flops"].measured
+    print(f"\nknee: {compute / memory:.2f} FLOP/B, where the sweep's best meet: ", end="")
+    print(f"{si(memory, 'B/s')} and {si(compute, 'FLOP/s')}")
+    print(f"ridge point: {peak / copy:.2f} FLOP/B, from the measured roofs: ", end="")
+    print(f"{si(copy, 'B/s')} (copy) and {si(peak, 'FLOP/s')} (fp32 product)")
     print(
-        f"\nknee: {compute / memory:.2f} FLOP/B, where {si(memory, 'B/s')} and {si(compute, 'FLOP/s')}, the sweep's best, meet"
-    )
-    print(
-        f"ridge point: {peak / copy:.2f} FLOP/B, from the measured roofs {si(copy, 'B/s')} (copy) and {si(peak, 'FLOP/s')} (fp32 matrix product)"
-    )
-    print(
-        f"the sweep reaches {100 * memory / copy:.0f}% of the copy's bytes/s and {100 * compute / peak:.0f}% of the product's FLOP/s"
+        f"the sweep reaches {memory / copy:.0%} of the copy's bytes/s and {compute / peak:.0%} of the product's FLOP/s"
     )
     free = list(takewhile(lambda flops: timings[flops].median_s <= 1.1 * timings[1].median_s, FLOPS))[-1]
     print(f"arithmetic is free (within 10% of the time of 1 FLOP) up to {free} FLOP per element")
@@ -201,22 +190,11 @@ def save(path: Path, timings: dict[int, Timing], n: int, limits: dict[str, Any],
     memory, compute = knee(timings, n)
     figure = roofline([], limits, title)
     (axes,) = figure.axes
+    intensity = [flops / 8 for flops in timings]
     rates = [flops * n / timing.median_s / 1e9 for flops, timing in timings.items()]
-    axes.plot(
-        [flops / 8 for flops in timings],
-        rates,
-        "o-",
-        color="#D55E00",
-        markeredgecolor="black",
-        label="1 to 512 FLOPs per element, measured",
-    )
-    axes.axvline(
-        compute / memory,
-        color="#D55E00",
-        linestyle="--",
-        linewidth=1,
-        label=f"knee of the sweep, {compute / memory:.1f} FLOP/B",
-    )
+    axes.plot(intensity, rates, "o-", color="#D55E00", markeredgecolor="black", label="1 to 512 FLOPs per element")
+    label = f"knee of the sweep, {compute / memory:.1f} FLOP/B"
+    axes.axvline(compute / memory, color="#D55E00", linestyle="--", linewidth=1, label=label)
     axes.legend(fontsize=8)
     figure.savefig(path, dpi=120)
     print(f"saved {path}")

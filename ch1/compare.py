@@ -1,26 +1,32 @@
-"""Compare or profile the pairs of this chapter.
+"""Compare or profile the pairs of this chapter, from the repository's root.
 
-python ch1/compare.py                                        every pair, measured
-python -c "from ch1.compare import profile; profile()"       where their time goes: tables, and traces under results/ch1/
+python ch1/compare.py                                      every pair, measured
+python -c "from ch1.compare import profile; profile()"     where the time goes: tables, traces under results/ch1/
 """
 
+import argparse
 import sys
 from pathlib import Path
-
-from common.compare import compare_chapter, profile_chapter
 
 CHAPTER = "ch1"
 
 
 def compare() -> int:
-    """Measure every pair and print the table; the exit status of benchmark.py."""
-    return compare_chapter(CHAPTER, [])
+    """Measure every pair and print the table; returns the exit status, as benchmark.py would give it."""
+    from common.compare import (
+        compare_chapter,
+    )  # here and not above: it imports torch, and --help should not wait for it
+
+    return compare_chapter(CHAPTER)
 
 
 def profile(only: str = "*") -> list[Path]:
-    """Run both halves of the pairs that match `only` under torch.profiler; the traces that were written."""
+    """Run both halves of the pairs that match `only` under torch.profiler; returns the traces that were written."""
+    from common.compare import profile_chapter
+
     return profile_chapter(CHAPTER, only)
 
 
 if __name__ == "__main__":
-    sys.exit(compare_chapter(CHAPTER, sys.argv[1:]))
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    sys.exit(compare())

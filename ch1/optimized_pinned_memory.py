@@ -6,7 +6,7 @@ needs neither the CPU nor a staging buffer:
     pageable   x -> CPU core -> staging buffer -> PCIe -> device     a core's copying sets the pace
     pinned     x -------------------------------> PCIe -> device     the link sets the pace
 
-Pinning has a price: it takes longer than one pageable copy of the same bytes may save, and the operating system has
+Pinning has a price: it locks every page, which takes time of the order of a copy itself, and the operating system has
 that memory no more. It pays for buffers that are used again and again, as a DataLoader's are.
 
 Predict before you measure: which part of the link's 64 GB/s (PCIe 5.0 x16) can one large copy reach? Would two copies

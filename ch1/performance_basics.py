@@ -2,29 +2,25 @@
 
     goodput = time in the step's forward, backward and optimizer work / wall time of the loop
 
-The loop takes a batch from a DataLoader, copies it to the device and takes one training step. On a GPU the step's time is
-read from two device events around it, so nothing has to be synchronized inside the loop; the wall time ends after a
-synchronization. On a CPU, where a call returns when its work is done, both are perf_counter. Cold start is excluded: warm-up steps
-come before the clock, in every pass.
+The loop takes a batch from a DataLoader, copies it to the device and takes one training step. On a GPU the step's time
+is read from two device events around it, so nothing has to be synchronized inside the loop; the wall time ends after
+a synchronization. On a CPU, where a call returns when its work is done, both are perf_counter. Cold start is excluded:
+every pass begins with warm-up steps before the clock.
 
-What goodput does not see: between its two events a step may leave the GPU waiting for the next launch, and that wait counts as
-useful. A loop can reach a high goodput and still be slow; performance_basics_optimized.py compares times per sample.
+What goodput does not see: between its two events a step may leave the GPU waiting for the next launch, and that wait
+counts as useful. A loop can have a high goodput and still be slow; performance_basics_optimized.py compares times.
 
-Predict before you run: a batch of 32 samples, 2 MFLOP each. What share of the loop is left for the loader and the copies?
+Predict before you run: a batch of 32 samples, 2 MFLOP each. Which share of the loop goes to the loader and the copies?
 """
 
-import statistics
-
-from script import Parser, positive
-
-SAMPLES = 4096
+from script import Parser, positive, spread, where
 
 
 def main() -> None:
     parser = Parser(__doc__)
-    parser.add_argument("--samples", type=positive, default=SAMPLES, help=f"samples in a pass (default {SAMPLES})")
+    parser.add_argument("--samples", type=positive, default=4096, help="samples in a pass (default 4096)")
     parser.add_argument("--batch", type=positive, default=32, help="samples in a step (default 32)")
-    parser.add_argument("--repeats", type=positive, default=5, help="timed passes, each with a fresh model (default 5)")
+    parser.add_argument("--repeats", type=positive, default=5, help="timed passes, each a fresh model (default 5)")
     args = parser.parse_args()
     if args.batch > args.samples:
         parser.error(f"--batch {args.batch}: more than --samples {args.samples}")
@@ -34,21 +30,17 @@ def main() -> None:
 
     data = make_data(args.samples)
     passes = [train(data, device, args.batch) for _ in range(args.repeats)]
-    losses = passes[0].losses
+    losses = passes[-1].losses
     if not losses.isfinite().all():
         raise SystemExit("the loss is not finite: this loop trains nothing, and its time means nothing")
-    shares = [100 * one.goodput for one in passes]
     useful_s, total_s = sum(one.useful_s for one in passes), sum(one.total_s for one in passes)
-    print(
-        f"device {device}: {args.repeats} passes of {args.samples} samples, {len(losses)} steps each, after an untimed warm-up"
-    )
+    steps = args.repeats * len(losses)
+    rate = args.repeats * args.samples * flops_per_sample() / useful_s
+    print(f"{where(device)}: {args.repeats} passes of {len(losses)} steps, batch {args.batch}, warm-up excluded")
     print(f"goodput={100 * useful_s / total_s:.2f}% (useful={useful_s:.5f}s total={total_s:.5f}s)")
-    print(f"over the passes: median {statistics.median(shares):.1f}%, {min(shares):.1f}-{max(shares):.1f}%")
-    print(
-        f"outside the step (loader, copies, Python): {1e6 * (total_s - useful_s) / args.repeats / len(losses):.1f} us per step"
-    )
-    rate = flops_per_sample() * args.samples * args.repeats / useful_s
-    print(f"inside the step: {1e6 * useful_s / args.repeats / len(losses):.1f} us, {rate / 1e9:.1f} GFLOP/s")
+    print(f"of each pass, median (min-max): {spread([one.goodput for one in passes], 100)}%")
+    print(f"outside the step (loader, copies, Python): {1e6 * (total_s - useful_s) / steps:.1f} us per step")
+    print(f"inside the step: {1e6 * useful_s / steps:.1f} us, {rate / 1e9:.1f} GFLOP/s")
     print(f"loss: {losses[0]:.3f} in the first step, {losses[-1]:.3f} in the last")
 
 

@@ -2,13 +2,13 @@
 
     test 1   the original: batches of 32 from pageable memory
     test 2   a DataLoader that pins its batches, copied without waiting
-    test 3   larger batches, the whole step replayed as one CUDA graph (on a CPU, where there are no graphs: the larger batch alone)
+    test 3   larger batches, the whole step replayed as one CUDA graph (on a CPU, without graphs: larger batches alone)
     test 4   the step alone over batch sizes, until memory or the list ends
 
-Every variant trains the same fresh model on the same samples: forward, backward and optimizer for each. What a larger batch saves is
-the number of steps, so launches, Python and optimizer updates; it is therefore not the same training, and only loops with equal
-batches must end with equal weights. Times are wall times of the loop divided by its samples, cold start excluded: warm-up steps and
-graph capture come before the clock. The passes of all variants take turns, so that a noisy moment hits them alike.
+Every variant trains the same fresh model on the same samples: forward, backward and optimizer for each. A larger batch
+saves steps, so launches, Python and optimizer updates; that makes it another training, and only loops with equal
+batches must end with equal weights. Times are wall times of the loop divided by its samples. Cold start is excluded:
+warm-up steps and graph capture come before the clock. The variants take turns, so that a noisy moment hits them alike.
 
 Predict before you run: which test gains most here, and does a higher goodput mean a faster loop?
 """
@@ -18,124 +18,124 @@ import statistics
 from functools import partial
 from typing import Any
 
-from script import Parser, positive, si
+from script import Parser, positive, si, spread, where
 
 SWEEP = {"cpu": (8, 32, 128, 512, 2048, 8192), "cuda": (32, 128, 512, 2048, 8192, 32768, 131072)}
-SWEEP_S = 0.02  # a sample of the sweep takes at least this long, so that the clock's resolution does not matter
-WEIGHTS_AGREE = 1e-4  # relative to the largest weight: float32 sums in another order drift apart a little in every step
+SWEEP_S = 0.02  # one sample of the sweep takes about as long: far above the clock's resolution
+AGREE = 1e-4  # of the largest weight: float32 sums in another order drift apart a little in every step
+
+Runs = dict[str, list[Any]]  # variant -> its passes
 
 
 def main() -> None:
-    parser, args = arguments()
+    parser = Parser(__doc__)
+    args = arguments(parser)
     device = parser.pick_device(args.device)
 
-    from training import flops_per_sample, make_data, train
+    from training import flops_per_sample, make_data
 
-    gpu = device != "cpu"
-    data = make_data(args.samples)
-    large = f"batch {args.large_batch}"
-    variants = {
-        "original": partial(train, data, device, args.batch),
-        "pinned DataLoader": partial(train, data, device, args.batch, pinned=gpu),
-        f"{large} alone": partial(train, data, device, args.large_batch),
-    }
-    if gpu:
-        variants[f"CUDA Graphs + {large}"] = partial(train, data, device, args.large_batch, graph=True)
-    print(
-        f"device {device}: {args.samples} samples a pass, forward + backward + optimizer for each: {si(flops_per_sample(), 'FLOP')} per sample"
-    )
-    print(
-        f"{args.repeats} passes of each variant in turn, each with a fresh model after an untimed warm-up; times: median (min-max)"
-    )
-    runs: dict[str, list[Any]] = {name: [] for name in variants}
-    for _ in range(args.repeats):
-        for name, run in variants.items():
-            runs[name].append(run())
+    work = f"{args.samples} samples a pass, {si(flops_per_sample(), 'FLOP')} each (forward + backward + optimizer)"
+    print(f"{where(device)}: {work}")
+    print(f"{args.repeats} passes a variant, in turns, warm-up excluded; times: median (min-max)")
+    runs = run_all(variants(make_data(args.samples), device, args.batch, args.large_batch), args.repeats)
     check(runs, args.samples)
-    report(runs, gpu, large)
-    sweep(device, args.batches or SWEEP["cuda" if gpu else "cpu"], args.repeats)
+    report(runs, device)
+    sweep(device, args.batches or SWEEP[device.split(":")[0]], args.repeats)
     last = list(runs)[-1]
-    print(f"\noverall: {last} against original, time per sample: {compare(times(runs['original']), times(runs[last]))}")
+    print(f"\noverall: {last} against original, per sample: {compare(times(runs['original']), times(runs[last]))}")
 
 
-def arguments() -> tuple[Parser, argparse.Namespace]:
-    parser = Parser(__doc__)
+def arguments(parser: Parser) -> argparse.Namespace:
     parser.add_argument("--samples", type=positive, default=4096, help="samples in a pass (default 4096)")
     parser.add_argument("--batch", type=positive, default=32, help="samples in a step of the original (default 32)")
     parser.add_argument("--large-batch", type=positive, default=256, help="samples in a step of test 3 (default 256)")
     parser.add_argument("--repeats", type=positive, default=5, help="timed passes of each variant (default 5)")
-    batches = "sizes of the sweep, as 32,128,512 (on a CPU take what fits: Linux ends a process that fills the memory)"
-    parser.add_argument("--batches", type=batch_list, help=batches)
+    fits = "on a CPU take what fits: Linux ends a process that fills the memory"
+    parser.add_argument("--batches", type=batch_list, help=f"sizes of test 4, as 32,128,512 ({fits})")
     args = parser.parse_args()
     if args.repeats < 3:
         parser.error(f"--repeats {args.repeats}: a spread needs at least 3")
     for batch in (args.batch, args.large_batch):
         if args.samples % batch:
             parser.error(
-                f"--samples {args.samples}: not a multiple of the batch of {batch}, and a graph replays one shape only"
+                f"--samples {args.samples}: not a multiple of the batch {batch}; a graph replays one shape only"
             )
-    return parser, args
+    return args
 
 
 def batch_list(text: str) -> list[int]:
     sizes = [positive(size) for size in text.split(",")]
     if max(sizes) > 1 << 40:
-        raise argparse.ArgumentTypeError(f"{max(sizes)}: a batch beyond {1 << 40}")
+        raise argparse.ArgumentTypeError(f"{max(sizes)}: a batch of more than {1 << 40}")
     return sizes
 
 
-def check(runs: dict[str, list[Any]], samples: int) -> None:
+def variants(data: Any, device: str, batch: int, large: int) -> dict[str, Any]:
+    """Name -> the call that trains. The last one is the most optimized."""
+    from training import train
+
+    gpu = device != "cpu"
+    graphs = {f"CUDA Graphs + batch {large}": partial(train, data, device, large, graph=True)} if gpu else {}
+    return {
+        "original": partial(train, data, device, batch),
+        "pinned DataLoader": partial(train, data, device, batch, pinned=gpu),
+        f"batch {large} alone": partial(train, data, device, large),
+        **graphs,
+    }
+
+
+def run_all(calls: dict[str, Any], repeats: int) -> Runs:
+    runs: Runs = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            runs[name].append(call())
+    return runs
+
+
+def check(runs: Runs, samples: int) -> None:
     """No time is printed for a loop that did not train, or that trained something else than its twin."""
     from training import make_model, weights
 
-    start = weights(make_model("cpu")[0])
     for name, passes in runs.items():
         if not all(one.samples == samples and one.losses.isfinite().all() for one in passes):
-            raise SystemExit(f"{name}: wrong number of samples, or a loss that is not finite")
-    for twins in same_arithmetic(runs):
-        one, other = (runs[name][-1].weights for name in twins)
-        moved, apart = (one - start).abs().max().item(), (one - other).abs().max().item()
-        if not apart <= WEIGHTS_AGREE * one.abs().max().item() < moved:
-            raise SystemExit(f"{' and '.join(twins)}: their weights end {apart:.1e} apart, having moved by {moved:.1e}")
-        print(
-            f"checked: {' and '.join(twins)} end with the same weights (largest difference {apart:.1e}, moved by {moved:.1e})"
-        )
-
-
-def same_arithmetic(runs: dict[str, list[Any]]) -> list[tuple[str, str]]:
-    """Variants with equal batches: the first two, and on a GPU the last two."""
+            raise SystemExit(f"{name}: a wrong number of samples, or a loss that is not finite")
+    start = weights(make_model("cpu")[0])
     names = list(runs)
-    return [(names[0], names[1])] + ([(names[2], names[3])] if len(names) == 4 else [])
+    for first, second in zip(names[::2], names[1::2], strict=False):  # twins with equal batches stand side by side
+        one, other = runs[first][-1].weights, runs[second][-1].weights
+        moved, apart = (one - start).abs().max().item(), (one - other).abs().max().item()
+        if not apart <= AGREE * one.abs().max().item() < moved:
+            raise SystemExit(f"{first} and {second}: weights that moved by {moved:.1e} end {apart:.1e} apart")
+        print(f"checked: {first} and {second} end with equal weights (moved by {moved:.1e}, {apart:.1e} apart)")
 
 
-def report(runs: dict[str, list[Any]], gpu: bool, large: str) -> None:
-    before = times(runs["original"])
-    titles = {
-        "original": "\ntest 1: original",
-        "pinned DataLoader": "\ntest 2: pinned DataLoader",
-        f"{large} alone": f"\ntest 3: CUDA Graphs + {large}",
-    }
-    for name, passes in runs.items():
-        if name in titles:
-            print(titles[name])
-        if name == "pinned DataLoader" and not gpu:
-            print("  there is no GPU to copy to, so nothing is pinned: the original once more, as a control")
-        if name.endswith("alone") and not gpu:
-            print("  graphs need CUDA: this is the larger batch alone")
-        result = "" if name == "original" else f"  -> {compare(before, times(passes))}"
-        goodput = 100 * statistics.median(one.goodput for one in passes)
-        print(
-            f"  {name}: {spread([1e6 * t for t in times(passes)])} us per sample, {len(passes[0].losses)} steps, goodput {goodput:.1f}%{result}"
-        )
+def report(runs: Runs, device: str) -> None:
+    names = list(runs)
+    print("\ntest 1: original")
+    print_variant(runs, names[0])
+    print("\ntest 2: pinned DataLoader")
+    if device == "cpu":
+        print("  no GPU to copy to, so nothing is pinned: the original once more, as a control")
+    print_variant(runs, names[1])
+    print("\ntest 3: CUDA Graphs + larger batch")
+    if device == "cpu":
+        print("  graphs need CUDA: this is the larger batch alone")
+    for name in names[2:]:
+        print_variant(runs, name)
+
+
+def print_variant(runs: Runs, name: str) -> None:
+    passes, result = runs[name], ""
+    if name != "original":
+        result = f" -> {compare(times(runs['original']), times(passes))}"
+    goodput = 100 * statistics.median(one.goodput for one in passes)
+    rest = f"{len(passes[0].losses)} steps, goodput {goodput:.1f}%"
+    print(f"  {name}: {spread(times(passes), 1e6)} us per sample, {rest}{result}")
 
 
 def times(passes: list[Any]) -> list[float]:
     """Seconds per sample of each pass."""
     return [one.total_s / one.samples for one in passes]
-
-
-def spread(values: list[float]) -> str:
-    return f"{statistics.median(values):.4g} ({min(values):.4g}-{max(values):.4g})"
 
 
 def compare(before: list[float], after: list[float]) -> str:
@@ -148,23 +148,19 @@ def compare(before: list[float], after: list[float]) -> str:
 
 def sweep(device: str, batches: list[int], repeats: int) -> None:
     """Test 4. The samples are on the device already: this is the step and nothing else."""
-    import torch
     from training import flops_per_sample
 
-    print("\ntest 4: batch-size sweep, the step alone, samples already on the device, no graph")
-    print(f"{'batch':>8}  {'ms/iter (min-max)':>28}  {'samples/s':>12}  {'FLOP/s':>14}")
+    print("\ntest 4: batch-size sweep: the step alone, samples already on the device, no graph")
+    print(f"{'batch':>8}{'ms/iter (min-max)':>30}{'samples/s':>14}{'FLOP/s':>16}")
     rates = {}
     for batch in batches:
-        try:
-            seconds = time_step(device, batch, repeats)
-        except (torch.OutOfMemoryError, RuntimeError) as error:  # a CPU's allocator raises the plain one
-            if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
-                raise
+        seconds = time_step(device, batch, repeats)
+        if not seconds:
             print(f"{batch:>8}  out of memory: the sweep ends here")
             break
         rates[batch] = batch / statistics.median(seconds)
         flops = si(flops_per_sample() * rates[batch], "FLOP/s")
-        print(f"{batch:>8}  {spread([1e3 * s for s in seconds]):>28}  {rates[batch]:>12.4g}  {flops:>14}")
+        print(f"{batch:>8}{spread(seconds, 1e3):>30}{rates[batch]:>14.4g}{flops:>16}")
     if rates:
         best = max(rates.values())
         enough = min(batch for batch, rate in rates.items() if rate >= 0.9 * best)
@@ -172,9 +168,25 @@ def sweep(device: str, batches: list[int], repeats: int) -> None:
 
 
 def time_step(device: str, batch: int, repeats: int) -> list[float]:
-    """Seconds of one step, over `repeats` samples of as many steps as take SWEEP_S."""
+    """Seconds of one step, `repeats` times, each over as many steps as take SWEEP_S; empty: out of memory."""
     import torch
-    from training import WARMUP_STEPS, WIDTHS, make_model, mark, seconds_between, synchronize, train_step
+    from training import WARMUP_STEPS
+
+    try:
+        steps = fixed_steps(device, batch)
+        steps(WARMUP_STEPS)
+        count = max(1, round(SWEEP_S / steps(1)))
+        return [steps(count) for _ in range(repeats)]
+    except RuntimeError as error:  # a GPU's allocator raises OutOfMemoryError, a CPU's the plain one
+        if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+            return []
+        raise
+
+
+def fixed_steps(device: str, batch: int) -> Any:
+    """A function that trains on one batch for `count` steps and returns the seconds of one."""
+    import torch
+    from training import WIDTHS, make_model, mark, seconds_between, synchronize, train_step
 
     model, optimizer = make_model(device)
     x = torch.randn(batch, WIDTHS[0], device=device)
@@ -191,9 +203,7 @@ def time_step(device: str, batch: int, repeats: int) -> list[float]:
             raise SystemExit(f"batch {batch}: the loss is not finite")
         return seconds_between(start, stop) / count
 
-    steps(WARMUP_STEPS)
-    count = max(1, round(SWEEP_S / steps(1)))
-    return [steps(count) for _ in range(repeats)]
+    return steps
 
 
 if __name__ == "__main__":

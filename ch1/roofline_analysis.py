@@ -4,11 +4,12 @@
     roof(AI) = min(peak FLOP/s, AI x peak bytes/s)
     ridge point = peak FLOP/s / peak bytes/s
 
-Left of the ridge an operation waits for memory, right of it for arithmetic. The roofs are measured here, now, and stand beside the
-datasheet's where there is one. AI counts the useful minimum: every input read once, every output written once. An operation far
-below its roof is limited by something that the roofline does not know: a launch, too little parallel work, a poor kernel.
+Left of the ridge an operation waits for memory, right of it for arithmetic. The roofs are measured here and now, and
+stand beside the datasheet's where there is one. AI counts the useful minimum: every input read once, every output
+written once. What stays far below its roof is limited by something that the roofline does not know: a launch, too
+little parallel work, a poor kernel.
 
-Predict before you run: which of the operations sit left of the ridge, and by what factor does the smallest product miss its roof?
+Predict before you run: which operations sit left of the ridge, and by how much does the smallest product miss its roof?
 """
 
 from collections.abc import Callable, Iterator
@@ -16,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from script import Parser, Timing, positive, si, timed
+from script import Parser, Timing, positive, si, spread, timed, where
 
-ELEMENTS = {"cpu": 1 << 25, "cuda": 1 << 27}  # 128 and 512 MiB of float32 an array: more than the caches hold
+ELEMENTS = {"cpu": 1 << 25, "cuda": 1 << 27}  # 128 and 512 MiB of float32 an array: more than most caches hold
 SIDES = {"cpu": (128, 512, 1536), "cuda": (512, 2048, 8192)}  # of the square matrices
 PRECISIONS = {"cpu": ("fp32",), "cuda": ("fp32", "tf32", "bf16")}
 QUICK = 64  # --quick: so many times fewer elements, and no large product
@@ -29,9 +30,9 @@ class Operation:
     """What runs, and the work it cannot do without. `flops_key`, `bytes_key`: the roofs above it."""
 
     name: str
+    run: Callable[[], Any]
     flops: int
     bytes: int
-    run: Callable[[], Any]
     flops_key: str
     bytes_key: str
 
@@ -41,24 +42,34 @@ class Operation:
 
 
 def operations(device: str, quick: bool) -> Iterator[Operation]:
-    """One at a time, so that only one operation's arrays are in memory."""
+    """One after the other, so that the arrays of one operation are gone before the next is built."""
     import torch
 
     kind = device.split(":")[0]
     n = ELEMENTS[kind] // (QUICK if quick else 1)
-    x, y, out = (torch.rand(n, device=device) for _ in range(3))
-    yield Operation(
-        "vector add", n, 12 * n, lambda: torch.add(x, y, out=out), "fp32_flops", "dram_bytes"
-    )  # read x, y, write out
-    yield Operation(
-        "reduction", n - 1, 4 * n + 4, lambda: torch.sum(x), "fp32_flops", "dram_read_bytes"
-    )  # read x, write one
-    del x, y, out
+    yield vector_add(n, device)
+    yield reduction(n, device)
     for precision in PRECISIONS[kind]:
-        if kind == "cuda" and precision != "fp32" and torch.cuda.get_device_capability(device) < (8, 0):
+        if precision != "fp32" and torch.cuda.get_device_capability(device) < (8, 0):
             continue  # no tf32 and no bf16 units
         for side in SIDES[kind][: 2 if quick else None]:
             yield product(side, precision, device)
+
+
+def vector_add(n: int, device: str) -> Operation:
+    import torch
+
+    x, y, out = (torch.rand(n, device=device) for _ in range(3))
+    traffic = 12 * n  # read x and y, write out: 4 bytes each
+    return Operation("vector add", lambda: torch.add(x, y, out=out), n, traffic, "fp32_flops", "dram_bytes")
+
+
+def reduction(n: int, device: str) -> Operation:
+    import torch
+
+    x = torch.rand(n, device=device)
+    traffic = 4 * n + 4  # read x, write one number
+    return Operation("reduction", lambda: torch.sum(x), n - 1, traffic, "fp32_flops", "dram_read_bytes")
 
 
 def product(side: int, precision: str, device: str) -> Operation:
@@ -68,105 +79,99 @@ def product(side: int, precision: str, device: str) -> Operation:
     a, b, out = (torch.randn(side, side, device=device).to(dtype) for _ in range(3))
 
     def run() -> None:
+        before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
         torch.mm(a, b, out=out)
-        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = before
 
-    return Operation(f"product {side} {precision}", 2 * side**3, 3 * a.nbytes, run, f"{precision}_flops", "dram_bytes")
+    traffic = 3 * a.nbytes  # read a and b, write out
+    return Operation(f"product {side} {precision}", run, 2 * side**3, traffic, f"{precision}_flops", "dram_bytes")
 
 
 def main() -> None:
     parser = Parser(__doc__)
-    parser.add_argument(
-        "--output",
-        type=Path,
-        default=Path("roofline_plot.png"),
-        help="the plot (default roofline_plot.png, in the current folder)",
-    )
+    plot = "the plot's file (default roofline_plot.png in the current folder)"
+    parser.add_argument("--output", type=Path, default=Path("roofline_plot.png"), help=plot)
     parser.add_argument("--repeats", type=positive, default=7, help="warm calls of each operation (default 7)")
-    parser.add_argument(
-        "--quick", action="store_true", help="smaller arrays, which may fit in a cache: to try the script out"
-    )
+    parser.add_argument("--quick", action="store_true", help="a short try: small arrays, which a cache may hold")
     args = parser.parse_args()
     parser.check_output(args.output)
     device = parser.pick_device(args.device)
 
-    from common.device import describe
     from common.limits import measure_limits
 
-    name = describe(device)["name"]
+    print(where(device))
     limits = measure_limits(device)
-    print(f"{name} ({device})")
     print_roofs(limits)
     print(
-        f"\n{'operation':<18}{'FLOP/B':>8}{'first call':>12}{'warm median (min-max), ms':>30}{'FLOP/s':>15}{'bytes/s':>12}{'bound':>9}{'% of roof':>11}{'datasheet':>11}"
+        f"\n{'operation':<18}{'FLOP/B':>8}{'first, ms':>11}{'warm, ms (min-max)':>26}{'FLOP/s':>15}{'bytes/s':>12}",
+        end="",
     )
-    points = []
+    print(f"{'bound':>9}{'of roof':>9}{'of datasheet':>14}")
+    rows = []
     for operation in operations(device, args.quick):
         timing = timed(operation.run, device, args.repeats)
-        points.append((operation, timing, print_row(operation, timing, limits)))
-    conclude(points)
-    save(args.output, [(op.name, op.intensity, op.flops / timing.median_s) for op, timing, _ in points], limits, name)
+        rows.append((operation, timing, print_row(operation, timing, limits)))
+    conclude(rows)
+    points = [(operation.name, operation.intensity, operation.flops / timing.median_s) for operation, timing, _ in rows]
+    save(args.output, points, limits, where(device))
 
 
 def roof(operation: Operation, limits: dict[str, Any], which: str) -> tuple[float, str]:
-    """(FLOP/s that this operation could reach, what bounds it); 0 where a needed peak is unknown."""
+    """(FLOP/s that this operation could reach, what bounds it); 0 where a peak is not known."""
     compute = getattr(limits[operation.flops_key], which)
-    memory = getattr(limits[operation.bytes_key], which) or getattr(
-        limits["dram_bytes"], which
-    )  # datasheets know one bandwidth
+    memory = getattr(limits[operation.bytes_key], which) or getattr(limits["dram_bytes"], which)  # datasheets have one
     if not compute or not memory:
         return 0.0, ""
     return min(compute, operation.intensity * memory), "memory" if operation.intensity < compute / memory else "compute"
 
 
+def used(limits: dict[str, Any]) -> list[str]:
+    """The precisions of the products that have a roof here."""
+    return [precision for precision in ("fp32", "tf32", "bf16") if f"{precision}_flops" in limits]
+
+
 def print_roofs(limits: dict[str, Any]) -> None:
     """Every roof that is used here, and the ridge point of each precision."""
-    for key, limit in limits.items():
-        if key not in ("dram_bytes", "dram_read_bytes", "fp32_flops", "tf32_flops", "bf16_flops"):
-            continue
-        unit = "FLOP/s" if key.endswith("flops") else "B/s"
-        sheet = f"; datasheet {si(limit.datasheet, unit)} ({limit.source})" if limit.datasheet else ""
-        print(f"roof {key:<16} {si(limit.measured, unit):>13} measured ({limit.how}){sheet}")
-    for key in ("fp32_flops", "tf32_flops", "bf16_flops"):
-        if key in limits:
-            print(
-                f"ridge point {key.split('_')[0]}: {limits[key].measured / limits['dram_bytes'].measured:.2f} FLOP/B, from the measured roofs"
-            )
+    for key in ("dram_bytes", "dram_read_bytes", *(f"{precision}_flops" for precision in used(limits))):
+        limit, unit = limits[key], "FLOP/s" if key.endswith("flops") else "B/s"
+        print(f"roof {key:<15} {si(limit.measured, unit):>13} measured ({limit.how})", end="")
+        print(f"; {si(limit.datasheet, unit)} in the {limit.source}" if limit.datasheet else "")
+    for precision in used(limits):
+        ridge = limits[f"{precision}_flops"].measured / limits["dram_bytes"].measured
+        print(f"ridge point {precision}: {ridge:.2f} FLOP/B, from the measured roofs")
 
 
 def print_row(operation: Operation, timing: Timing, limits: dict[str, Any]) -> float:
-    """Prints one line of the table; the part of the measured roof that was reached."""
+    """Prints one line of the table; returns the part of the measured roof that was reached."""
     rate = operation.flops / timing.median_s
     top, bound = roof(operation, limits, "measured")
     sheet, _ = roof(operation, limits, "datasheet")
-    warm = f"{1e3 * timing.median_s:.4g} ({1e3 * timing.min_s:.4g}-{1e3 * timing.max_s:.4g})"
-    print(
-        f"{operation.name:<18}{operation.intensity:>8.3g}{1e3 * timing.cold_s:>9.4g} ms{warm:>30}{si(rate, 'FLOP/s'):>15}"
-        f"{si(operation.bytes / timing.median_s, 'B/s'):>12}{bound:>9}{100 * rate / top:>10.1f}%{f'{100 * rate / sheet:.1f}%' if sheet else '-':>11}"
-    )
+    print(f"{operation.name:<18}{operation.intensity:>8.3g}{1e3 * timing.cold_s:>11.4g}", end="")
+    print(f"{spread(timing.warm_s, 1e3):>26}{si(rate, 'FLOP/s'):>15}", end="")
+    print(f"{si(operation.bytes / timing.median_s, 'B/s'):>12}{bound:>9}{rate / top:>9.1%}", end="")
+    print(f"{rate / sheet:>14.1%}" if sheet else f"{'-':>14}")
     return rate / top
 
 
-def conclude(points: list[tuple[Operation, Timing, float]]) -> None:
-    near = [operation.name for operation, _, part in points if part >= 0.7]
-    least, timing, part = min(points, key=lambda point: point[2])
-    cold = max((timing.cold_s / timing.median_s, operation.name) for operation, timing, _ in points)
+def conclude(rows: list[tuple[Operation, Timing, float]]) -> None:
+    near = [operation.name for operation, _, part in rows if part >= 0.7]
+    least, timing, part = min(rows, key=lambda row: row[2])
+    cold, coldest = max((timing.cold_s / timing.median_s, operation.name) for operation, timing, _ in rows)
+    loose = [operation.name for operation, timing, _ in rows if max(timing.warm_s) > 1.5 * min(timing.warm_s)]
+    at_roof = f"{1e6 * timing.median_s:.1f} us, {1e6 * timing.median_s * part:.1f} us at the roof"
     print(f"\nat 70% of their roof or more: {', '.join(near) or 'none'}")
-    print(
-        f"furthest from its roof: {least.name}, {100 * part:.0f}% (takes {1e6 * timing.median_s:.1f} us, {1e6 * timing.median_s * part:.1f} us at the roof)"
-    )
-    print(f"a first call against a warm one: up to {cold[0]:.1f}x ({cold[1]})")
-    unsteady = [operation.name for operation, timing, _ in points if timing.max_s > 1.5 * timing.min_s]
-    if unsteady:
-        print(f"unsteady, the slowest call over 1.5x the fastest: {', '.join(unsteady)}")
+    print(f"furthest from its roof: {least.name}, {part:.1%} of it ({at_roof})")
+    print(f"first call against a warm one: up to {cold:.1f}x ({coldest})")
+    if loose:
+        print(f"unsteady, the slowest warm call over 1.5x the fastest: {', '.join(loose)}")
 
 
-def save(path: Path, points: list[tuple[str, float, float]], limits: dict[str, Any], name: str) -> None:
+def save(path: Path, points: list[tuple[str, float, float]], limits: dict[str, Any], title: str) -> None:
     from common.plot import roofline
 
-    keys = tuple(key for key in ("fp32_flops", "tf32_flops", "bf16_flops") if key in limits)
-    roofline(points, limits, name, keys).savefig(path, dpi=120)
+    keys = tuple(f"{precision}_flops" for precision in used(limits))
+    roofline(points, limits, title, keys).savefig(path, dpi=120)
     print(f"saved {path}")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -16,9 +17,8 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 WIDTHS = (256, 512, 512, 10)  # features, two hidden layers, classes
-BATCH = 32
 SEED = 1
-WARMUP_STEPS = 3  # what a CUDA graph's capture asks for; the first one pays for library set-up
+WARMUP_STEPS = 3  # the first pays for library set-up; a CUDA graph's capture asks for a few
 
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Place = Callable[[list[torch.Tensor], bool], list[torch.Tensor]]
@@ -26,7 +26,7 @@ Place = Callable[[list[torch.Tensor], bool], list[torch.Tensor]]
 
 @dataclass(frozen=True)
 class Pass:
-    """One timed pass over the data. The times are seconds; `losses` has one value a step, `weights` is what came out."""
+    """One timed pass over the data. Times in seconds; `losses`: one a step; `weights`: what came out, in one vector."""
 
     useful_s: float
     total_s: float
@@ -40,7 +40,7 @@ class Pass:
 
 
 def make_data(samples: int) -> TensorDataset:
-    """Inputs [samples, features] in the CPU's memory, labelled by a fixed random linear map, so that there is something to learn."""
+    """Inputs [samples, features] in the CPU's memory, labelled by a fixed linear map: there is something to learn."""
     generator = torch.Generator().manual_seed(SEED)
     x = torch.randn(samples, WIDTHS[0], generator=generator)
     teacher = torch.randn(WIDTHS[0], WIDTHS[-1], generator=generator)
@@ -51,18 +51,24 @@ def make_model(device: str) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
     """The same first weights every time, drawn on the CPU."""
     torch.manual_seed(SEED)
     layers: list[torch.nn.Module] = []
-    for fan_in, fan_out in zip(WIDTHS, WIDTHS[1:]):
+    for fan_in, fan_out in pairwise(WIDTHS):
         layers += [torch.nn.Linear(fan_in, fan_out), torch.nn.ReLU()]
     model = torch.nn.Sequential(*layers[:-1]).to(device)  # no activation after the last layer
     return model, torch.optim.SGD(model.parameters(), lr=0.2)
 
 
+def weights(model: torch.nn.Module) -> torch.Tensor:
+    """All parameters of a model in one vector on the CPU."""
+    return torch.nn.utils.parameters_to_vector(model.parameters()).detach().cpu()
+
+
 def flops_per_sample() -> int:
     """Matrix-product FLOPs of one step per sample, one FMA = 2; biases, activations and the update are left out.
 
-    Forward one product a layer, backward two: for the weights' gradient and for the input's, which the first layer does not need.
+    Forward one product a layer, backward two: one for the weights' gradient, one for the input's. The first layer needs
+    no gradient of its input.
     """
-    products = [2 * fan_in * fan_out for fan_in, fan_out in zip(WIDTHS, WIDTHS[1:])]
+    products = [2 * fan_in * fan_out for fan_in, fan_out in pairwise(WIDTHS)]
     return 3 * sum(products) - products[0]
 
 
@@ -77,10 +83,10 @@ def train_step(
 
 
 def capture(step: Step, x: torch.Tensor, y: torch.Tensor) -> Step:
-    """The step as one CUDA graph: every launch recorded once, replayed with a single call.
+    """The step as one CUDA graph: every launch recorded once, all replayed with a single call.
 
-    A graph remembers addresses, not tensors: `x` and `y` are its inputs from now on, new samples must be copied into them, and
-    a batch of another size would need another graph.
+    A graph remembers addresses, not tensors: `x` and `y` are its inputs from now on, new samples must be copied into
+    them, and a batch of another size would need another graph.
     """
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -95,7 +101,7 @@ def capture(step: Step, x: torch.Tensor, y: torch.Tensor) -> Step:
 
 @contextmanager
 def side_stream(device: str) -> Iterator[None]:
-    """On a GPU: a stream beside the current one, which a capture wants for its warm-up."""
+    """On a GPU: a stream beside the current one, where a capture wants its warm-up."""
     if device == "cpu":
         yield
         return
@@ -107,11 +113,14 @@ def side_stream(device: str) -> Iterator[None]:
 
 
 def prepare(data: TensorDataset, device: str, batch: int, graph: bool) -> tuple[torch.nn.Module, Step, Place]:
-    """A fresh model, its step and what brings a batch to the device; the cold start is paid here and what it learned forgotten."""
+    """A fresh model, its step and what brings a batch to the device.
+
+    The cold start is paid here, and what the model learned in it is forgotten.
+    """
     model, optimizer = make_model(device)
     step: Step = partial(train_step, model, optimizer)
     first = copy.deepcopy(model.state_dict())
-    static = [tensor[:batch].to(device) for tensor in data.tensors]
+    static = [tensor[:batch].to(device, copy=True) for tensor in data.tensors]
     with side_stream(device):
         for _ in range(WARMUP_STEPS):
             step(*static)
@@ -123,7 +132,7 @@ def prepare(data: TensorDataset, device: str, batch: int, graph: bool) -> tuple[
         return [tensor.to(device, non_blocking=pinned) for tensor in samples]
 
     def into(samples: list[torch.Tensor], pinned: bool) -> list[torch.Tensor]:
-        return [there.copy_(here, non_blocking=pinned) for there, here in zip(static, samples)]
+        return [there.copy_(here, non_blocking=pinned) for there, here in zip(static, samples, strict=True)]
 
     return model, step, into if graph else onto
 
@@ -134,7 +143,7 @@ def synchronize(device: str) -> None:
 
 
 def mark(device: str) -> Any:
-    """This moment: on a GPU an event in the stream, which costs the host nothing to wait for; on a CPU the time."""
+    """This moment: on a GPU an event in the stream, for which nobody has to wait; on a CPU the time."""
     if device == "cpu":
         return time.perf_counter()
     event = torch.cuda.Event(enable_timing=True)
@@ -146,8 +155,8 @@ def seconds_between(start: Any, stop: Any) -> float:
     return stop - start if isinstance(start, float) else start.elapsed_time(stop) * 1e-3  # events count milliseconds
 
 
-def train(data: TensorDataset, device: str, batch: int = BATCH, pinned: bool = False, graph: bool = False) -> Pass:
-    """Train a fresh model on all of `data` once and time it; useful is the device's time from the start of a step to its end."""
+def train(data: TensorDataset, device: str, batch: int, pinned: bool = False, graph: bool = False) -> Pass:
+    """Train a fresh model on all of `data` once and time it. Useful: from the start of each step to its end."""
     model, step, place = prepare(data, device, batch, graph)
     loader = DataLoader(data, batch_size=batch, pin_memory=pinned)
     marks, losses = [], []
@@ -162,8 +171,3 @@ def train(data: TensorDataset, device: str, batch: int = BATCH, pinned: bool = F
     total_s = time.perf_counter() - begin
     useful_s = sum(seconds_between(*pair) for pair in marks)
     return Pass(useful_s, total_s, len(data), torch.stack(losses).cpu(), weights(model))
-
-
-def weights(model: torch.nn.Module) -> torch.Tensor:
-    """All parameters of a model in one vector on the CPU."""
-    return torch.nn.utils.parameters_to_vector(model.parameters()).detach().cpu()

@@ -32,6 +32,7 @@ class LiveArm:
     differs: bool = False  # a library whose answer may differ
     shares: bool | None = None  # does it take the baseline's own buffers? None: not known yet
     state: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, float] = field(default_factory=dict)
     compile_s: float = 0.0  # first set-up and call
     pilot_s: float = 0.0  # the pilot's seconds a call
     host_s: float = 0.0  # until a call returns
@@ -94,14 +95,15 @@ class InputSet:
         seed_all(seed, device)
         self.base: dict[str, Any] = arms[0].module.inputs(**arguments, device=device)
         self.by_arm = {arm.label: self._placed(arm, arguments, device, seed) for arm in arms}
-        for label, tree in self.by_arm.items() if like else ():
-            tree.update(weights(like.by_arm[label]))
         self.trees = list({id(tree): tree for tree in self.by_arm.values()}.values())
         self.pristine = clone(inputs_proper(self.base))
-        self.pristine_weights = like.pristine_weights if like else clone(weights(self.base))
+        self.pristine_weights: dict[str, Any] = clone(weights(self.base)) if like is None else like.pristine_weights
+        if like is not None:
+            for label, tree in self.by_arm.items():
+                tree.update(weights(like.by_arm[label]))
 
     def _placed(self, arm: LiveArm, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
-        """The arm's own inputs with the baseline's values; the baseline's own buffers where the arm places them alike."""
+        """The arm's inputs with the baseline's values; the baseline's own buffers where the arm places them alike."""
         if arm.shares:
             return self.base
         seed_all(seed, device)

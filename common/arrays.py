@@ -1,4 +1,4 @@
-"""Tensors and arrays of torch, NumPy and CuPy, and lists of them, handled alike. A "tree" is such a value or a dict, list or tuple."""
+"""Arrays of torch, NumPy and CuPy handled alike. A "tree" is an array, a number, or a dict, list or tuple of trees."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -76,7 +76,7 @@ def to_float64(tree: Tree) -> Tree:
 
 
 def difference(mine: Tree, other: Tree) -> str:
-    """How two trees differ in what may not differ between the halves: names, kinds, shapes, dtypes, numbers. Empty if they do not."""
+    """How two trees differ in names, shapes, dtypes or numbers, which the halves share; empty if they do not."""
     a, b = dict(leaves(mine)), dict(leaves(other))
     if a.keys() != b.keys():
         return f"has {', '.join(sorted(b)) or 'nothing'} instead of {', '.join(sorted(a)) or 'nothing'}"

@@ -28,7 +28,7 @@ def synchronize(device: str) -> None:
 
 @dataclass(frozen=True)
 class Sample:
-    """Seconds of one call. `host_s`: until the call returned. `tail_s`: until the device was idle after the clock had stopped."""
+    """Seconds of a call. `host_s`: until it returned. `tail_s`: from the clock's stop until the device was idle."""
 
     seconds: float
     host_s: float
@@ -61,8 +61,8 @@ class WallClock:
 class DeviceClock:
     """Time between two CUDA events around one call, with a cold L2 and a device that never waits for the host.
 
-    Before the call the device reads a buffer of twice its L2, as often as it takes to be busy for longer than the host needs
-    to issue the call; reading, because the dirty lines of a written buffer would be evicted on the call's time.
+    Before the call the device reads a buffer of twice its L2, as often as it takes to be busy for longer than the host
+    needs to issue the call; reading, because the dirty lines of a written buffer would be evicted on the call's time.
     """
 
     name = "device"
@@ -109,7 +109,7 @@ def make_clock(name: str, device: str) -> Clock:
 
 
 def host_seconds(call: Call, device: str, times: int = 3) -> float:
-    """Median time until a call returns while the device is idle: what the host needs to issue it. Warm the call first."""
+    """Median time until a warm call returns while the device is idle: what the host needs to issue it."""
     samples = []
     for _ in range(times):
         synchronize(device)

@@ -1,4 +1,4 @@
-"""What a chapter's compare.py needs (all pairs measured, all pairs profiled), and what two records say of each other."""
+"""What a chapter's compare.py needs: all its pairs measured, or profiled; and what two records say of each other."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ def compare_chapter(chapter: str) -> int:
 
 
 def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:
-    """Profile both halves of every pair of a chapter: a table of the costliest operations on stdout, Chrome traces under results/<chapter>/."""
+    """Profile a chapter's pairs: each half's costliest operations on stdout, Chrome traces in results/<chapter>/."""
     return profile_pairs(discover(ROOT / chapter, only), out or ROOT / "results" / chapter, device)
 
 
@@ -33,7 +33,7 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
     info = process.call(_describe, device)
     out.mkdir(parents=True, exist_ok=True)
     traces = []
-    for pair, half in ((pair, half) for pair in pairs for half in pair.halves):
+    for pair, half in [(pair, half) for pair in pairs for half in pair.halves]:  # noqa: B020
         reason = why_not(half, info, info["gpus"]) or (
             "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in half.imports else ""
         )
@@ -43,9 +43,8 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
         trace = out / f"{half.path.stem}.json"
         size = "cpu" if info["kind"] == "cpu" and "cpu" in pair.sizes else "default"
         try:
-            print(
-                f"{half.path.stem} ({size}, {PROFILED_CALLS} calls)\n{process.call(_profile, half, pair.sizes[size], device, trace)}"
-            )
+            table = process.call(_profile, half, pair.sizes[size], device, trace)
+            print(f"{half.path.stem} ({size}, {PROFILED_CALLS} calls)\n{table}")
             traces.append(trace)
         except process.Death as death:
             print(f"{half.path.stem}: {death}")
@@ -117,7 +116,7 @@ def _rows(record: Record) -> dict[tuple[str, ...], Row]:
 
 
 def _is_worse(before: Row, after: Row) -> bool:
-    """A row that could be believed and no longer can, or whose new interval lies wholly below the old one by more than the margin."""
+    """A row that can no longer be believed, or whose interval now lies below the old one by more than the margin."""
     if after.verdict in ("invalid", "died"):
         return before.verdict not in ("invalid", "died")
     return bool(before.interval and after.interval and after.interval[1] * (1 + MARGIN) < before.interval[0])

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from common.pair import Pair
-from common.report import libraries, lookup, ratio, share, times
+from common.report import libraries, lookup, ratio, share, times, variant
 from common.result import Record, recorded
 
 PLAIN_WIDTH = 170  # columns where nobody has a terminal to fit
@@ -35,7 +35,7 @@ def make_console(stderr: bool = False) -> Console:
 
 @contextmanager
 def progress(pairs: int) -> Iterator[Any]:
-    """Yields the runner's `on_progress`: a bar on a terminal, a line a pair elsewhere; on stderr, so that stdout is the table alone."""
+    """Yields the runner's `on_progress`: a bar on a terminal, a line a pair elsewhere, both on stderr."""
     console = make_console(stderr=True)
     seen: dict[tuple[str, str], None] = {}
 
@@ -83,22 +83,11 @@ def table(record: Record) -> Table:
         shown.add_column("recorded")
     for pair in record.pairs:
         for row in pair.rows:
-            variant = (
-                row.variant.removeprefix("optimized/")
-                if row.versus == "baseline"
-                else f"{row.variant} vs {row.versus}".replace("optimized/", "")
-            )
-            cells = [
-                pair.name,
-                pair.size,
-                variant,
-                f"[{COLORS.get(row.verdict, 'none')}]{row.verdict}[/]",
-                ratio(row),
-                times(pair, row),
-                share(pair, row),
-                libraries(row),
-            ]
-            shown.add_row(*cells, *([lookup(pair, row, records[pair.chapter])] if any(records.values()) else []))
+            verdict = f"[{COLORS.get(row.verdict, 'none')}]{row.verdict}[/]"
+            cells = [pair.name, pair.size, variant(row), verdict, ratio(row), times(pair, row)]
+            cells += [share(pair, row), libraries(row)]
+            cells += [lookup(pair, row, records[pair.chapter])] if any(records.values()) else []
+            shown.add_row(*cells)
     return shown
 
 

@@ -1,7 +1,8 @@
-"""The contract of one file of a pair, checked by reading its syntax tree: nothing is imported. CONTRIBUTING.md has it in words."""
+"""The contract of one file of a pair, checked on its syntax tree; nothing is imported. In words: CONTRIBUTING.md."""
 
 import ast
 import difflib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,49 +40,64 @@ class Half:
 
 
 def read_half(path: Path, label: str) -> Half:
-    try:
-        tree = ast.parse(path.read_bytes(), filename=str(path))
-    except (SyntaxError, ValueError) as error:
-        raise ContractError(
-            f"{path}:{getattr(error, 'lineno', None) or 0}: syntax error: {getattr(error, 'msg', error)}"
-        ) from None
-    functions = {
-        node.name: tuple(arg.arg for arg in node.args.posonlyargs + node.args.args + node.args.kwonlyargs)
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef)
-    }
-    constants = dict(_constants(path, tree))
-    _check_names(path, [*functions, *_assigned(tree)])
+    """Read a file. Raises ContractError for whatever is wrong with it."""
+    tree = parse(path)
+    functions = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assigned = dict(_assigned(tree))
+    _check_names(path, [*functions, *assigned])
+    constants = {name: _literal(path, name, node) for name, node in assigned.items() if name in CONSTANTS}
     imports = frozenset(_all_imports(path, tree))
-    _check_half(path, ast.get_docstring(tree), functions, constants, imports)
-    names = {
-        node.attr if isinstance(node, ast.Attribute) else node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute | ast.Name)
-    }
-    summary = (ast.get_docstring(tree) or "").splitlines()[0]
-    return Half(path, label, summary, functions, constants, imports, not names.isdisjoint(KERNEL_MAKERS))
+    doc = ast.get_docstring(tree) or ""
+    require = _Requirement(path)
+    require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
+    _check_functions(require, functions)
+    _check_sizes(require, constants.get("SIZES"), functions["inputs"])
+    _check_constants(require, constants)
+    _check_imports(require, imports)
+    names = {getattr(node, "attr", None) or getattr(node, "id", "") for node in ast.walk(tree)}
+    parameters = {name: tuple(arg.arg for arg in _arguments(args)) for name, args in functions.items()}
+    return Half(path, label, doc.splitlines()[0], parameters, constants, imports, not names.isdisjoint(KERNEL_MAKERS))
 
 
-def _assigned(tree: ast.Module) -> Iterator[str]:
-    for node in tree.body:
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
-        yield from (target.id for target in targets if isinstance(target, ast.Name))
+def parse(path: Path) -> ast.Module:
+    """A file's syntax tree. Raises ContractError: unreadable, or a syntax error."""
+    try:
+        return ast.parse(path.read_bytes(), filename=str(path))
+    except OSError as error:
+        raise ContractError(f"{path}: cannot be read ({error.strerror})") from None
+    except (SyntaxError, ValueError) as error:
+        line, problem = getattr(error, "lineno", None) or 0, getattr(error, "msg", error)
+        raise ContractError(f"{path}:{line}: syntax error: {problem}") from None
 
 
-def _constants(path: Path, tree: ast.Module) -> Iterator[tuple[str, Any]]:
+class _Requirement:
+    """require(condition, problem) raises ContractError about one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __call__(self, condition: bool, problem: str) -> None:
+        if not condition:
+            raise ContractError(f"{self.path}: {problem}")
+
+
+def _arguments(args: ast.arguments) -> list[ast.arg]:
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+
+
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.Assign | ast.AnnAssign]]:
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for name in (target.id for target in targets if isinstance(target, ast.Name) and target.id in CONSTANTS):
-                try:
-                    yield name, ast.literal_eval(node.value) if node.value else None
-                except ValueError:
-                    raise ContractError(
-                        f"{path}:{node.lineno}: {name} must be a literal: it is read without importing the file"
-                    ) from None
+            yield from ((target.id, node) for target in targets if isinstance(target, ast.Name))
+
+
+def _literal(path: Path, name: str, node: ast.Assign | ast.AnnAssign) -> Any:
+    try:
+        return ast.literal_eval(node.value or ast.Constant(None))
+    except (ValueError, TypeError):
+        problem = f"{name} must be a literal: it is read without importing the file"
+        raise ContractError(f"{path}:{node.lineno}: {problem}") from None
 
 
 def _check_names(path: Path, names: list[str]) -> None:
@@ -90,9 +106,63 @@ def _check_names(path: Path, names: list[str]) -> None:
         public = FUNCTIONS if name.islower() else CONSTANTS
         if name in public or name.startswith(("library_", "_")):
             continue
-        for meant in difflib.get_close_matches(name, public, n=1, cutoff=0.8):
+        for meant in difflib.get_close_matches(name, public, n=1, cutoff=0.82):
             if meant not in names:
                 raise ContractError(f"{path}: defines `{name}`: did you mean `{meant}`?")
+
+
+def _check_functions(require: _Requirement, functions: dict[str, ast.arguments]) -> None:
+    require("inputs" in functions, "has no function `inputs`: add inputs(<sizes>, device)")
+    require("run" in functions, "has no function `run`: add run(**inputs), the timed work")
+    takes_device = any(arg.arg == "device" for arg in _arguments(functions["inputs"]))
+    require(takes_device, '`inputs` takes no `device`: add device="cuda" as its last parameter')
+
+
+def _check_sizes(require: _Requirement, sizes: Any, args: ast.arguments) -> None:
+    """SIZES: names -> arguments of `inputs`, all of those that have no default."""
+    require(isinstance(sizes, dict) and bool(sizes), 'has no SIZES: add SIZES = {"check": {...}, "default": {...}}')
+    known = {arg.arg for arg in _arguments(args)} - {"device"}
+    positional = [*args.posonlyargs, *args.args]
+    needed = {arg.arg for arg in positional[: len(positional) - len(args.defaults)]} - {"device"}
+    needed |= {arg.arg for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None}
+    for size, arguments in sizes.items():
+        require(isinstance(size, str), f"SIZES has a name that is no string: {size!r}")
+        require(isinstance(arguments, dict), f"SIZES[{size!r}] must be a dict of arguments of `inputs`")
+        unknown, missing = set(arguments) - known, needed - set(arguments)
+        require(not unknown, f"SIZES[{size!r}] names {_words(unknown)}, which `inputs` does not take as a size")
+        require(not missing, f"SIZES[{size!r}] lacks {_words(missing)}, which `inputs` needs")
+    has_check = any(size.split("/")[0] == "check" for size in sizes)
+    require(has_check, 'SIZES has no "check": add a small and odd one for correctness')
+    require("default" in sizes, 'SIZES has no "default": add the one that is timed')
+
+
+def _check_constants(require: _Requirement, constants: dict[str, Any]) -> None:
+    require(constants.get("CLOCK", "wall") in ("device", "wall"), 'CLOCK must be "device" or "wall"')
+    require(constants.get("DEVICE", "cuda") == "cuda", 'DEVICE must be "cuda" (leave it out for any device)')
+    precision = constants.get("PRECISION", "fp32")
+    require(precision in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
+    wanted = constants.get("REQUIRES", {})
+    known = isinstance(wanted, dict) and set(wanted) <= {"capability", "gpus"}
+    require(known, 'REQUIRES takes "capability" and "gpus" only, in a dict')
+    capability = wanted.get("capability", (0, 0))
+    two = isinstance(capability, tuple) and [type(part) for part in capability] == [int, int]
+    require(two, 'REQUIRES["capability"] must be two integers, as in (9, 0)')
+    require(type(wanted.get("gpus", 1)) is int, 'REQUIRES["gpus"] must be an integer')
+    tolerance = constants.get("TOLERANCE", (0.0, 0.0))
+    two = isinstance(tolerance, tuple) and [type(part) in (int, float) for part in tolerance] == [True, True]
+    fits = two and all(math.isfinite(part) and part >= 0 for part in tolerance)
+    require(fits, "TOLERANCE must be (rtol, atol), finite and not negative")
+
+
+def _check_imports(require: _Requirement, imports: frozenset[str]) -> None:
+    chapters = {name for name in imports if name.startswith("ch") and name[2:].isdigit()}
+    twins = {name for name in imports if name.startswith(("baseline_", "optimized_"))}
+    forbidden = chapters | twins | (imports & {"common"})
+    require(not forbidden, f"imports {_words(forbidden)}: a pair reads alone, with libraries and its chapter's helpers")
+
+
+def _words(names: set[Any]) -> str:
+    return ", ".join(sorted(map(str, names)))
 
 
 def imported_modules(tree: ast.Module) -> Iterator[str]:
@@ -109,45 +179,4 @@ def _all_imports(path: Path, tree: ast.Module, seen: frozenset[str] = frozenset(
         yield name
         helper = path.with_name(f"{name}.py")
         if helper.exists():
-            yield from _all_imports(helper, ast.parse(helper.read_bytes()), seen | {name})
-
-
-def _check_half(path: Path, doc: str | None, functions: dict, constants: dict, imports: frozenset[str]) -> None:
-    def require(condition: bool, problem: str) -> None:
-        if not condition:
-            raise ContractError(f"{path}: {problem}")
-
-    require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
-    for name in ("inputs", "run"):
-        require(
-            name in functions,
-            f"has no function `{name}`: add {name}({'<sizes>, device' if name == 'inputs' else '**inputs'})",
-        )
-    require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
-    sizes = constants.get("SIZES")
-    require(isinstance(sizes, dict) and bool(sizes), 'has no SIZES: add SIZES = {"check": {...}, "default": {...}}')
-    assert isinstance(sizes, dict)  # for the type checker
-    for size, arguments in sizes.items():
-        require(isinstance(arguments, dict), f"SIZES[{size!r}] must be a dict of arguments of `inputs`")
-        unknown = set(arguments) - set(functions["inputs"])
-        require(not unknown, f"SIZES[{size!r}] names {', '.join(sorted(unknown))}, which `inputs` does not take")
-    require(
-        any(size.split("/")[0] == "check" for size in sizes),
-        'SIZES has no "check": add a small and odd one for correctness',
-    )
-    require("default" in sizes, 'SIZES has no "default": add the one that is timed')
-    require(constants.get("CLOCK", "wall") in ("device", "wall"), 'CLOCK must be "device" or "wall"')
-    require(constants.get("DEVICE", "cuda") == "cuda", 'DEVICE must be "cuda" (leave it out for any device)')
-    require(set(constants.get("REQUIRES", {})) <= {"capability", "gpus"}, 'REQUIRES takes "capability" and "gpus" only')
-    require(constants.get("PRECISION", "fp32") in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
-    tolerance = constants.get("TOLERANCE", (0, 0))
-    require(isinstance(tolerance, tuple) and len(tolerance) == 2, "TOLERANCE must be (rtol, atol)")
-    forbidden = {
-        name
-        for name in imports
-        if name == "common" or name.startswith(("baseline_", "optimized_")) or (name[:2] == "ch" and name[2:].isdigit())
-    }
-    require(
-        not forbidden,
-        f"imports {', '.join(sorted(forbidden))}: a pair reads alone: libraries and its own chapter's helpers only",
-    )
+            yield from _all_imports(helper, parse(helper), seen | {name})

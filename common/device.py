@@ -44,20 +44,23 @@ def describe(device: str) -> dict[str, Any]:
 
     kind = torch.device(device).type
     if kind == "cpu":
-        return {"kind": "cpu", "name": _cpu_name(), "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": _cpu_cache_bytes(),
-                "gpus": 0, "capability": None}  # fmt: skip
+        return {
+            "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
+            "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": _cpu_cache_bytes(),
+        }  # fmt: skip
     if not torch.cuda.is_available():
-        raise ValueError(
-            f"device {device}: torch {torch.__version__} sees no CUDA device here (driver older than 580, or a CPU build of torch)"
-        )
+        why = "no GPU, a driver older than 580, or a CPU build of torch"
+        raise ValueError(f"device {device}: torch {torch.__version__} sees no CUDA device here ({why})")
     index = torch.device(device).index or 0
     if index >= torch.cuda.device_count():
         raise ValueError(f"device {device}: this machine has {torch.cuda.device_count()} GPU(s)")
     props = torch.cuda.get_device_properties(index)
     handle = nvml_handle(f"GPU-{props.uuid}")
     return {
-        "kind": "cuda", "name": props.name, "capability": [props.major, props.minor], "sms": props.multi_processor_count,
-        "memory_bytes": props.total_memory, "cache_bytes": props.L2_cache_size, "gpus": torch.cuda.device_count(), "uuid": f"GPU-{props.uuid}",
+        "kind": "cuda", "name": props.name, "capability": [props.major, props.minor],
+        "gpus": torch.cuda.device_count(), "sms": props.multi_processor_count,
+        "memory_bytes": props.total_memory, "cache_bytes": props.L2_cache_size,
+        "uuid": f"GPU-{props.uuid}",
         "driver": pynvml.nvmlSystemGetDriverVersion(),
         "max_sm_mhz": pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM),
         "max_memory_mhz": pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_MEM),
@@ -76,7 +79,7 @@ def cpu_threads() -> int:
 
 
 def use_device(device: str) -> None:
-    """Make a device the current one of torch, Triton and CuPy; on a CPU, set the threads of torch and of NumPy's BLAS."""
+    """Make a device current in torch, Triton and CuPy; on a CPU, set the threads of torch and of NumPy's BLAS."""
     import torch
 
     if device.startswith("cuda"):

@@ -1,4 +1,4 @@
-"""What a half may not do behind the clock's back: change its inputs, leave global state or threads behind, read unwritten memory."""
+"""What a half may not do behind the clock's back: change inputs, leave state or threads, read unwritten memory."""
 
 import sys
 import threading
@@ -83,8 +83,8 @@ def filled_memory(on: bool = True) -> Iterator[None]:
     torch.use_deterministic_algorithms(
         True, warn_only=True
     )  # fills torch.empty: fill_uninitialized_memory is on by default
-    cupy = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
-    plain = cupy.cuda.get_allocator() if cupy else None
+    cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
+    plain: Any = cupy.cuda.get_allocator() if cupy else None
 
     def filled(size: int) -> Any:
         memory = plain(size)

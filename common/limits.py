@@ -1,11 +1,12 @@
 """What this device can do at best, measured now: the denominators of the limit column.
 
-Each figure is the best of a few tries on random data with working sets far above the caches; amounts per second, where a copy
-counts the bytes read and the bytes written, and one FMA counts two FLOPs.
+Each figure is the best of a few tries on random data with working sets far above the caches; amounts per second,
+where a copy counts the bytes read and the bytes written, and one FMA counts two FLOPs.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -84,7 +85,7 @@ def _gemms(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
                 continue
             torch.backends.cuda.matmul.allow_tf32 = tf32
             a, b = (torch.randn(n, n, device=device).to(dtype) for _ in range(2))
-            seconds = _best(lambda a=a, b=b: a @ b, device, "device" if gpu else "wall")
+            seconds = _best(partial(torch.matmul, a, b), device, "device" if gpu else "wall")
             found[key] = (2 * n**3 / seconds, f"{n} x {n} x {n} matrix product, random data, best of 7")
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before

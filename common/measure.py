@@ -1,7 +1,7 @@
 """Measure one pair, inside its own process: checks, a pilot, then blocks of rounds.
 
-A block has fresh inputs; a round runs every arm once, in random order, on inputs of which a random part was just overwritten, so
-that an answer remembered from an earlier call is a wrong answer. The answers that are verified are those that were timed.
+A block has fresh inputs. A round runs every arm once, in random order, on inputs of which a random part was just
+overwritten: an answer remembered from an earlier call is a wrong answer. What is verified is what was timed.
 """
 
 import random
@@ -13,10 +13,11 @@ from math import ceil
 import numpy as np
 import torch
 
-from common import conclude, guard, stats
+from common import guard, stats
 from common.arms import InputSet, LiveArm, load_arms
 from common.arrays import Tree, clone, nbytes
 from common.clock import LEAST_WALL_S, Clock, host_seconds, make_clock, now
+from common.conclude import pair_result
 from common.device import slowdown, use_device
 from common.result import PairResult
 from common.session import Job, Session
@@ -25,43 +26,41 @@ SAMPLES_S = 8.0  # about how long the blocks of a pair may take
 ROUNDS, LEAST_ROUNDS = 5, 2
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
 MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls under the wall clock
-CHEAP_OUTPUT = 16 << 20  # bytes up to which the answers of every round are compared; else those of one round a block
-TAIL_S = (
-    100e-6  # work that goes on this long after the clock stopped, and for half as long as was timed, was not waited for
-)
+CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
+TAIL_S = 100e-6  # a device that works on for this long after the clock stopped, and for half the time: not joined
 
 
 def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
-    """Everything that is asked of a pair. `say(stage, fraction)` reports progress. Raises what the baseline's `inputs` raises."""
+    """All that is asked of a pair. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
     begin = now()
     arms = load_arms(job.pair, job.labels)
     use_device(job.device)
     session = Session(job, say, arms, random.Random(job.seed))
-    sizes = job.pair.check_sizes
-    for i, size in enumerate(sizes):
-        say("check", i / len(sizes))
+    for i, size in enumerate(job.pair.check_sizes):
+        say("check", i / len(job.pair.check_sizes))
         while session.racing:
             inputs, other = session.inputs(size), session.inputs(size)
             session.judge_all(inputs, other, f"at size {size}")
             if not session.blame(inputs, size):  # else once more without the guilty one, whose traces the others saw
                 break
     session.spent_s["check"] = now() - begin
-    clock, cost = None, {}
-    if set(job.timed) - set(session.bad) - {"baseline"} and "baseline" in set(job.timed) - set(session.bad):
-        session.arms = [
-            arm for arm in session.arms if arm.label in (*job.timed, "repeat") or arm.label.startswith("library")
-        ]
-        clock, cost = _time(session)
-    return conclude.pair_result(session, clock, cost)
+    believed = set(job.timed) - set(session.bad)
+    if "baseline" not in believed or len(believed) < 2:
+        return pair_result(session, None)
+    session.arms = [arm for arm in arms if arm.label in (*job.timed, "repeat") or arm.label.startswith("library")]
+    return pair_result(session, _time(session))
 
 
-def _time(session: Session) -> tuple[Clock, dict[str, float]]:
+def _time(session: Session) -> Clock:
     """Pilot, then blocks; leaves the samples in the arms."""
     begin, job, module = now(), session.job, session.arms[0].module
-    clock = make_clock(getattr(module, "CLOCK", "device") if job.info["kind"] == "cuda" else "wall", job.device)
+    name = getattr(module, "CLOCK", "device") if job.info["kind"] == "cuda" else "wall"
+    clock = make_clock(name, job.device)
     session.say("pilot", 0.0)
     source = session.inputs(job.size)
-    cost = {key: float(amount) for key, amount in module.cost(**source.base).items()} if hasattr(module, "cost") else {}
+    for arm in session.racing:
+        count: Callable[..., dict[str, float]] = getattr(arm.module, "cost", getattr(module, "cost", _no_cost))
+        arm.cost = {key: float(amount) for key, amount in count(**source.by_arm[arm.label]).items()}
     blocks, rounds = _pilot(session, clock, source)
     session.spent_s["pilot"], begin = now() - begin, now()
     for number in range(blocks):
@@ -70,18 +69,22 @@ def _time(session: Session) -> tuple[Clock, dict[str, float]]:
         session.say(f"block {number + 1} of {blocks}", number / blocks)
         _block(session, clock, source, rounds, judged=number in (0, blocks - 1), first=number == 0)
     session.spent_s["blocks"] = now() - begin
-    return clock, cost
+    return clock
+
+
+def _no_cost(**inputs: object) -> dict[str, float]:
+    return {}
 
 
 def _pilot(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
-    """(blocks, rounds), from each arm's own duration and the baseline's noise against itself: blind to any comparison."""
+    """(blocks, rounds), from each arm's duration and the baseline's noise against itself: blind to any comparison."""
     begin, job = now(), session.job
     inputs = session.inputs(job.size)
     _ready(session, inputs, source)
     prepared_s, round_s = now() - begin, 0.0
     for arm in session.racing:
         session.attempt(arm, partial(_size_up, arm, inputs, clock, job.device))
-        round_s += arm.pilot_s * arm.calls + (arm.host_s if clock.name == "device" else 0.0)
+        round_s += arm.pilot_s * arm.calls + arm.host_s
     blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, ROUNDS if round_s < 0.2 else LEAST_ROUNDS))
     rounds = ROUNDS
     while rounds > LEAST_ROUNDS and blocks * (prepared_s + rounds * round_s) > SAMPLES_S:
@@ -115,7 +118,8 @@ def _noise(session: Session, clock: Clock, inputs: InputSet, rounds: int) -> flo
     """The standard deviation of log(baseline / baseline again)."""
     logs: dict[str, list[float]] = {"baseline": [], "repeat": []}
     for arm in [arm for arm in session.racing if arm.label in logs] * rounds:
-        logs[arm.label].append(np.log(clock.sample([partial(arm.call, inputs.by_arm[arm.label])], arm.host_s).seconds))
+        sample = clock.sample([partial(arm.call, inputs.by_arm[arm.label])] * arm.calls, arm.host_s)
+        logs[arm.label].append(np.log(sample.seconds))
     return float(np.std(np.subtract(logs["baseline"], logs["repeat"]), ddof=1))
 
 
@@ -125,34 +129,27 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
     sets = [session.inputs(job.size)]
     sets += [session.inputs(job.size, like=sets[0]) for _ in range(1, max(arm.calls for arm in session.racing))]
     _ready(session, sets[0], source)
-    compared, orders = session.rng.randrange(rounds), []
-    samples: dict[str, list[float]] = {arm.label: [] for arm in session.racing}
-    order: list[LiveArm] = []
+    compared, samples, order = session.rng.randrange(rounds), [], session.racing
     for number in range(rounds):
         order = order[::-1] if number % 2 else session.rng.sample(session.racing, len(session.racing))
         for inputs in sets:
             inputs.overwrite(source, session.rng)
         last, judging = session.rng.choice(sets), judged and number == rounds - 1
         seconds, answers = _round(session, clock, sets, last, order, keep_all=judging or number == compared)
-        for arm in session.racing:
-            if arm.label in answers and arm.label != "baseline":
-                session.judge(
-                    arm, answers[arm.label], answers["baseline"], None, "in a timed round, against the baseline's"
-                )
+        session.compare_all(answers)
         if judging:
             session.judge_all(last, source, "at the timed size", answers)
         if job.info["kind"] == "cuda" and slowdown(job.info["uuid"]):
             session.voided += 1  # by a rule that is blind to the samples
-            continue
-        orders.append(list(seconds))
-        for label, value in seconds.items():
-            samples[label].append(value)
+        else:
+            samples.append(seconds)
     if first:
         session.judge_all(sets[0], source, "at the timed size")
-    if not any([session.blame(inputs, job.size) for inputs in sets]) and orders:
-        session.orders.append(orders)
+    changed = [session.blame(inputs, job.size) for inputs in sets]
+    if samples and not any(changed):
+        session.orders.append([list(seconds) for seconds in samples])
         for arm in session.racing:
-            arm.seconds.append(samples[arm.label])
+            arm.seconds.append([seconds[arm.label] for seconds in samples])
 
 
 def _round(
@@ -169,12 +166,9 @@ def _round(
         if sample is None:
             continue
         if sample.tail_s > max(TAIL_S, sample.seconds / 2):
-            session.out(
-                arm.label,
-                "invalid",
-                f"works on for {sample.tail_s * 1e6:.0f} us after the clock stopped: a stream is not joined",
-            )
+            after = f"for {sample.tail_s * 1e6:.0f} us after the clock stopped"
+            session.out(arm.label, "invalid", f"works on {after}: a stream is not joined")
         seconds[arm.label] = sample.seconds
         if keep_all or nbytes(sample.outputs) <= CHEAP_OUTPUT:
             answers[arm.label] = clone(sample.outputs)
-    return seconds, answers if "baseline" in answers else {}
+    return seconds, answers

@@ -1,6 +1,6 @@
 """Find the pairs of a folder, load one, say why it cannot run here.
 
-A pair is `baseline_<name>.py` and `optimized_<name>.py` or `optimized_<name>_<variant>.py`: CONTRIBUTING.md has the contract.
+A pair is `baseline_<name>.py` and `optimized_<name>.py` or `optimized_<name>_<variant>.py`, as CONTRIBUTING.md says.
 """
 
 import ast
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.contract import ContractError, Half, imported_modules, read_half
+from common.contract import ContractError, Half, imported_modules, parse, read_half
 
 ROOT = Path(__file__).resolve().parent.parent
 _serial = itertools.count()
@@ -40,8 +40,9 @@ class Pair:
 
 
 def discover(folder: Path, only: str = "*") -> list[Pair]:
-    """The pairs of a folder whose names match a pattern. Raises ContractError: no folder, no pairs, none that matches, or a file of
-    those that breaks the contract.
+    """The pairs of a folder whose names match a pattern.
+
+    Raises ContractError: no such folder, no pairs, none that matches, or one of their files breaks the contract.
     """
     if not folder.is_dir():
         raise ContractError(f"{folder}: no such folder")
@@ -55,7 +56,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
         if not names:
             raise ContractError(f"{path}: has no partner: add baseline_{stem}.py or rename it")
         name = max(names, key=len)
-        suffix = stem.removeprefix(name).lstrip("_")
+        suffix = stem.removeprefix(name).removeprefix("_")
         variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
     if not baselines:
         raise ContractError(f"{folder}: holds no pairs: add baseline_<name>.py and optimized_<name>.py")
@@ -80,14 +81,10 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
                 f"{half.path}: SIZES differ from those of {baseline.name}: write them the same in both halves"
             )
         versus = half.constants.get("VERSUS")
-        if (
-            versus is not None
-            and f"optimized/{versus}" not in variants
-            and not (versus == "" and "optimized" in variants)
-        ):
-            raise ContractError(
-                f"{half.path}: VERSUS = {versus!r} names no variant of {name}: write the suffix of an earlier rung"
-            )
+        rungs = {label.removeprefix("optimized").removeprefix("/") for label in variants if label != half.label}
+        if versus is not None and versus not in rungs:
+            problem = f"VERSUS = {versus!r} names no variant of {name} (and not itself)"
+            raise ContractError(f"{half.path}: {problem}: write the suffix of an earlier rung")
     return Pair(folder.resolve().name, name, first, others, first.constants["SIZES"])
 
 
@@ -104,16 +101,19 @@ def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:
         return "needs an NVIDIA GPU"
     capability = half.constants.get("REQUIRES", {}).get("capability", (0, 0))
     if device["kind"] == "cuda" and tuple(device["capability"]) < tuple(capability):
-        return f"needs compute capability {'.'.join(map(str, capability))}, this GPU has {'.'.join(map(str, device['capability']))}"
-    wanted = half.constants.get("REQUIRES", {}).get("gpus", 1)
-    return f"needs {wanted} GPUs, this machine has {gpus}" if half.needs_cuda and gpus < wanted else ""
+        wanted, has = (".".join(map(str, version)) for version in (capability, device["capability"]))
+        return f"needs compute capability {wanted}, this GPU has {has}"
+    least = half.constants.get("REQUIRES", {}).get("gpus", 1)
+    return f"needs {least} GPUs, this machine has {gpus}" if half.needs_cuda and gpus < least else ""
 
 
 def load(path: Path) -> ModuleType:
     """Import a file as a fresh module; its folder is importable meanwhile, and its helpers are fresh too."""
+    path = path.resolve()
     name = f"_{path.parent.name}_{path.stem}_{next(_serial)}"
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec and spec.loader
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     before = set(sys.modules)
     sys.modules[name] = module  # Triton and pickle look a function's module up
@@ -133,7 +133,7 @@ def source_hash(pair: Pair) -> str:
     todo, seen = [half.path for half in pair.halves], {}
     while todo:
         path = todo.pop()
-        tree = ast.parse(path.read_bytes())
+        tree = parse(path)
         helpers = (path.with_name(f"{name}.py") for name in imported_modules(tree))
         todo += [helper for helper in helpers if helper.exists() and helper not in seen]
         seen[path] = _dump(tree)

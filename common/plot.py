@@ -1,4 +1,4 @@
-"""The course's figures: ratios with intervals, rooflines, sweeps. Every function returns a Figure; saving and showing are the caller's.
+"""The course's figures: ratios with intervals, rooflines, sweeps. Saving and showing the Figures is the caller's.
 
 Colours are Okabe and Ito's, which colour-blind readers can tell apart; markers differ too.
 """
@@ -11,6 +11,7 @@ matplotlib.use("Agg", force=False)  # files, not windows; a notebook's own backe
 import numpy as np
 from matplotlib.figure import Figure
 
+from common.report import variant
 from common.result import PairResult, Record, Row
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
@@ -36,12 +37,7 @@ def ratio_bars(record: Record) -> Figure:
     """A bar a row: baseline time / variant time on a log axis, with its 95 % interval and the line of no difference."""
     rows = believed(record)
     figure, axes = _figure(height=1.2 + 0.4 * max(1, len(rows)))
-    labels = [
-        pair.name
-        + row.variant.replace("optimized", "").replace("/", " ")
-        + ("" if row.versus == "baseline" else f" vs {row.versus.split('/')[-1]}")
-        for pair, row in rows
-    ]
+    labels = [f"{pair.name} {variant(row)}".removesuffix(" optimized") for pair, row in rows]
     ratios = np.array([row.ratio for _, row in rows])
     ends = np.array([row.interval for _, row in rows]).reshape(-1, 2)
     places = np.arange(len(rows))
@@ -77,7 +73,7 @@ def roofline(
     title: str = "",
     flops_keys: tuple[str, ...] = ("fp32_flops",),
 ) -> Figure:
-    """Points (label, FLOP per byte, FLOP/s) under the measured roofs: solid as measured, dotted as the datasheet says."""
+    """Points (label, FLOP per byte, FLOP/s) under the roofs: solid as measured, dotted as the datasheet says."""
     figure, axes = _figure(height=5.5)
     intensity = np.logspace(-2, 4, 200)
     for color, key in zip(SERIES, [key for key in flops_keys if key in limits], strict=False):

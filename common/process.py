@@ -1,7 +1,7 @@
 """Run a function in a process of its own: listen to it, stop it when it hangs, say how it died.
 
-From a forkserver that has torch imported a child starts in a quarter of a second; where there is none (Windows) it is spawned.
-What the child prints goes to a file, so that it cannot spoil the table; its last line helps to explain a death.
+From a forkserver that has torch imported a child starts in a quarter of a second; where there is none (Windows) it is
+spawned. What the child prints goes to a file, so that it cannot spoil the table; its last line helps explain a death.
 """
 
 import multiprocessing
@@ -12,6 +12,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,8 @@ def call(
 ) -> Any:
     """function(*arguments, say) in a child, where say(stage, fraction) reports progress; returns its result.
 
-    `environment` is set in the child before it imports anything but torch. Raises Death when the child raises, dies, or is silent
-    for `deadline_s`. Whatever happens, the child and all that it started are gone afterwards.
+    `environment` is set in the child before it imports anything but torch. Raises Death when the child raises, dies,
+    or is silent for `deadline_s`. Whatever happens, the child and all that it started are gone afterwards.
     """
     if _FORKSERVER:
         _context.set_forkserver_preload(["torch", "torch._inductor.config", "common.measure"])
@@ -94,10 +95,8 @@ def _cause(process: Any, log: Path) -> str:
 def _end(process: Any) -> None:
     """Kill the child and its process group; the group outlives the child where the child has left processes behind."""
     if hasattr(os, "killpg"):
-        try:
+        with suppress(ProcessLookupError):  # nobody is left, or the child had no time to make a group
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:  # nobody is left, or the child had no time to make a group
-            pass
     process.kill()
     process.join()
 
@@ -113,7 +112,7 @@ def _child(
     os.dup2(output, 2)
     try:
         result = function(*arguments, lambda stage, fraction: pipe.send(("say", stage, fraction)))
-    except BaseException as error:  # SystemExit too: the parent tells its user
+    except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
         traceback.print_exc()
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         pipe.send(("error", f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__))

@@ -1,4 +1,4 @@
-"""A record in words: how figures are written, and the tables of the READMEs, generated from recorded/ (python -m common.report)."""
+"""A record in words; and the READMEs' tables, made from recorded/ (python -m common.report)."""
 
 import re
 import sys
@@ -40,12 +40,18 @@ def times(pair: PairResult, row: Row) -> str:
     return f"{seconds(pair.arms[row.versus].median_s)} -> {seconds(pair.arms[row.variant].median_s)}"
 
 
+def variant(row: Row) -> str:
+    """`fused`, or `fused vs vectorized` where it is not against the baseline."""
+    versus = "" if row.versus == "baseline" else f" vs {row.versus.removeprefix('optimized/')}"
+    return row.variant.removeprefix("optimized/") + versus
+
+
 def libraries(row: Row) -> str:
     return ", ".join(f"{value['ratio']:.3g}x {label}" for label, value in row.vs_library.items())
 
 
 def lookup(pair: PairResult, row: Row, records: list[tuple[Path, Record]]) -> str:
-    """What was recorded of this row on a GPU, at the default size, with device and date; said to be stale if the pair has changed."""
+    """What was recorded of this row on a GPU, with device and date; `stale` if the pair has changed since."""
     for _, record in records:
         if record.environment["device"]["kind"] != "cuda":
             continue
@@ -59,26 +65,24 @@ def lookup(pair: PairResult, row: Row, records: list[tuple[Path, Record]]) -> st
     return ""
 
 
+HEADINGS = ("pair", "variant", "verdict", "ratio [95 % interval]", "time", "of measured limit / datasheet")
+
+
 def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str, str]) -> str:
     """The recorded rows of a chapter, a table a device; a row whose pair has changed since shows no figures."""
     lines = []
     for path, record in records:
-        device = record.environment["device"]
+        link = f"[{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})"
         software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
-        lines += ["", f"Recorded on {device['name']}, {record.environment['date'][:10]} ({software}): [{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})",
-                  "", "| pair | variant | verdict | ratio [95 % interval] | time | of measured limit / datasheet |", "| --- | --- | --- | --- | --- | --- |"]  # fmt: skip
+        where = f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
+        lines += ["", f"Recorded on {where} ({software}): {link}", ""]
+        lines += [f"| {' | '.join(HEADINGS)} |", "| --- " * len(HEADINGS) + "|"]
         for pair in record.pairs:
             stale = hashes.get(pair.name) != pair.source_hash
             for row in pair.rows:
-                variant = row.variant.removeprefix("optimized/") + (
-                    "" if row.versus == "baseline" else f" (vs {row.versus.removeprefix('optimized/')})"
-                )
-                cells = (
-                    ["stale: the pair has changed since", "", "", ""]
-                    if stale
-                    else [row.verdict, ratio(row), times(pair, row), share(pair, row)]
-                )
-                lines.append(f"| {pair.name} | {variant} | {' | '.join(cells)} |")
+                figures = [row.verdict, ratio(row), times(pair, row), share(pair, row)]
+                cells = ["stale: the pair has changed since", "", "", ""] if stale else figures
+                lines.append(f"| {' | '.join([pair.name, variant(row), *cells])} |")
     return "\n".join(lines).strip() or "Nothing is recorded yet."
 
 

@@ -1,4 +1,4 @@
-"""The record of a run: frozen dataclasses <-> one versioned JSON file, from whose raw samples every verdict can be computed again.
+"""The record of a run: frozen dataclasses <-> one versioned JSON file, whose raw samples give every verdict again.
 
 Units: seconds, bytes, FLOPs (one FMA = 2), ratios without unit. `record.schema.json` describes the file.
 """
@@ -94,7 +94,7 @@ def from_dict(data: dict[str, Any]) -> Record:
 
 
 def load_record(path: Path | str) -> Record:
-    """Read and validate a record. Raises RecordError with one line: unreadable, not JSON, another schema, or not a record."""
+    """Read and validate a record. Raises RecordError: unreadable, not JSON, another schema, or not a record."""
     import jsonschema  # 0.9 s to import: only where a file comes from outside
 
     try:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from common import process
@@ -24,7 +25,7 @@ class DeviceError(OneLine):
 
 
 def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
-    """The sizes of a pair that a name selects: `small` takes `small` and `small/*`, `all` all but the checks; `default` is `cpu` on a CPU, where a pair has it."""
+    """A pair's sizes by name: `small` takes `small/*` too, `all` all but checks; on a CPU `default` may be `cpu`."""
     timed = [size for size in pair.sizes if size not in pair.check_sizes]
     if wanted == "all":
         return [
@@ -63,29 +64,21 @@ def run_pairs(
     on_progress: Progress = lambda pair, size, stage, fraction: None,
     on_record: Callable[[Record], None] = lambda record: None,
 ) -> Record:
-    """Measure pairs one after the other. Never raises for a bad pair; on Ctrl-C returns what there is, marked `interrupted`.
+    """Measure pairs one after the other. A bad pair never raises; Ctrl-C returns what there is, marked `interrupted`.
 
     `on_record` gets the record so far after each pair. Raises DeviceError.
     """
     device = device or default_device()
     info, limits = survey_apart(device, not check_only)
-    environment = {"device": info, "versions": versions(), "date": datetime.now(UTC).isoformat(timespec="seconds"), "argv": sys.argv[1:],
-                   "fast": fast, "platform": sys.platform, "interrupted": False}  # fmt: skip
-    record = Record(SCHEMA, environment, limits, [])
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    environment = {"device": info, "versions": versions(), "platform": sys.platform, "date": date, "argv": sys.argv[1:]}
+    record = Record(SCHEMA, {**environment, "fast": fast, "interrupted": False}, limits, [])
     jobs = [(pair, chosen) for pair in pairs for chosen in sizes_of(pair, size, info["kind"] == "cpu")]
     try:
         for number, (pair, chosen) in enumerate(jobs):
             on_progress(pair, chosen, "start", 0.0)
-            result = _run_one(
-                pair,
-                chosen,
-                device,
-                record,
-                fast,
-                check_only,
-                number,
-                lambda stage, fraction, p=pair, s=chosen: on_progress(p, s, stage, fraction),
-            )
+            job = Job(pair, chosen, device, info, limits, [], [], FAST_BLOCKS if fast else None, seed=number)
+            result = _run_one(job, check_only, partial(on_progress, pair, chosen))
             record = replace(record, pairs=[*record.pairs, result])
             on_record(record)
     except KeyboardInterrupt:
@@ -95,46 +88,27 @@ def run_pairs(
     return record
 
 
-def _run_one(
-    pair: Pair,
-    size: str,
-    device: str,
-    record: Record,
-    fast: bool,
-    check_only: bool,
-    number: int,
-    on_progress: Callable[[str, float], None],
-) -> PairResult:
-    info, on_cpu = record.environment["device"], record.environment["device"]["kind"] == "cpu"
-    reasons = {half.label: why_not(half, info, info["gpus"]) for half in pair.halves}
-    labels = [half.label for half in pair.halves if not reasons[half.label]]
-    if reasons["baseline"] or len(labels) == 1:
-        return _untimed(
-            pair, size, {half.label: ("skipped", reasons[half.label] or reasons["baseline"]) for half in pair.variants}
-        )
-    interpreted = {half.label for half in pair.halves if on_cpu and "triton" in half.imports}
+def _run_one(job: Job, check_only: bool, on_progress: Callable[[str, float], None]) -> PairResult:
+    """One pair in its process. Halves that cannot run here are skipped; without their baseline all are."""
+    on_cpu, variants = job.info["kind"] == "cpu", job.pair.variants
+    reasons = {half.label: why_not(half, job.info, job.info["gpus"]) for half in job.pair.halves}
+    labels = [label for label, reason in reasons.items() if not reason]
+    if "baseline" not in labels or len(labels) == 1:
+        return _untimed(job, {half.label: ("skipped", reasons[half.label] or reasons["baseline"]) for half in variants})
+    interpreted = {half.label for half in job.pair.halves if on_cpu and "triton" in half.imports}
     timed = [label for label in labels if label not in interpreted and not check_only]
-    job = Job(pair, size, device, info, record.limits, labels, timed, FAST_BLOCKS if fast else None, seed=number)
+    job = replace(job, labels=labels, timed=timed)
     variables = {"TRITON_INTERPRET": "1"} if on_cpu else {}
     try:
         result: PairResult = process.call(_measure, job, environment=variables, on_progress=on_progress)
     except process.Death as death:
-        return _untimed(
-            pair,
-            size,
-            {
-                half.label: ("died", str(death)) if half.label in labels else ("skipped", reasons[half.label])
-                for half in pair.variants
-            },
-        )
+        result = _untimed(job, {half.label: ("died", str(death)) for half in variants if half.label in labels})
     why = "in Triton's interpreter at the check sizes; timing needs a GPU"
     rows = [
         replace(row, reason=why) if row.verdict == "checked" and interpreted & {row.variant, "baseline"} else row
         for row in result.rows
     ]
-    rows += [
-        Row(half.label, "baseline", "skipped", reasons[half.label]) for half in pair.variants if reasons[half.label]
-    ]
+    rows += [Row(half.label, "baseline", "skipped", reasons[half.label]) for half in variants if reasons[half.label]]
     return replace(result, rows=rows)
 
 
@@ -142,14 +116,13 @@ def _measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
     try:
         return measure(job, say)
     except DoesNotFit as error:
-        return _untimed(
-            job.pair, job.size, {label: ("skipped", str(error)) for label in job.labels if label != "baseline"}
-        )
+        return _untimed(job, {label: ("skipped", str(error)) for label in job.labels if label != "baseline"})
 
 
-def _untimed(pair: Pair, size: str, verdicts: dict[str, tuple[str, str]]) -> PairResult:
+def _untimed(job: Job, verdicts: dict[str, tuple[str, str]]) -> PairResult:
+    pair = job.pair
     rows = [Row(label, "baseline", verdict, reason) for label, (verdict, reason) in verdicts.items()]
-    return PairResult(pair.chapter, pair.name, size, pair.sizes[size], source_hash(pair), rows)
+    return PairResult(pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows)
 
 
 def has_failed(record: Record) -> bool:

@@ -18,7 +18,7 @@ from common.verify import compare
 
 @dataclass(frozen=True)
 class Job:
-    """What one process is asked to do. `labels`: the halves to load; `timed`: those of them to time, not only to check."""
+    """What one process is asked to do. `labels`: the halves to load; `timed`: those to time, not only to check."""
 
     pair: Pair
     size: str
@@ -94,7 +94,7 @@ class Session:
         try:
             result = action()
             synchronize(self.job.device)
-        except Exception as error:  # whatever a pair raises is its own verdict, reported in the table
+        except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
             synchronize(self.job.device)
             self.out(arm.label, "died", one_line(error))
             return None
@@ -119,7 +119,7 @@ class Session:
         return self.attempt(arm, action)
 
     def judge(self, arm: LiveArm, out: Tree, truth: Tree, base: Tree, where: str, rows: int | None = None) -> None:
-        """An answer against the truth (its leading `rows`); `base`, the baseline's answer, sets dtype and accepted error."""
+        """An answer against the truth (its leading `rows`); `base`, the baseline's, sets dtype and accepted error."""
         if arm.differs or arm.label in self.bad:
             return
         mine, model = (map_arrays(lambda x: x[:rows], tree) for tree in (out, base)) if rows else (out, base)
@@ -127,8 +127,15 @@ class Session:
         if problem:
             self.out(arm.label, "invalid", f"wrong answer {where}: {problem}")
 
+    def compare_all(self, answers: dict[str, Tree]) -> None:
+        """The timed answers of a round against the baseline's."""
+        for arm in [arm for arm in self.racing if arm.label in answers and arm.label != "baseline"]:
+            if "baseline" in answers:
+                where = "in a timed round, against the baseline's"
+                self.judge(arm, answers[arm.label], answers["baseline"], None, where)
+
     def judge_all(self, inputs: InputSet, other: InputSet, where: str, answers: dict[str, Tree] | None = None) -> None:
-        """Every arm against the oracle: by the answers given, or as called here; then with uninitialized memory filled."""
+        """Every arm against the oracle: by the answers given, or called here, then with uninitialized memory filled."""
         if not self.racing:
             return
         truth, rows = oracle(self.job.pair.baseline, self.arms[0], inputs.base, other.base)

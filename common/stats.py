@@ -1,7 +1,7 @@
 """Ratio, interval and verdict: pure functions on arrays of samples.
 
-Samples come in blocks (fresh inputs and allocations) of rounds (every arm once, in random order). Rounds of a block share
-their buffers, so they are not independent; blocks are. Hence: the median within a block, then statistics over blocks.
+Samples come in blocks (fresh inputs and allocations) of rounds (every arm once, in random order). Rounds of a block
+share their buffers, so they are not independent; blocks are. Hence medians within blocks, then statistics over them.
 """
 
 import math
@@ -35,8 +35,8 @@ def block_log_ratios(numerator: Blocks, denominator: Blocks) -> np.ndarray:
 def sign_interval_rank(n: int, confidence: float = CONFIDENCE) -> int:
     """Largest k such that [k-th smallest, k-th largest] of n covers the median with `confidence`; 0 if none does.
 
-    The number of values below the median is Binomial(n, 1/2), so the interval misses with 2 * P(B < k). Five values cannot
-    give 95 % (93.8); six can with their full range (96.9); twelve with the third from either end (96.1).
+    The number of values below the median is Binomial(n, 1/2), so the interval misses with 2 * P(B < k). Five values
+    cannot give 95 % (93.8); six can with their full range (96.9); twelve with the third from either end (96.1).
     """
     missed, rank = 0.0, 0
     for k in range(n // 2):
@@ -71,7 +71,7 @@ def noise_floor(baseline: Blocks, repeat: Blocks) -> float:
 
 
 def verdict(ratio: Estimate, floor: float = 0.0) -> tuple[str, str]:
-    """(verdict, reason): `faster`, `slower` or `same` if the whole interval says so, else `unsure` and what would settle it."""
+    """(verdict, reason): faster, slower or same if the whole interval says so, else unsure and what would settle it."""
     band = 1 + max(MARGIN, floor)
     if ratio.low > band:
         return "faster", ""
@@ -85,9 +85,9 @@ def verdict(ratio: Estimate, floor: float = 0.0) -> tuple[str, str]:
 
 
 def blocks_for(round_log_sd: float, half_width: float = 0.015, least: int = 12, most: int = 48, rounds: int = 5) -> int:
-    """How many blocks should bring the interval's half-width under `half_width`, from a pilot's noise (one round's sd of log-ratio).
+    """How many blocks should bring the interval's half-width under `half_width`, given one round's sd of log-ratio.
 
-    A median of m values has 1.25 / sqrt(m) of their sd; twice over (rounds, then blocks); 1.96 of those make the interval.
+    A median of m values has 1.25 / sqrt(m) of their sd, here twice over (rounds, blocks); the interval is 1.96 of it.
     """
     block_sd = 1.25 * round_log_sd / math.sqrt(rounds)
     wanted = (1.96 * 1.25 * block_sd / half_width) ** 2

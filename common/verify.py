@@ -1,8 +1,8 @@
 """Do two halves compute the same thing, honestly? Outputs against an oracle in float64, and against each other.
 
-Two tests, both needed. Every element: |out - oracle| <= atol + rtol * |oracle|, atol scaled by the output's own RMS, because sums
-cancel. Every chunk: its RMS error is at most 10 x the baseline's (floored at a few eps), so that neither lower precision nor a
-wrong tail hides behind a tolerance. NaN and inf must stand where the oracle has them.
+Two tests, both needed. Every element: |out - oracle| <= atol + rtol * |oracle|, atol scaled by the output's own RMS,
+because sums cancel. Every chunk: its RMS error is at most 10 x the baseline's (floored at a few eps), so that neither
+lower precision nor a wrong tail hides behind a tolerance. NaN and inf must stand where the oracle has them.
 """
 
 import math
@@ -44,7 +44,7 @@ class Tolerance:
 def compare(
     out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: tuple[float, float] | None = None
 ) -> str:
-    """What is wrong with `out`; empty if nothing is. `base`: the baseline's output, which sets kind, dtype and accepted error."""
+    """What is wrong with `out`; empty if nothing. `base`, the baseline's, sets kind, dtype and accepted error."""
     mine, truth = dict(leaves(out)), dict(leaves(oracle))
     model = dict(leaves(base)) if base is not None else truth
     if not mine or mine.keys() != truth.keys() or mine.keys() != model.keys():
@@ -60,7 +60,8 @@ def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: tu
     if not is_array(value):
         return f"returns {type(value).__name__}, not a tensor or an array"
     if model is not None and type(value) is not type(model):
-        return f"returns {type(value).__module__}.{type(value).__name__}, the baseline {type(model).__module__}.{type(model).__name__}"
+        mine, theirs = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), type(model)))
+        return f"returns {mine}, the baseline {theirs}"
     out, oracle = as_tensor(value), as_tensor(truth)
     if out.shape != oracle.shape:
         return f"shape {list(out.shape)}, expected {list(oracle.shape)}"
@@ -101,8 +102,8 @@ def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor 
     accepted = max(TIMES_BASELINE * math.sqrt(base_error / out.numel()), FLOOR_EPS * EPS[tolerance.precision] * scale)
     worst, chunk = max((math.sqrt(mean), i) for i, (mean, n) in enumerate(errors) if n >= min(LEAST_CHUNK, out.numel()))
     if base is not None and worst > accepted:
-        return (f"RMS error {worst / scale:.2g} (relative) in chunk {chunk + 1} of {len(errors)}, accepted {accepted / scale:.2g}: "
-                f"lower precision than {tolerance.precision}, or partly wrong")  # fmt: skip
+        where = f"in chunk {chunk + 1} of {len(errors)}, accepted {accepted / scale:.2g}"
+        return f"relative RMS error {worst / scale:.2g} {where}: not {tolerance.precision}, or partly wrong"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Run a script under torch.profiler: a table of its costliest operations and a Chrome trace (chrome://tracing, ui.perfetto.dev).
+"""Run a script under torch.profiler: its costliest operations as a table, and a Chrome trace (for ui.perfetto.dev).
 
 python common/profiling/torch_profile.py TRACE.json.gz SCRIPT [ARGUMENTS ...]
 """
