@@ -6,6 +6,7 @@ Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died; 2 usage
 """
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
@@ -166,6 +167,11 @@ def main(argv: list[str] | None = None) -> int:
     except OneLine as error:
         print(f"benchmark.py: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # before there was anything to keep
+        return 130
+    except BrokenPipeError:  # the reader of stdout has seen enough, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 if __name__ == "__main__":

@@ -27,10 +27,9 @@ QUICK = 64  # --quick: so many times fewer elements, and no large product
 
 @dataclass(frozen=True)
 class Operation:
-    """What runs, and the work it cannot do without. `flops_key`, `bytes_key`: the roofs above it."""
+    """The work that an operation cannot do without. `flops_key`, `bytes_key`: the roofs above it."""
 
     name: str
-    run: Callable[[], Any]
     flops: int
     bytes: int
     flops_key: str
@@ -41,8 +40,11 @@ class Operation:
         return self.flops / self.bytes
 
 
-def operations(device: str, quick: bool) -> Iterator[Operation]:
-    """One after the other, so that the arrays of one operation are gone before the next is built."""
+Call = tuple[Operation, Callable[[], Any]]
+
+
+def operations(device: str, quick: bool) -> Iterator[Call]:
+    """What to run, one after the other: the call holds its arrays, and they go when it does."""
     import torch
 
     kind = device.split(":")[0]
@@ -56,23 +58,23 @@ def operations(device: str, quick: bool) -> Iterator[Operation]:
             yield product(side, precision, device)
 
 
-def vector_add(n: int, device: str) -> Operation:
+def vector_add(n: int, device: str) -> Call:
     import torch
 
     x, y, out = (torch.rand(n, device=device) for _ in range(3))
     traffic = 12 * n  # read x and y, write out: 4 bytes each
-    return Operation("vector add", lambda: torch.add(x, y, out=out), n, traffic, "fp32_flops", "dram_bytes")
+    return Operation("vector add", n, traffic, "fp32_flops", "dram_bytes"), lambda: torch.add(x, y, out=out)
 
 
-def reduction(n: int, device: str) -> Operation:
+def reduction(n: int, device: str) -> Call:
     import torch
 
     x = torch.rand(n, device=device)
     traffic = 4 * n + 4  # read x, write one number
-    return Operation("reduction", lambda: torch.sum(x), n - 1, traffic, "fp32_flops", "dram_read_bytes")
+    return Operation("reduction", n - 1, traffic, "fp32_flops", "dram_read_bytes"), lambda: torch.sum(x)
 
 
-def product(side: int, precision: str, device: str) -> Operation:
+def product(side: int, precision: str, device: str) -> Call:
     import torch
 
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
@@ -85,7 +87,7 @@ def product(side: int, precision: str, device: str) -> Operation:
         torch.backends.cuda.matmul.allow_tf32 = before
 
     traffic = 3 * a.nbytes  # read a and b, write out
-    return Operation(f"product {side} {precision}", run, 2 * side**3, traffic, f"{precision}_flops", "dram_bytes")
+    return Operation(f"product {side} {precision}", 2 * side**3, traffic, f"{precision}_flops", "dram_bytes"), run
 
 
 def main() -> None:
@@ -103,14 +105,11 @@ def main() -> None:
     print(where(device))
     limits = measure_limits(device)
     print_roofs(limits)
-    print(
-        f"\n{'operation':<18}{'FLOP/B':>8}{'first, ms':>11}{'warm, ms (min-max)':>26}{'FLOP/s':>15}{'bytes/s':>12}",
-        end="",
-    )
-    print(f"{'bound':>9}{'of roof':>9}{'of datasheet':>14}")
+    print(f"\n{'operation':<18}{'FLOP/B':>8}{'first, ms':>11}{'warm, ms (min-max)':>30}{'FLOP/s':>14}", end="")
+    print(f"{'bytes/s':>11}{'bound':>9}{'of roof':>9}{'of datasheet':>13}")
     rows = []
-    for operation in operations(device, args.quick):
-        timing = timed(operation.run, device, args.repeats)
+    for operation, call in operations(device, args.quick):
+        timing = timed(call, device, args.repeats)
         rows.append((operation, timing, print_row(operation, timing, limits)))
     conclude(rows)
     points = [(operation.name, operation.intensity, operation.flops / timing.median_s) for operation, timing, _ in rows]
@@ -148,9 +147,9 @@ def print_row(operation: Operation, timing: Timing, limits: dict[str, Any]) -> f
     top, bound = roof(operation, limits, "measured")
     sheet, _ = roof(operation, limits, "datasheet")
     print(f"{operation.name:<18}{operation.intensity:>8.3g}{1e3 * timing.cold_s:>11.4g}", end="")
-    print(f"{spread(timing.warm_s, 1e3):>26}{si(rate, 'FLOP/s'):>15}", end="")
-    print(f"{si(operation.bytes / timing.median_s, 'B/s'):>12}{bound:>9}{rate / top:>9.1%}", end="")
-    print(f"{rate / sheet:>14.1%}" if sheet else f"{'-':>14}")
+    print(f"{spread(timing.warm_s, 1e3):>30}{si(rate, 'FLOP/s'):>14}", end="")
+    print(f"{si(operation.bytes / timing.median_s, 'B/s'):>11}{bound:>9}{rate / top:>9.1%}", end="")
+    print(f"{rate / sheet:>13.1%}" if sheet else f"{'-':>13}")
     return rate / top
 
 
@@ -163,6 +162,9 @@ def conclude(rows: list[tuple[Operation, Timing, float]]) -> None:
     print(f"\nat 70% of their roof or more: {', '.join(near) or 'none'}")
     print(f"furthest from its roof: {least.name}, {part:.1%} of it ({at_roof})")
     print(f"first call against a warm one: up to {cold:.1f}x ({coldest})")
+    above = [operation.name for operation, _, part in rows if part > 1.05]
+    if above:
+        print(f"above their roof, by a cache or because this machine was busy when it was measured: {', '.join(above)}")
     if loose:
         print(f"unsteady, the slowest warm call over 1.5x the fastest: {', '.join(loose)}")
 

@@ -100,7 +100,9 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     if arm.host_s is not None and arm.host_s > arm.median_s:
         work = f"{arm.median_s * 1e6:.0f} us of device work"
         notes.append(f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {work}")
-    if 0 < session.arms[0].cost.get("dram_bytes", 0) <= (session.job.info.get("cache_bytes") or 0):
+    cost, cache_bytes = session.arms[0].cost, session.job.info.get("cache_bytes") or 0
+    by_memory = of_limit(cost, session.job.limits)[1] == "dram_bytes"
+    if by_memory and cost["dram_bytes"] <= cache_bytes:
         notes.append("fits in the cache: its limit is not memory bandwidth")
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append("above the measured limit: something else ran while the limits were measured")

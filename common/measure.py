@@ -24,6 +24,7 @@ from common.session import Job, Session
 
 SAMPLES_S = 8.0  # about how long the blocks of a pair may take
 ROUNDS, LEAST_ROUNDS = 5, 2
+SLOW_S = 0.1  # a call that the pilot need not repeat
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
 MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls under the wall clock
 CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
@@ -105,10 +106,13 @@ def _ready(session: Session, inputs: InputSet, source: InputSet) -> None:
 def _size_up(arm: LiveArm, inputs: InputSet, clock: Clock, device: str) -> None:
     """How long a call takes the device and the host, and how many calls make a sample."""
     call = partial(arm.call, inputs.by_arm[arm.label])
-    arm.pilot_s = clock.sample([call]).seconds
-    times = 3 if arm.pilot_s < 0.1 else 1
-    arm.host_s = host_seconds(call, device, times) if clock.name == "device" else 0.0
-    arm.pilot_s = statistics.median(clock.sample([call], arm.host_s).seconds for _ in range(times))
+    first = clock.sample([call])
+    arm.pilot_s = first.seconds
+    arm.host_s = first.host_s if clock.name == "device" else 0.0
+    if arm.pilot_s > SLOW_S:
+        return
+    arm.host_s = host_seconds(call, device) if clock.name == "device" else 0.0
+    arm.pilot_s = statistics.median(clock.sample([call], arm.host_s).seconds for _ in range(3))
     least_s = LEAST_WALL_S[torch.device(device).type] if clock.name == "wall" else 0.0
     if arm.pilot_s < least_s:
         arm.calls = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)), ceil(least_s / arm.pilot_s))
@@ -138,13 +142,11 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
         seconds, answers = _round(session, clock, sets, last, order, keep_all=judging or number == compared)
         session.compare_all(answers)
         if judging:
-            session.judge_all(last, source, "at the timed size", answers)
+            session.judge_all(last, source, "at the timed size", answers, filled=first)
         if job.info["kind"] == "cuda" and slowdown(job.info["uuid"]):
             session.voided += 1  # by a rule that is blind to the samples
         else:
             samples.append(seconds)
-    if first:
-        session.judge_all(sets[0], source, "at the timed size")
     changed = [session.blame(inputs, job.size) for inputs in sets]
     if samples and not any(changed):
         session.orders.append([list(seconds) for seconds in samples])

@@ -5,9 +5,6 @@ Colours are Okabe and Ito's, which colour-blind readers can tell apart; markers 
 
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg", force=False)  # files, not windows; a notebook's own backend stays
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -16,7 +13,7 @@ from common.result import PairResult, Record, Row
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
-MARKERS = "osD^vP*X"
+MARKERS = "osD^vP*X<>h"  # eleven against seven colours: 77 series before a pair repeats
 
 
 def _figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:

@@ -134,7 +134,9 @@ class Session:
                 where = "in a timed round, against the baseline's"
                 self.judge(arm, answers[arm.label], answers["baseline"], None, where)
 
-    def judge_all(self, inputs: InputSet, other: InputSet, where: str, answers: dict[str, Tree] | None = None) -> None:
+    def judge_all(
+        self, inputs: InputSet, other: InputSet, where: str, answers: dict[str, Tree] | None = None, filled: bool = True
+    ) -> None:
         """Every arm against the oracle: by the answers given, or called here, then with uninitialized memory filled."""
         if not self.racing:
             return
@@ -144,7 +146,7 @@ class Session:
             if arm.label not in plain:
                 plain[arm.label] = self.fresh_answer(arm, inputs, other, filled=False)
             self.judge(arm, plain[arm.label], truth, plain["baseline"], where, rows)
-        for arm in self.contenders if answers is None else []:
+        for arm in self.contenders if filled else []:
             out = self.fresh_answer(arm, inputs, other, filled=True)
             self.judge(arm, out, truth, plain["baseline"], f"{where} with uninitialized memory filled", rows)
 

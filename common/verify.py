@@ -18,7 +18,8 @@ EPS = {"fp64": 2.0**-52, "fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "
 TOLERANCE = {"fp64": 1e-10, "fp32": 2e-4, "tf32": 5e-2, "fp16": 2e-2, "bf16": 1e-1, "fp8": 0.3}
 DTYPES = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 TIMES_BASELINE = 10  # how far above the baseline's error another order of operations may lie
-FLOOR_EPS = 4  # the error that any implementation may have
+FLOOR_EPS = {"fp64": 16, "fp32": 16}  # RMS error that any honest order of operations may have, in eps ...
+FLOOR_EPS_SHORT = 4  # ... and in the short types, which round once, at the end
 CHUNKS = 64
 LEAST_CHUNK = 256  # values: fewer do not pool to a steady RMS
 BLOCK = 1 << 22  # values compared at once, to bound the float64 copies
@@ -99,7 +100,8 @@ def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor 
         if base is not None:
             base_error += float(_zeroed(base[part].double() - ref).square().sum())
     scale = math.sqrt(square / out.numel())
-    accepted = max(TIMES_BASELINE * math.sqrt(base_error / out.numel()), FLOOR_EPS * EPS[tolerance.precision] * scale)
+    floor = FLOOR_EPS.get(tolerance.precision, FLOOR_EPS_SHORT) * EPS[tolerance.precision]
+    accepted = max(TIMES_BASELINE * math.sqrt(base_error / out.numel()), floor * scale)
     worst, chunk = max((math.sqrt(mean), i) for i, (mean, n) in enumerate(errors) if n >= min(LEAST_CHUNK, out.numel()))
     if base is not None and worst > accepted:
         where = f"in chunk {chunk + 1} of {len(errors)}, accepted {accepted / scale:.2g}"

@@ -7,7 +7,7 @@ from typing import Any
 from common.pair import Pair, discover
 from common.result import SCHEMA, Arm, PairResult, Record, Row
 
-SIZES = {"check": {"n": 127}, "default": {"n": 1 << 17}}
+SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
 VECTOR = 'return {"x": torch.randn(n, device=device), "w_shift": torch.randn(1, device=device)}'
 HONEST = "return 2 * x + w_shift"
 

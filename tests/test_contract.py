@@ -159,7 +159,7 @@ def test_a_pair_is_read_without_importing_it(tmp_path):
     write_pair(tmp_path, "double", half(extra="import toy\nraise SystemExit"), baseline=half(extra="raise SystemExit"))
     (pair,) = discover(tmp_path)
     assert (pair.chapter, pair.name, pair.baseline.label) == (tmp_path.name, "double", "baseline")
-    assert pair.sizes == {"check": {"n": 127}, "default": {"n": 1 << 17}}
+    assert pair.sizes == {"check": {"n": 127}, "default": {"n": 4096}}
     assert pair.check_sizes == ["check"]
     (optimized,) = pair.variants
     assert optimized.label == "optimized"
