@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -10,7 +11,16 @@ import numpy as np
 import torch
 
 from common import guard
-from common.arrays import Tree, clone, copy_into, difference, overwrite_slice, same_placement, to_float64
+from common.arrays import (
+    Tree,
+    clone,
+    copy_into,
+    difference,
+    overwrite_slice,
+    own_containers,
+    same_placement,
+    to_float64,
+)
 from common.device import cupy_on
 from common.pair import Half, Pair, load
 
@@ -33,6 +43,7 @@ class LiveArm:
     shares: bool | None = None  # does it take the baseline's own buffers? None: not known yet
     state: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
+    returns: str = ""  # the input whose memory its answer shares
     compile_s: float = 0.0  # first set-up and call
     pilot_s: float = 0.0  # the pilot's seconds a call
     host_s: float = 0.0  # until a call returns
@@ -51,10 +62,11 @@ class LiveArm:
         """Run `setup` on private copies of other inputs than `run` will see, but on the weights that it will."""
         if self.setup is not None:
             private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
-            self.state = self.setup(**private, **weights(weights_from))
+            self.state = self.setup(**private, **own_containers(weights(weights_from)))
 
-    def call(self, inputs: dict[str, Any]) -> Any:
-        return self.run(**inputs, **self.state)
+    def bind(self, inputs: dict[str, Any]) -> partial:
+        """A call that is ready to be timed, with containers of its own."""
+        return partial(self.run, **own_containers(inputs), **self.state)
 
 
 def load_arms(pair: Pair, labels: list[str]) -> list[LiveArm]:
@@ -123,16 +135,23 @@ class InputSet:
 
     def violation(self) -> tuple[str, list[str]] | None:
         """(the input that was changed, the labels of the arms that had it in their hands); None if all is as it was."""
-        then = {**self.pristine, **self.pristine_weights}
         for tree in self.trees:
-            path = guard.changed_input({**inputs_proper(tree), **weights(tree)}, then)
+            path = guard.changed_input(unwritable(tree), {**self.pristine, **self.pristine_weights})
             if path:
                 return path, [label for label, theirs in self.by_arm.items() if theirs is tree]
         return None
 
+    def restore(self) -> None:
+        for tree in self.trees:
+            copy_into(unwritable(tree), {**self.pristine, **self.pristine_weights})
+
 
 def weights(tree: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in tree.items() if name.startswith("w_")}
+
+
+def unwritable(tree: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tree.items() if not name.startswith("out")}
 
 
 def inputs_proper(tree: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +169,7 @@ def oracle(pair_half: Half, arm: LiveArm, inputs: dict[str, Any], other: dict[st
     if reference is None:
         stand_in = LiveArm("oracle", arm.module, arm.run, arm.setup)
         stand_in.prepare(to_float64(other), exact)
-        return clone(stand_in.call(exact)), None
+        return clone(stand_in.bind(exact)()), None
     if "rows" in pair_half.functions["reference"]:
         return reference(**exact, rows=ORACLE_ROWS), ORACLE_ROWS
     return reference(**exact), None

@@ -15,7 +15,7 @@ def is_cupy(x: Any) -> bool:
 
 
 def is_array(x: Any) -> bool:
-    return isinstance(x, torch.Tensor | np.ndarray) or is_cupy(x)
+    return isinstance(x, torch.Tensor) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc") or is_cupy(x)
 
 
 def as_tensor(x: Any) -> torch.Tensor:
@@ -50,6 +50,26 @@ def map_arrays(function: Callable[[Any], Any], tree: Tree) -> Tree:
         mapped = [map_arrays(function, value) for value in tree]
         return type(tree)(*mapped) if hasattr(tree, "_fields") else type(tree)(mapped)
     return function(tree) if is_array(tree) else tree
+
+
+def own_containers(tree: Tree) -> Tree:
+    """The same arrays in dicts and lists of their own."""
+    return map_arrays(lambda x: x, tree)
+
+
+def overlapping(tree: Tree, other: Tree) -> str:
+    """The path of an array in `tree` that shares memory with one in `other`; empty if none does."""
+
+    def span(t: torch.Tensor) -> tuple[int, int]:
+        reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
+        return t.data_ptr(), t.data_ptr() + reach * t.element_size()
+
+    taken = [(path, *span(t)) for path, t in tensors(tree) if t.numel()]
+    for start, end in (span(t) for _, t in tensors(other) if t.numel()):
+        for path, low, high in taken:
+            if low < end and start < high:
+                return path
+    return ""
 
 
 def clone(tree: Tree) -> Tree:

@@ -10,15 +10,10 @@ import torch
 
 from common.arrays import Tree, tensors
 
+_backends: Any = torch.backends
+_FLOAT32 = (_backends.cuda.matmul, _backends.cudnn.conv, _backends.mkldnn.matmul)
 _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
-    "torch.backends.cuda.matmul.allow_tf32": (
-        lambda: torch.backends.cuda.matmul.allow_tf32,
-        lambda value: setattr(torch.backends.cuda.matmul, "allow_tf32", value),
-    ),
-    "torch.backends.cudnn.allow_tf32": (
-        lambda: torch.backends.cudnn.allow_tf32,
-        lambda value: setattr(torch.backends.cudnn, "allow_tf32", value),
-    ),
+    "the precision of float32 products": (lambda: _precisions(), lambda value: _set_precisions(value)),
     "torch.backends.cudnn.benchmark": (
         lambda: torch.backends.cudnn.benchmark,
         lambda value: setattr(torch.backends.cudnn, "benchmark", value),
@@ -32,6 +27,17 @@ _STATE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
         lambda value: torch.cuda.set_stream(value) if value is not None else None,
     ),
 }
+
+
+def _precisions() -> list[str]:
+    """TF32 and its like, by the API that is readable whichever way they were set."""
+    return [backend.fp32_precision.replace("none", "ieee") for backend in _FLOAT32]
+
+
+def _set_precisions(values: list[str]) -> None:
+    torch.set_float32_matmul_precision("highest")  # the older API's own memory of it
+    for backend, value in zip(_FLOAT32, values, strict=True):
+        backend.fp32_precision = value
 
 
 def snapshot() -> dict[str, Any]:

@@ -39,11 +39,8 @@ def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
     session = Session(job, say, arms, random.Random(job.seed))
     for i, size in enumerate(job.pair.check_sizes):
         say("check", i / len(job.pair.check_sizes))
-        while session.racing:
-            inputs, other = session.inputs(size), session.inputs(size)
-            session.judge_all(inputs, other, f"at size {size}")
-            if not session.blame(inputs, size):  # else once more without the guilty one, whose traces the others saw
-                break
+        if session.racing:
+            session.judge_all(session.inputs(size), session.inputs(size), f"at size {size}")
     session.spent_s["check"] = now() - begin
     believed = set(job.timed) - set(session.bad)
     if "baseline" not in believed or len(believed) < 2:
@@ -100,12 +97,12 @@ def _ready(session: Session, inputs: InputSet, source: InputSet) -> None:
         mine = inputs.by_arm[arm.label]
         session.attempt(arm, partial(arm.prepare, source.by_arm[arm.label], mine))
         if arm.label not in session.bad:
-            session.attempt(arm, partial(arm.call, mine))
+            session.attempt(arm, arm.bind(mine))
 
 
 def _size_up(arm: LiveArm, inputs: InputSet, clock: Clock, device: str) -> None:
     """How long a call takes the device and the host, and how many calls make a sample."""
-    call = partial(arm.call, inputs.by_arm[arm.label])
+    call = arm.bind(inputs.by_arm[arm.label])
     first = clock.sample([call])
     arm.pilot_s = first.seconds
     arm.host_s = first.host_s if clock.name == "device" else 0.0
@@ -122,7 +119,7 @@ def _noise(session: Session, clock: Clock, inputs: InputSet, rounds: int) -> flo
     """The standard deviation of log(baseline / baseline again)."""
     logs: dict[str, list[float]] = {"baseline": [], "repeat": []}
     for arm in [arm for arm in session.racing if arm.label in logs] * rounds:
-        sample = clock.sample([partial(arm.call, inputs.by_arm[arm.label])] * arm.calls, arm.host_s)
+        sample = clock.sample([arm.bind(inputs.by_arm[arm.label])] * arm.calls, arm.host_s)
         logs[arm.label].append(np.log(sample.seconds))
     return float(np.std(np.subtract(logs["baseline"], logs["repeat"]), ddof=1))
 
@@ -140,7 +137,7 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
             inputs.overwrite(source, session.rng)
         last, judging = session.rng.choice(sets), judged and number == rounds - 1
         seconds, answers = _round(session, clock, sets, last, order, keep_all=judging or number == compared)
-        session.compare_all(answers)
+        session.compare_all(answers, last)
         if judging:
             session.judge_all(last, source, "at the timed size", answers, filled=first)
         if job.info["kind"] == "cuda" and slowdown(job.info["uuid"]):
@@ -164,7 +161,7 @@ def _round(
         chosen = [inputs.by_arm[arm.label] for inputs in (*session.rng.sample(others, arm.calls - 1), last)]
         for mine in chosen:
             guard.poison_outputs(mine)
-        sample = session.attempt(arm, partial(clock.sample, [partial(arm.call, mine) for mine in chosen], arm.host_s))
+        sample = session.attempt(arm, partial(clock.sample, [arm.bind(mine) for mine in chosen], arm.host_s))
         if sample is None:
             continue
         if sample.tail_s > max(TAIL_S, sample.seconds / 2):

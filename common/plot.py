@@ -34,7 +34,7 @@ def ratio_bars(record: Record) -> Figure:
     """A bar a row: baseline time / variant time on a log axis, with its 95 % interval and the line of no difference."""
     rows = believed(record)
     figure, axes = _figure(height=1.2 + 0.4 * max(1, len(rows)))
-    labels = [f"{pair.name} {variant(row)}".removesuffix(" optimized") for pair, row in rows]
+    labels = [pair.name if variant(row) == "optimized" else f"{pair.name} {variant(row)}" for pair, row in rows]
     ratios = np.array([row.ratio for _, row in rows])
     ends = np.array([row.interval for _, row in rows]).reshape(-1, 2)
     places = np.arange(len(rows))
@@ -59,7 +59,7 @@ def ratio_bars(record: Record) -> Figure:
         xlabel="time of the baseline / time of the variant (95 % interval)",
         title=_device(record),
     )
-    axes.margins(x=0.25)
+    axes.margins(x=0.4)
     axes.invert_yaxis()
     return figure
 

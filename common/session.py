@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from common import guard
-from common.arms import InputSet, Invalid, LiveArm, oracle
-from common.arrays import Tree, clone, map_arrays
+from common.arms import InputSet, Invalid, LiveArm, oracle, unwritable
+from common.arrays import Tree, clone, map_arrays, overlapping
 from common.clock import now, synchronize
 from common.pair import Pair
 from common.verify import compare
@@ -101,38 +101,55 @@ class Session:
         traces = guard.restore_changes(self.before) or guard.new_threads(self.threads)
         if traces:
             self.out(arm.label, "invalid", f"leaves global state or threads behind: {traces}")
+            self.threads |= set(threading.enumerate())  # charged once
         return result
 
     def fresh_answer(self, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool) -> Tree:
-        """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN."""
+        """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN.
+
+        An arm that changes its inputs, or returns a part of them where the baseline does not, is out.
+        """
+        mine = inputs.by_arm[arm.label]
 
         def action() -> Tree:
-            mine = inputs.by_arm[arm.label]
             guard.poison_outputs(mine)
             begin = now()
             with guard.filled_memory(filled):
                 arm.prepare(other.by_arm[arm.label], mine)
-                answer = clone(arm.call(mine))
+                call = arm.bind(mine)
+                answer = call()
+                copy = clone(answer)
             arm.compile_s = arm.compile_s or now() - begin
-            return answer
+            arm.returns = overlapping(unwritable(mine), answer)
+            return copy
 
-        return self.attempt(arm, action)
+        answer = self.attempt(arm, action)
+        found = inputs.violation()
+        if found:
+            inputs.restore()
+            self.out(arm.label, "invalid", f"changed its input `{found[0]}`")
+        if arm.returns and not self.arms[0].returns:
+            self.out(arm.label, "invalid", f"returns memory of its input `{arm.returns}`")
+        return answer
 
-    def judge(self, arm: LiveArm, out: Tree, truth: Tree, base: Tree, where: str, rows: int | None = None) -> None:
-        """An answer against the truth (its leading `rows`); `base`, the baseline's, sets dtype and accepted error."""
+    def problem(self, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None = None) -> str:
+        """What is wrong with an answer (its leading `rows`); `base`, the baseline's, sets dtype and accepted error."""
         if arm.differs or arm.label in self.bad:
-            return
+            return ""
         mine, model = (map_arrays(lambda x: x[:rows], tree) for tree in (out, base)) if rows else (out, base)
-        problem = compare(mine, truth, model, arm.precision, arm.tolerance)
-        if problem:
-            self.out(arm.label, "invalid", f"wrong answer {where}: {problem}")
+        return compare(mine, truth, model, arm.precision, arm.tolerance)
 
-    def compare_all(self, answers: dict[str, Tree]) -> None:
+    def compare_all(self, answers: dict[str, Tree], inputs: InputSet) -> None:
         """The timed answers of a round against the baseline's."""
-        for arm in [arm for arm in self.racing if arm.label in answers and arm.label != "baseline"]:
-            if "baseline" in answers:
-                where = "in a timed round, against the baseline's"
-                self.judge(arm, answers[arm.label], answers["baseline"], None, where)
+        if "baseline" not in answers:
+            return
+        others = [arm for arm in self.racing if arm.label in answers and arm.label != "baseline"]
+        wrong = {arm.label: self.problem(arm, answers[arm.label], answers["baseline"], None) for arm in others}
+        if any(wrong.values()) and self.blame(inputs, self.job.size):
+            return  # somebody changed the inputs: nobody's answer says anything
+        for label, problem in wrong.items():
+            if problem:
+                self.out(label, "invalid", f"wrong answer in a timed round, against the baseline's: {problem}")
 
     def judge_all(
         self, inputs: InputSet, other: InputSet, where: str, answers: dict[str, Tree] | None = None, filled: bool = True
@@ -145,13 +162,17 @@ class Session:
         for arm in self.contenders:
             if arm.label not in plain:
                 plain[arm.label] = self.fresh_answer(arm, inputs, other, filled=False)
-            self.judge(arm, plain[arm.label], truth, plain["baseline"], where, rows)
+            problem = self.problem(arm, plain[arm.label], truth, plain["baseline"], rows)
+            if problem:
+                self.out(arm.label, "invalid", f"wrong answer {where}: {problem}")
         for arm in self.contenders if filled else []:
             out = self.fresh_answer(arm, inputs, other, filled=True)
-            self.judge(arm, out, truth, plain["baseline"], f"{where} with uninitialized memory filled", rows)
+            problem = self.problem(arm, out, truth, plain["baseline"], rows)
+            if problem:
+                self.out(arm.label, "invalid", f"wrong answer {where} with uninitialized memory filled: {problem}")
 
     def blame(self, inputs: InputSet, size: str) -> bool:
-        """Were inputs changed? Then who did it is out: one call of each suspect on inputs of its own tells."""
+        """Were inputs changed? Then who did it is out: a call of each suspect on inputs of its own tells."""
         found = inputs.violation()
         if found is None:
             return False
@@ -159,8 +180,7 @@ class Session:
         for arm in [arm for arm in self.contenders if arm.label in suspects]:
             own = self.inputs(size)
             self.fresh_answer(arm, own, own, filled=False)
-            if len(suspects) == 1 or own.violation():
-                self.out(arm.label, "invalid", f"changed its input `{path}`")
         if not any(label in self.bad for label in suspects):
             self.out("baseline", "invalid", f"the input `{path}` was changed by {' or '.join(suspects)}")
+        inputs.restore()
         return True
