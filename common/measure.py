@@ -4,11 +4,11 @@ A block has fresh inputs. A round runs every arm once, in random order, on input
 overwritten: an answer remembered from an earlier call is a wrong answer. What is verified is what was timed.
 """
 
+import math
 import random
 import statistics
 from collections.abc import Callable
 from functools import partial
-from math import ceil
 
 import numpy as np
 import torch
@@ -59,6 +59,8 @@ def _time(session: Session) -> Clock:
     for arm in session.racing:
         count: Callable[..., dict[str, float]] = getattr(arm.module, "cost", getattr(module, "cost", _no_cost))
         arm.cost = {key: float(amount) for key, amount in count(**source.by_arm[arm.label]).items()}
+        if not all(0 <= amount < math.inf for amount in arm.cost.values()):
+            raise ValueError(f"cost of {arm.label} is {arm.cost}: amounts are finite and not negative")
     blocks, rounds = _pilot(session, clock, source)
     session.spent_s["pilot"], begin = now() - begin, now()
     for number in range(blocks):
@@ -112,7 +114,7 @@ def _size_up(arm: LiveArm, inputs: InputSet, clock: Clock, device: str) -> None:
     arm.pilot_s = statistics.median(clock.sample([call], arm.host_s).seconds for _ in range(3))
     least_s = LEAST_WALL_S[torch.device(device).type] if clock.name == "wall" else 0.0
     if arm.pilot_s < least_s:
-        arm.calls = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)), ceil(least_s / arm.pilot_s))
+        arm.calls = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)), math.ceil(least_s / arm.pilot_s))
 
 
 def _noise(session: Session, clock: Clock, inputs: InputSet, rounds: int) -> float:

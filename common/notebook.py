@@ -11,8 +11,9 @@ from IPython.display import Markdown
 from torch.overrides import TorchFunctionMode
 
 from common.pair import ROOT, Half, Pair, discover, load, source_hash
-from common.report import ratio, share, times
+from common.report import ratio, share, times, variant
 from common.result import Record, Row, recorded
+from common.stats import MARGIN
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
@@ -50,9 +51,8 @@ class CountCalls(TorchFunctionMode):
 def recorded_on_gpu(chapter: str) -> Record | None:
     """The newest GPU record of a chapter, without the pairs that have changed since; None if there is none."""
     current = {pair.name: source_hash(pair) for pair in discover(ROOT / chapter)}
-    for record in (record for _, record in recorded(chapter) if record.environment["device"]["kind"] == "cuda"):
-        return replace(record, pairs=[pair for pair in record.pairs if current.get(pair.name) == pair.source_hash])
-    return None
+    gpu = (record for _, record in recorded(chapter) if record.environment["device"]["kind"] == "cuda")
+    return next((replace(r, pairs=[p for p in r.pairs if current.get(p.name) == p.source_hash]) for r in gpu), None)
 
 
 def origin(record: Record) -> str:
@@ -65,16 +65,16 @@ def show(record: Record) -> Markdown:
     rows, remarks = [], []
     for pair in record.pairs:
         for row in pair.rows:
-            names = [pair.name, *(label.removeprefix("optimized/") for label in (row.variant, row.versus))]
-            rows.append([*names, f"**{row.verdict}**", ratio(row), times(pair, row), share(pair, row)])
-            remarks += [f"- {names[0]}, {names[1]}: {text}" for text in (row.reason, *row.notes) if text]
-    headings = ("pair", "variant", "against", "verdict", "ratio [95 % interval]", "time", "of limit / datasheet")
-    return Markdown("\n".join([f"*{origin(record)}*", "", table(headings, rows).data, "", *dict.fromkeys(remarks)]))
+            rows.append([pair.name, variant(row), f"**{row.verdict}**", ratio(row), times(pair, row), share(pair, row)])
+            remarks += [f"- {pair.name}, {variant(row)}: {text}" for text in (row.reason, *row.notes) if text]
+    headings = ("pair", "variant", "verdict", "ratio [95 % interval]", "time", "of measured limit / datasheet")
+    return Markdown("\n".join([f"*{origin(record)}*", "", table(headings, rows).data, "", *remarks]))
 
 
 def against(guess: float, row: Row) -> str:
     """A guessed ratio beside the measured one."""
     if row.interval is None:
         return f"you guessed {guess:g}x; {row.verdict}: {row.reason}"
-    side = "below" if guess < row.interval[0] else "above" if guess > row.interval[1] else "inside"
-    return f"you guessed {guess:g}x; measured {ratio(row)}: the guess lies {side} the interval"
+    low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)
+    side = "too low" if guess < low else "too high" if guess > high else "right"
+    return f"you guessed {guess:g}x; measured {ratio(row)}: {side}"

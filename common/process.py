@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,10 @@ def call(
     """function(*arguments, say) in a child, where say(stage, fraction) reports progress; returns its result.
 
     `environment` is set in the child before it imports anything but torch. Raises Death when the child raises, dies,
-    or is silent for `deadline_s`. Whatever happens, the child and all that it started are gone afterwards.
+    or is silent for `deadline_s`. Whatever happens, the child and its process group are gone afterwards.
     """
     if _FORKSERVER:
-        _context.set_forkserver_preload(["torch", "torch._inductor.config", "common.measure"])
+        _start_server()
     with tempfile.TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True) as folder:
         log = Path(folder) / "output"
         ours, theirs = _context.Pipe(duplex=False)
@@ -51,6 +52,16 @@ def call(
         finally:
             _end(process)
             ours.close()
+
+
+def _start_server() -> None:
+    """Start the forkserver, if it is not there, deaf to Ctrl-C: its interrupted imports would print a traceback."""
+    _context.set_forkserver_preload(["torch", "torch._inductor.config", "common.measure"])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _listen(

@@ -10,7 +10,7 @@ import torch
 
 from common import guard
 from common.arms import InputSet, Invalid, LiveArm, oracle, unwritable
-from common.arrays import Tree, clone, map_arrays, overlapping
+from common.arrays import Tree, clone, difference, map_arrays, overlapping
 from common.clock import now, synchronize
 from common.pair import Pair
 from common.verify import compare
@@ -119,6 +119,9 @@ class Session:
                 call = arm.bind(mine)
                 answer = call()
                 copy = clone(answer)
+            shortened = difference(mine, {name: call.keywords[name] for name in mine})
+            if shortened:
+                self.out(arm.label, "invalid", f"changed its input: it {shortened}")
             arm.compile_s = arm.compile_s or now() - begin
             arm.returns = overlapping(unwritable(mine), answer)
             return copy

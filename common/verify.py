@@ -59,7 +59,8 @@ def compare(
 
 def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: tuple[float, float] | None) -> str:
     if not is_array(value):
-        return f"returns {type(value).__name__}, not a tensor or an array"
+        kind = f"{type(value).__name__} {getattr(value, 'dtype', '')}".strip()
+        return f"returns {kind}, not a tensor or an array of numbers"
     if model is not None and type(value) is not type(model):
         mine, theirs = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), type(model)))
         return f"returns {mine}, the baseline {theirs}"
