@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ def call(
 def _start_server() -> None:
     """Start the forkserver, if it is not there, deaf to Ctrl-C: its interrupted imports would print a traceback."""
     _context.set_forkserver_preload(["torch", "torch._inductor.config", "common.measure"])
+    resource_tracker.ensure_running()  # first, because starting it unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         forkserver.ensure_running()
@@ -117,6 +118,8 @@ def _child(
 ) -> None:
     if hasattr(os, "setsid"):
         os.setsid()  # a group of its own: Ctrl-C reaches the parent alone, which then ends the group
+    if not log.parent.exists():
+        return  # the parent was interrupted while this child was on its way
     os.environ.update(environment)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)

@@ -1,0 +1,446 @@
+"""The command line: every mistake is one line and exit status 2, and what comes out goes where it belongs."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from samples import half, one_pair, pair_result, record, write_pair
+
+import benchmark
+from common import compare, console, result, runner
+from common.pair import ROOT, discover
+from common.result import Row, load_record, save_record
+
+ESCAPE = "\x1b"
+SWEPT = {"check": {"n": 7}, "default": {"n": 64}, "small/a": {"n": 8}, "small/b": {"n": 9}}
+
+
+def call(*argv):
+    """The exit status of benchmark.py with these arguments."""
+    try:
+        return benchmark.main([str(argument) for argument in argv])
+    except SystemExit as stop:  # argparse's own
+        return stop.code
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    write_pair(tmp_path / "pairs", "double", half())
+    write_pair(tmp_path / "pairs", "triple", {"fused": half(sizes=SWEPT)}, half(sizes=SWEPT))
+    return tmp_path / "pairs"
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """What run_pairs was asked; instead of running it returns `ran.record`."""
+
+    class Ran:
+        record = record(pair_result())
+        asked = None
+
+        def run_pairs(self, pairs, size, device, fast, check, on_progress, on_record):
+            self.asked = ([pair.name for pair in pairs], size, device, fast, check)
+            on_record(self.record)
+            return self.record
+
+    found = Ran()
+    monkeypatch.setattr(runner, "run_pairs", found.run_pairs)
+    before = signal.getsignal(signal.SIGTERM)
+    yield found
+    signal.signal(signal.SIGTERM, before)
+
+
+# Mistakes
+
+
+def wrong_pair(folder, how):
+    texts = {
+        "missing": half().replace("def run", "def _run"),
+        "misspelt": half().replace("def run", "def runn"),
+        "syntax": "def def",
+        "fine": half(),
+    }
+    write_pair(folder, "double", texts[how])
+    return folder
+
+
+def foreign(folder, content):
+    (folder / "foreign.json").write_text(content)
+    return folder / "foreign.json"
+
+
+MISTAKES = {  # arguments, what must be said
+    "nothing asked": (lambda tmp: [], ["nothing to do", "--chapter N"]),
+    "unknown chapter": (lambda tmp: ["--chapter", 99], ["no chapter 99", "there are 1"]),
+    "negative chapter": (lambda tmp: ["--chapter", -1], ["no chapter -1"]),
+    "chapter no number": (lambda tmp: ["--chapter", "one"], ["--chapter", "'one'"]),
+    "chapter and path": (lambda tmp: ["--chapter", 1, "--path", tmp], ["--chapter and --path exclude each other"]),
+    "unknown option": (lambda tmp: ["--chapter", 1, "--quick"], ["--quick"]),
+    "option without value": (lambda tmp: ["--chapter"], ["--chapter", "expected one argument"]),
+    "stray word": (lambda tmp: ["ch1"], ["ch1"]),
+    "list and limits": (lambda tmp: ["--list", "--limits"], ["--limits", "not allowed with"]),
+    "pattern": (lambda tmp: ["--chapter", 1, "--only", "no_such*"], ["'no_such*'", "coalescing"]),
+    "pattern of a list": (lambda tmp: ["--list", "--only", "no_such*"], ["'no_such*'"]),
+    "size": (lambda tmp: ["--chapter", 1, "--size", "huge"], ["'huge'", "there are all", "default"]),
+    "size of one pair": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--size", "small"], ["'small'", "default"]),
+    "check is no size to time": (lambda tmp: ["--chapter", 1, "--size", "check"], ["'check'", "default"]),
+    "missing path": (lambda tmp: ["--path", tmp / "nowhere"], ["nowhere: no such folder"]),
+    "path to a file": (lambda tmp: ["--path", foreign(tmp, "")], ["foreign.json: no such folder"]),
+    "empty path": (lambda tmp: ["--path", tmp], ["holds no pairs: add baseline_<name>.py"]),
+    "missing function": (lambda tmp: ["--path", wrong_pair(tmp, "missing")], ["optimized_double.py", "no function `run`"]),
+    "misspelt function": (lambda tmp: ["--path", wrong_pair(tmp, "misspelt")], ["optimized_double.py", "did you mean `run`"]),
+    "syntax error": (lambda tmp: ["--path", wrong_pair(tmp, "syntax")], ["optimized_double.py:1", "syntax error"]),
+    "syntax error in a list": (lambda tmp: ["--path", wrong_pair(tmp, "syntax"), "--list"], ["optimized_double.py:1"]),
+    "orphan": (lambda tmp: ["--path", foreign(tmp, "").rename(tmp / "optimized_alone.py").parent], ["optimized_alone.py", "add baseline_alone.py"]),
+    "record of a part": (lambda tmp: ["--chapter", 1, "--record", "--only", "coal*"], ["--record", "--only"]),
+    "record of a fast run": (lambda tmp: ["--chapter", 1, "--record", "--fast"], ["--record", "--fast"]),
+    "record of a folder": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--record"], ["--record", "--path"]),
+    "json in no folder": (lambda tmp: ["--chapter", 1, "--json", tmp / "no" / "r.json"], ["r.json: cannot be written"]),
+    "json onto a folder": (lambda tmp: ["--chapter", 1, "--json", tmp], ["cannot be written (it is a folder)"]),
+    "json under a file": (lambda tmp: ["--chapter", 1, "--json", foreign(tmp, "") / "r.json"], ["cannot be written"]),
+    "plot in no folder": (lambda tmp: ["--chapter", 1, "--plot", tmp / "no" / "p.png"], ["p.png: cannot be written"]),
+    "plot of another kind": (lambda tmp: ["--chapter", 1, "--plot", tmp / "p.xlsx"], ["p.xlsx", ".png"]),
+    "compare one": (lambda tmp: ["--compare", "a.json"], ["--compare", "expected 2 arguments"]),
+    "compare nothing": (lambda tmp: ["--compare", tmp / "a.json", tmp / "b.json"], ["a.json: cannot be read"]),
+    "compare a folder": (lambda tmp: ["--compare", tmp, tmp], ["cannot be read"]),
+    "compare no json": (lambda tmp: ["--compare", foreign(tmp, "{"), tmp], ["foreign.json: not JSON"]),
+    "compare foreign json": (lambda tmp: ["--compare", foreign(tmp, '{"type": "other"}'), tmp], ["foreign.json: not a benchmark record"]),
+    "compare a newer record": (lambda tmp: ["--compare", foreign(tmp, '{"schema": 2}'), tmp], ["foreign.json: schema 2"]),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_one_line_and_status_2_and_nothing_runs(what, tmp_path, capsys, ran):
+    arguments, expected = MISTAKES[what]
+    assert call(*arguments(tmp_path)) == 2
+    assert ran.asked is None
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("benchmark.py: ")
+    assert err.count("\n") == 1, err
+    for words in expected:
+        assert words in err
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
+def test_a_device_that_is_not_there_is_one_line(device, pairs, capfd):
+    assert call("--path", pairs, "--device", device) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("benchmark.py: ")
+    assert err.count("\n") == 1, err
+    assert device in err
+
+
+def shell(*arguments, **environment):
+    """benchmark.py as its user starts it, from another folder."""
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, cwd=Path.home(), timeout=120)
+
+
+def test_a_mistake_on_the_real_command_line_is_no_traceback():
+    done = shell(ROOT / "benchmark.py", "--chapter", "99")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("benchmark.py: there is no chapter 99")
+    assert done.stderr.count("\n") == 1
+
+
+# Quick answers
+
+
+@pytest.mark.parametrize("option", ["--help", "--list"])
+def test_quick_answers_import_nothing_slow(option):
+    done = shell("-X", "importtime", ROOT / "benchmark.py", option)
+    imported = {line.split("|")[-1].strip().split(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert done.returncode == 0
+    assert "argparse" in imported  # it does say what is imported
+    assert not imported & {"torch", "numpy", "triton", "cupy", "matplotlib", "jsonschema", "rich"}
+
+
+def test_help_shows_every_option_and_examples(capsys):
+    assert call("--help") == 0
+    out = capsys.readouterr().out
+    for option in ("--chapter", "--path", "--only", "--size", "--device", "--check", "--fast", "--list", "--limits", "--compare", "--json", "--plot",
+                   "--profile", "--record"):  # fmt: skip
+        assert option in out
+    assert "examples:" in out
+
+
+def test_the_list_names_pairs_variants_sizes_and_needs(tmp_path, capsys):
+    write_pair(tmp_path, "double", {"": half(), "triton": half(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')})
+    assert call("--path", tmp_path, "--list") == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == f"{tmp_path.name}/double: Double a vector and shift it: 8 bytes moved per element."
+    assert [line.strip() for line in rest] == ["optimized", "optimized/triton  needs an NVIDIA GPU, triton, gpus 2", "sizes: check, default"]
+
+
+def test_the_list_of_everything_holds_every_chapter(capsys):
+    assert call("--list") == 0
+    out = capsys.readouterr().out
+    chapters = [folder for folder in ROOT.glob("ch*") if folder.is_dir()]
+    assert chapters
+    for folder in chapters:
+        for pair in discover(folder):
+            assert f"{folder.name}/{pair.name}: {pair.baseline.summary}" in out
+
+
+# What is asked of the harness, and what becomes of its answer
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], (["double", "triple"], "default", None, False, False)),
+        (["--only", "dou*"], (["double"], "default", None, False, False)),
+        (["--size", "small"], (["double", "triple"], "small", None, False, False)),
+        (["--size", "small/b"], (["double", "triple"], "small/b", None, False, False)),
+        (["--size", "all"], (["double", "triple"], "all", None, False, False)),
+        (["--fast", "--device", "cpu"], (["double", "triple"], "default", "cpu", True, False)),
+        (["--check"], (["double", "triple"], "default", None, False, True)),
+    ],
+)
+def test_options_reach_the_harness(options, expected, pairs, ran):
+    assert call("--path", pairs, *options) == 0
+    assert ran.asked == expected
+
+
+def test_a_chapter_is_measured_whole(ran):
+    assert call("--chapter", 1) == 0
+    assert ran.asked[0] == [pair.name for pair in discover(ROOT / "ch1")]
+
+
+@pytest.mark.parametrize(
+    ("row", "status"),
+    [
+        (Row("optimized", "baseline", "slower", "", 0.5, (0.4, 0.6)), 0),
+        (Row("optimized", "baseline", "unsure", "noise", 1.0, (0.4, 1.6)), 0),
+        (Row("optimized", "baseline", "checked"), 0),
+        (Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU"), 0),
+        (Row("optimized", "baseline", "invalid", "wrong answer"), 1),
+        (Row("optimized", "baseline", "died", "killed by SIGSEGV"), 1),
+    ],
+)
+def test_only_invalid_and_dead_pairs_are_a_failure_and_every_reason_is_told(row, status, pairs, ran, capsys):
+    ran.record = record(pair_result("fine"), pair_result(rows=[row]))
+    assert call("--path", pairs) == status
+    out = capsys.readouterr().out
+    assert row.verdict in out
+    assert row.reason in out
+
+
+def test_an_interrupted_run_is_status_130_and_keeps_nothing_as_recorded(ran, monkeypatch, tmp_path):
+    ran.record = record(pair_result(), interrupted=True)
+    monkeypatch.setattr(result, "keep_record", lambda record: pytest.fail("kept"))
+    assert call("--chapter", 1, "--record", "--json", tmp_path / "r.json") == 130
+    assert load_record(tmp_path / "r.json").environment["interrupted"]
+
+
+@pytest.mark.parametrize(("verdict", "is_kept"), [("faster", True), ("died", False)])
+def test_a_chapter_is_recorded_if_nothing_failed(verdict, is_kept, ran, monkeypatch, tmp_path):
+    kept = []
+    rows = [Row("optimized", "baseline", verdict, "", 2.0 if is_kept else None)]
+    ran.record = record(pair_result(rows=rows))
+    monkeypatch.setattr(result, "keep_record", lambda record: kept.append(record) or tmp_path)
+    assert call("--chapter", 1, "--record") == (0 if is_kept else 1)
+    assert bool(kept) is is_kept
+
+
+def test_json_and_plot_are_written(pairs, ran, tmp_path):
+    for name in ("r.json", "p.png", "p.svg", "p.pdf"):
+        assert call("--path", pairs, "--json" if name == "r.json" else "--plot", tmp_path / name) == 0
+    assert load_record(tmp_path / "r.json").pairs[0].rows == ran.record.pairs[0].rows
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (tmp_path / "p.svg").read_bytes()
+    assert (tmp_path / "p.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("rows", [[], [Row("optimized", "baseline", "checked")]])
+def test_a_plot_of_nothing_is_no_error(rows, pairs, ran, tmp_path):
+    ran.record = record(pair_result(rows=rows))
+    assert call("--path", pairs, "--check", "--plot", tmp_path / "p.png") == 0
+    assert (tmp_path / "p.png").exists()
+
+
+def test_limits_are_shown_with_units_and_origin(monkeypatch, capsys):
+    limits = {
+        "dram_bytes": {"measured": 4.1e12, "datasheet": 4.8e12, "how": "a copy", "source": "a datasheet"},
+        "fp32_flops": {"measured": 5.12e13, "datasheet": None, "how": "a product", "source": ""},
+    }
+    monkeypatch.setattr(runner, "survey_apart", lambda device: ({"name": "A device"}, limits))
+    assert call("--limits") == 0
+    out = capsys.readouterr().out
+    for words in ("A device", "4100 GB/s", "4800 GB/s", "51.2 TFLOP/s", "a copy", "a datasheet"):
+        assert words in out
+
+
+def test_the_table_shows_what_the_record_holds(pairs, ran, capsys):
+    row = Row("optimized/fused", "baseline", "faster", "", 2.345, (2.22, 2.46), {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}}, "tf32", ["a note"])
+    base = pair_result()
+    ran.record = record(pair_result(rows=[row], arms={**base.arms, "optimized/fused": base.arms["optimized"]}, voided_rounds=3))
+    assert call("--path", pairs) == 0
+    out = capsys.readouterr().out
+    for words in ("NVIDIA H200", "double", "default", "fused", "faster", "2.35x", "[2.22, 2.46]", "tf32", "2 ms -> 1 ms", "50%", "25%", "0.5x library",
+                  "a note", "3 round(s) voided"):  # fmt: skip
+        assert words in out
+    assert "fast)" not in out
+
+
+def test_cpu_results_and_fast_runs_say_so(pairs, ran, capsys):
+    ran.record = record(pair_result(), kind="cpu", name="A processor", fast=True)
+    assert call("--path", pairs) == 0
+    assert "A processor (CPU results), fast" in capsys.readouterr().out
+
+
+# Colours
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "no_color", "is_plain"), [(Terminal, "", False), (Terminal, "1", True), (io.StringIO, "", True), (io.StringIO, "1", True)]
+)
+def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, stream())
+    (pair,) = [one for one in discover(ROOT / "ch1") if one.name == "coalescing"]
+    with console.progress(1) as on_progress:
+        on_progress(pair, "default", "start", 0.0)
+        on_progress(pair, "default", "block 1 of 6", 0.5)
+    console.print_record(record(pair_result()), console.make_console())
+    assert "double" in sys.stdout.getvalue()
+    assert "faster" in sys.stdout.getvalue()
+    assert (ESCAPE not in sys.stdout.getvalue()) is is_plain
+    assert (ESCAPE not in sys.stderr.getvalue()) is is_plain
+    if is_plain:
+        assert sys.stderr.getvalue() == "[1] coalescing default\n"
+
+
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", stream())
+    reason = "IndexError: x[bold] is [/] out of range [0, 5]"
+    console.print_record(record(pair_result(rows=[Row("optimized", "baseline", "died", reason)])), console.make_console())
+    assert reason in sys.stdout.getvalue()
+
+
+# From the shell, for real
+
+
+@pytest.fixture(scope="module")
+def real_run(tmp_path_factory):
+    """One measured and one wrong pair, run as a user does."""
+    folder = tmp_path_factory.mktemp("real")
+    counted = half(extra="def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}")
+    write_pair(folder / "pairs", "double", counted, counted)
+    write_pair(folder / "pairs", "liar", half("return 0 * x"))
+    options = ["--fast", "--json", folder / "r.json", "--plot", folder / "p.png", "--device", "cpu"]
+    done = shell(ROOT / "benchmark.py", "--path", folder / "pairs", *options)
+    return done, folder
+
+
+def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_run):
+    done, _ = real_run
+    assert ESCAPE not in done.stdout + done.stderr
+    assert done.stderr.splitlines() == ["[1] double default", "[2] liar default"]
+    assert "liar optimized: wrong answer at size check" in done.stdout
+    assert "(CPU results), fast" in done.stdout
+    assert done.returncode == 1
+
+
+def test_a_run_leaves_a_valid_record_and_a_plot(real_run):
+    _, folder = real_run
+    kept = load_record(folder / "r.json")
+    assert [pair.name for pair in kept.pairs] == ["double", "liar"]
+    assert kept.environment["fast"]
+    assert kept.environment["argv"][:2] == ["--path", str(folder / "pairs")]
+    assert kept.environment["device"]["kind"] == "cpu"
+    assert {"dram_bytes", "dram_read_bytes", "dram_write_bytes", "fp64_flops", "fp32_flops"} <= set(kept.limits)
+    assert all(limit["measured"] > 0 for limit in kept.limits.values())
+    double = kept.pairs[0]
+    assert double.limit_s == pytest.approx(double.cost["dram_bytes"] / kept.limits["dram_bytes"]["measured"])
+    assert kept.pairs[1].rows[0].ratio is None
+    assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+# Two records
+
+
+def saved(folder, file, *pairs, **environment):
+    save_record(record(*pairs, **environment), folder / file)
+    return folder / file
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        ((2.0, (1.9, 2.1)), (2.0, (1.9, 2.1)), 0),
+        ((2.0, (1.9, 2.1)), (3.0, (2.9, 3.1)), 0),
+        ((2.0, (1.9, 2.1)), (1.95, (1.8, 2.0)), 0),  # the intervals overlap
+        ((2.0, (1.9, 2.1)), (1.87, (1.85, 1.89)), 0),  # they do not, by less than the margin
+        ((2.0, (1.9, 2.1)), (1.5, (1.4, 1.6)), 3),
+        ((1.0, (0.99, 1.01)), (0.5, (0.4, 0.6)), 3),
+        ((2.0, (1.9, 2.1)), None, 3),
+        (None, (1.0, (0.9, 1.1)), 0),
+        (None, None, 0),
+    ],
+)
+def test_a_regression_is_status_3(old, new, status, tmp_path, capsys):
+    def row(found):
+        return Row("optimized", "baseline", "faster", "", *found) if found else Row("optimized", "baseline", "invalid", "wrong answer")
+
+    files = [saved(tmp_path, f"{name}.json", pair_result(rows=[row(found)])) for name, found in (("old", old), ("new", new))]
+    assert call("--compare", *files) == status
+    line, summary = capsys.readouterr().out.splitlines()
+    assert line.startswith("REGRESSED " if status else "ok ")
+    assert "ch1 double default optimized vs baseline" in line
+    assert summary == f"{int(status == 3)} of 1 regressed"
+
+
+def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, capsys):
+    old = saved(tmp_path, "old.json", pair_result("kept"), pair_result("gone"), pair_result("kept", size="small"))
+    new = saved(tmp_path, "new.json", pair_result("kept", ratio=1.0), pair_result("fresh"), name="Another")
+    assert call("--compare", old, new) == 3
+    out = capsys.readouterr().out
+    assert "different devices: NVIDIA H200 and Another" in out
+    assert "1 of 1 regressed" in out
+    assert "faster 2x [1.98, 2.02] -> faster 1x [0.99, 1.01]" in out
+    assert call("--compare", old, saved(tmp_path, "other.json", pair_result("fresh"))) == 0
+    assert "no pair in common" in capsys.readouterr().out
+
+
+# Profiles
+
+
+def test_both_halves_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys):
+    pair = one_pair(tmp_path, half(), half("return 2 * x.exp().log() + w_shift"))
+    write_pair(tmp_path, "gpu", half(extra='DEVICE = "cuda"'), half(extra='DEVICE = "cuda"'))
+    write_pair(tmp_path, "dies", half("raise ValueError('no')"))
+    traces = compare.profile_pairs([pair, *discover(tmp_path, "gpu"), *discover(tmp_path, "dies")], tmp_path / "out", "cpu")
+    assert [trace.name for trace in traces] == ["baseline_double.json", "optimized_double.json", "baseline_dies.json"]
+    names = [{event.get("name") for event in json.loads(trace.read_text())["traceEvents"]} for trace in traces]
+    assert "aten::exp" in names[0]
+    assert "aten::exp" not in names[1]
+    assert "aten::mul" in names[1]
+    out = capsys.readouterr().out
+    assert "aten::exp" in out
+    assert "baseline_gpu: skipped: needs an NVIDIA GPU" in out
+    assert "optimized_dies: ValueError: no" in out
+
+
+def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(benchmark, "ROOT", tmp_path)
+    monkeypatch.setattr(compare, "profile_pairs", lambda pairs, out, device: asked.append(([pair.name for pair in pairs], out, device)))
+    assert call("--path", pairs, "--profile", "--device", "cpu") == 0
+    assert asked == [(["double", "triple"], tmp_path / "results" / "pairs", "cpu")]
