@@ -32,27 +32,11 @@ check: .venv/.tested ## style, types, and every pair verified without timing it
 readme: .venv/.ready ## write the tables of README.md and of the chapters anew from recorded/
 	$(PY) -m common.report
 
-# A stamp says that what it stands for is whole. The first one is missing until everything is installed and while more
-# is being added, because pip takes a package that it was killed over for an installed one: then .venv is made anew.
+# A stamp says that what it stands for is whole. pip takes a package that it was killed over for an installed one, so
+# without its stamp .venv is made anew; while the test tools are being added, the stamp is away.
 .venv/.ready: requirements.txt
-	@$(ALONE) 'test $@ -nt $< && exit; echo "installing requirements.txt into .venv: minutes, and gigabytes with CUDA"; \
-	rm -rf .venv; "$(PYTHON)" -m venv .venv; $(PIP) -r $<; touch $@'
+	@"$(PYTHON)" -c 'import sys; sys.version_info < (3, 11) and sys.exit("needs Python 3.11 or newer: make PYTHON=...")'
+	rm -rf .venv && "$(PYTHON)" -m venv .venv && $(PIP) -r $< && touch $@
 
 .venv/.tested: pyproject.toml .venv/.ready
-	@$(ALONE) 'test $@ -nt $< && exit; echo "installing the test tools into .venv"; \
-	mv .venv/.ready .venv/.adding; $(PIP) -e ".[test]"; mv .venv/.adding .venv/.ready; touch $@'
-
-# Runs a shell command while holding a lock, which its children inherit: whoever runs make again, even while the pip
-# of a make that was killed is still at work, waits for it and then looks at what is there.
-define LOCKED
-import fcntl, os, sys, tempfile, zlib
-if sys.version_info < (3, 11):
-    sys.exit("needs Python 3.11 or newer, and this is %s: try `make PYTHON=python3.12 ...`" % sys.version.split()[0])
-name = "speed-of-light-%d-%08x.lock" % (os.getuid(), zlib.crc32(os.getcwd().encode()))
-lock = os.open(os.path.join(tempfile.gettempdir(), name), os.O_RDWR | os.O_CREAT, 0o600)
-os.set_inheritable(lock, True)
-fcntl.flock(lock, fcntl.LOCK_EX)
-os.execvp("sh", ["sh", "-ec", sys.argv[1]])
-endef
-export LOCKED
-ALONE := "$(PYTHON)" -c "$$LOCKED"
+	rm .venv/.ready && $(PIP) -e ".[test]" && touch .venv/.ready $@
