@@ -69,9 +69,7 @@ def _rows(
             return [Row(half.label, "baseline", verdict, whose + reason, precision=precision)]
     if half.label not in arms or clock is None or floor is None:
         return [Row(half.label, "baseline", "checked", precision=precision)]
-    others = ["baseline"]
-    if "VERSUS" in half.constants:
-        others.append(f"optimized/{half.constants['VERSUS']}".rstrip("/"))
+    others = ["baseline", *([half.versus] if half.versus else [])]
     notes = _notes(session, arms, half.label)
     rows = [_believed(arms, half.label, other, floor, clock.floor_s) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]

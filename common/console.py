@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from common.pair import Pair
-from common.report import libraries, lookup, ratio, share, times, variant
+from common.report import libraries, lookup, origin, ratio, share, times, variant
 from common.result import Record, recorded
 
 PLAIN_WIDTH = 170  # columns where nobody has a terminal to fit
@@ -62,33 +62,35 @@ def progress(pairs: int) -> Iterator[Any]:
 
 
 def table(record: Record) -> Table:
-    """A row for each conclusion; on a CPU with what was recorded on a GPU beside it."""
-    device = record.environment["device"]
-    on_cpu = device["kind"] == "cpu"
-    records = {pair.chapter: recorded(pair.chapter) for pair in record.pairs} if on_cpu else {}
-    title = f"{device['name']}{' (CPU results)' if on_cpu else ''}{', fast' if record.environment['fast'] else ''}"
-    shown = Table(title=title, box=SIMPLE, title_justify="left")
-    for heading in (
-        "pair",
-        "size",
-        "variant",
-        "verdict",
-        "ratio [95 % interval]",
-        "time",
-        "of limit / datasheet",
-        "against a library",
-    ):
+    """A row for each conclusion; on a CPU, what was last recorded on a GPU stands beside it."""
+    device, on_gpu = record.environment["device"], _gpu_records(record)
+    title = device["name"] + (" (CPU results)" if device["kind"] == "cpu" else "")
+    shown = Table(title=title + (", fast" if record.environment["fast"] else ""), box=SIMPLE, title_justify="left")
+    headings = ["pair", "size", "variant", "verdict", "ratio [95 % interval]", "time", "of limit / datasheet"]
+    with_library = any(row.vs_library for pair in record.pairs for row in pair.rows)
+    headings += ["against a library"] * with_library
+    headings += [f"recorded on {' / '.join(sorted({origin(old) for old in on_gpu.values()}))}"] * bool(on_gpu)
+    for heading in headings:
         shown.add_column(heading)
-    if any(records.values()):
-        shown.add_column("recorded")
     for pair in record.pairs:
         for row in pair.rows:
             verdict = f"[{COLORS.get(row.verdict, 'none')}]{row.verdict}[/]"
-            cells = [pair.name, pair.size, variant(row), verdict, ratio(row), times(pair, row)]
-            cells += [share(pair, row), libraries(row)]
-            cells += [lookup(pair, row, records[pair.chapter])] if any(records.values()) else []
+            cells = [pair.name, pair.size, variant(row), verdict, ratio(row), times(pair, row), share(pair, row)]
+            cells += [libraries(row)] * with_library
+            cells += [lookup(pair, row, on_gpu[pair.chapter])] if pair.chapter in on_gpu else []
             shown.add_row(*cells)
     return shown
+
+
+def _gpu_records(record: Record) -> dict[str, Record]:
+    """By chapter, the newest record made on a GPU; none where this one was."""
+    if record.environment["device"]["kind"] == "cuda":
+        return {}
+    newest: dict[str, Record] = {}
+    for chapter in {pair.chapter for pair in record.pairs}:
+        made = [old for _, old in recorded(chapter) if old.environment["device"]["kind"] == "cuda"]
+        newest |= {chapter: made[0]} if made else {}
+    return newest
 
 
 def print_record(record: Record, console: Console) -> None:

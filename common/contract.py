@@ -35,6 +35,12 @@ class Half:
     has_kernel: bool
 
     @property
+    def versus(self) -> str | None:
+        """The label of the earlier rung that this variant is also compared with."""
+        suffix = self.constants.get("VERSUS")
+        return None if suffix is None else f"optimized/{suffix}".rstrip("/")
+
+    @property
     def needs_cuda(self) -> bool:
         return self.constants.get("DEVICE") == "cuda"
 

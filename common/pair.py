@@ -70,7 +70,7 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
     if not variants:
         raise ContractError(f"{baseline}: has no partner: add optimized_{name}.py")
     first = read_half(baseline, "baseline")
-    others = tuple(read_half(path, label) for label, path in variants.items())
+    others = [read_half(path, label) for label, path in variants.items()]
     if first.has_kernel and "reference" not in first.functions and any(half.has_kernel for half in others):
         raise ContractError(
             f"{baseline}: both halves are custom kernels: add reference(**inputs), simple and slow, as the oracle"
@@ -80,12 +80,20 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
             raise ContractError(
                 f"{half.path}: SIZES differ from those of {baseline.name}: write them the same in both halves"
             )
-        versus = half.constants.get("VERSUS")
-        rungs = {label.removeprefix("optimized").removeprefix("/") for label in variants if label != half.label}
-        if versus is not None and versus not in rungs:
-            problem = f"VERSUS = {versus!r} names no variant of {name} (and not itself)"
-            raise ContractError(f"{half.path}: {problem}: write the suffix of an earlier rung")
-    return Pair(folder.resolve().name, name, first, others, first.constants["SIZES"])
+    return Pair(folder.resolve().name, name, first, _ladder(name, others), first.constants["SIZES"])
+
+
+def _ladder(name: str, variants: list[Half]) -> tuple[Half, ...]:
+    """The variants in reading order: a rung after the one its VERSUS names."""
+    rungs: dict[str, Half] = {}
+    while len(rungs) < len(variants):
+        waiting = [half for half in variants if half.label not in rungs]
+        ready = [half for half in waiting if half.versus is None or half.versus in rungs]
+        if not ready:
+            problem = f"VERSUS = {waiting[0].constants['VERSUS']!r} names no variant of {name} that comes before it"
+            raise ContractError(f"{waiting[0].path}: {problem}: write the suffix of an earlier rung")
+        rungs |= {half.label: half for half in ready}
+    return tuple(rungs.values())
 
 
 def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:

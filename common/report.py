@@ -11,18 +11,24 @@ MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
 END = "<!-- end of results -->"
 
 
+def digits(value: float) -> str:
+    """Three significant digits, never a power of ten."""
+    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+
+
 def seconds(value: float) -> str:
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{value / 1e-9:.3g} ns"
+    unit, scale = next(
+        ((unit, scale) for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if value >= 0.9995 * scale),
+        ("ns", 1e-9),
+    )
+    return f"{digits(value / scale)} {unit}"
 
 
 def ratio(row: Row) -> str:
     if row.ratio is None:
         return ""
-    interval = f" [{row.interval[0]:.3g}, {row.interval[1]:.3g}]" if row.interval else ""
-    return f"{row.ratio:.3g}x{interval}" + (f" {row.precision}" if row.precision else "")
+    interval = f" [{digits(row.interval[0])}, {digits(row.interval[1])}]" if row.interval else ""
+    return f"{digits(row.ratio)}x{interval}" + (f" {row.precision}" if row.precision else "")
 
 
 def share(pair: PairResult, row: Row) -> str:
@@ -47,21 +53,22 @@ def variant(row: Row) -> str:
 
 
 def libraries(row: Row) -> str:
-    return ", ".join(f"{value['ratio']:.3g}x {label}" for label, value in row.vs_library.items())
+    return ", ".join(f"{digits(value['ratio'])}x {label}" for label, value in row.vs_library.items())
 
 
-def lookup(pair: PairResult, row: Row, records: list[tuple[Path, Record]]) -> str:
-    """What was recorded of this row on a GPU, with device and date; `stale` if the pair has changed since."""
-    for _, record in records:
-        if record.environment["device"]["kind"] != "cuda":
-            continue
-        where = f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
-        for old in (old for old in record.pairs if (old.chapter, old.name) == (pair.chapter, pair.name)):
-            if old.source_hash != pair.source_hash:
-                return f"stale: the pair has changed since ({where})"
-            for found in old.rows:
-                if (found.variant, found.versus) == (row.variant, row.versus):
-                    return f"{found.verdict} {ratio(found)} ({where})"
+def origin(record: Record) -> str:
+    """Where and when a record was made."""
+    return f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
+
+
+def lookup(pair: PairResult, row: Row, record: Record) -> str:
+    """What a record says of this row, at the size it was recorded at; `stale` if the pair has changed since."""
+    for old in (old for old in record.pairs if (old.chapter, old.name) == (pair.chapter, pair.name)):
+        if old.source_hash != pair.source_hash:
+            return "stale"
+        for found in old.rows:
+            if (found.variant, found.versus) == (row.variant, row.versus):
+                return f"{found.verdict} {ratio(found)}"
     return ""
 
 
@@ -74,8 +81,7 @@ def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str,
     for path, record in records:
         link = f"[{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})"
         software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
-        where = f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
-        lines += ["", f"Recorded on {where} ({software}): {link}", ""]
+        lines += ["", f"Recorded on {origin(record)} ({software}): {link}", ""]
         lines += [f"| {' | '.join(HEADINGS)} |", "| --- " * len(HEADINGS) + "|"]
         for pair in record.pairs:
             stale = hashes.get(pair.name) != pair.source_hash

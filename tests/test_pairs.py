@@ -1,0 +1,199 @@
+"""Every pair of every chapter, found by itself: the halves differ in the lesson alone, both are right, and zeros are not."""
+
+import ast
+import re
+import shutil
+import sys
+from dataclasses import replace
+
+import pytest
+
+from common import runner
+from common.device import default_device, has_gpu
+from common.limits import GEMM
+from common.pair import ROOT, Pair, discover, load
+from common.runner import run_pairs
+
+FOLDERS = sorted({path.parent for path in ROOT.glob("ch[0-9]*/baseline_*.py")})
+PAIRS = [pair for folder in FOLDERS for pair in discover(folder)]
+VARIANTS = [(pair, half) for pair in PAIRS for half in pair.variants]
+MAY_IMPORT = {"torch", "triton", "cupy", "numpy", *sys.stdlib_module_names}
+COST_KEYS = {"dram_bytes", "h2d_bytes", "d2h_bytes", "link_bytes", "fp8_flops", *GEMM}
+SAME_IN_ALL = ("SIZES", "CLOCK", "REQUIRES", "TOLERANCE", "LIBRARY_DIFFERS", "reference", "cost")
+
+
+def each_half(needs_a_run=False):
+    """Every variant with its pair; those that need a GPU are marked so where the test runs them."""
+    return [
+        pytest.param(pair, half, id=half.path.stem,
+                     marks=pytest.mark.gpu if needs_a_run and (pair.baseline.needs_cuda or half.needs_cuda) else ())
+        for pair, half in VARIANTS
+    ]  # fmt: skip
+
+
+def definitions(half):
+    """Top-level name -> its definition as text, without docstrings, in the file's order; imports left out."""
+    found = {}
+    for node in ast.parse(half.path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = node
+        elif isinstance(node, ast.Assign):
+            names = [name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            found.update(dict.fromkeys(names, node))
+    return {name: ast.dump(node) for name, node in found.items()}
+
+
+def signature(half, name):
+    (node,) = [node for node in ast.parse(half.path.read_text(encoding="utf-8")).body if getattr(node, "name", "") == name]
+    return ast.dump(node.args)
+
+
+# The diff is the lesson
+
+
+def test_there_are_pairs():
+    assert {pair.name for pair in PAIRS} >= {"preallocation", "batch_size", "batched_gemm", "coalescing", "cuda_graphs", "pinned_memory",
+                                             "double_buffering", "arithmetic_intensity"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("pair", "half"), each_half())
+def test_what_is_no_lesson_is_written_the_same_in_both_halves(pair, half):
+    mine, base = definitions(half), definitions(pair.baseline)
+    assert signature(half, "inputs") == signature(pair.baseline, "inputs")
+    libraries = [name for name in {*mine, *base} if name.startswith("library")]
+    for name in (*SAME_IN_ALL, *libraries):
+        if name == "cost" and "PRECISION" in mine:  # another precision counts its FLOPs under another key
+            continue
+        if name in mine or name in base:
+            assert mine.get(name) == base.get(name), name
+
+
+@pytest.mark.parametrize(("pair", "half"), each_half())
+def test_names_stand_in_the_same_order(pair, half):
+    mine, base = definitions(half), definitions(pair.baseline)
+    assert [name for name in mine if name in base] == [name for name in base if name in mine]
+
+
+@pytest.mark.parametrize(("pair", "half"), each_half())
+def test_there_is_a_lesson_and_it_is_not_all(pair, half):
+    mine, base = definitions(half), definitions(pair.baseline)
+    differing = {name for name in {*mine, *base} if mine.get(name) != base.get(name)}
+    assert differing
+    assert differing < {*mine, *base}
+
+
+@pytest.mark.parametrize(("pair", "half"), each_half())
+def test_run_takes_the_inputs_in_the_same_order(pair, half):
+    """What follows them is what `setup` made."""
+    inputs = half.functions.get("setup", half.functions["run"])
+    assert inputs == pair.baseline.functions.get("setup", pair.baseline.functions["run"])
+    assert half.functions["run"][: len(inputs)] == inputs
+    for name in ("reference", "cost", "library"):
+        if name in half.functions:
+            assert [parameter for parameter in half.functions[name] if parameter != "rows"] == list(inputs)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_a_pair_stands_on_its_own(pair):
+    for half in pair.halves:
+        helpers = {name for name in half.imports if (half.path.parent / f"{name}.py").exists()}
+        assert half.imports - helpers <= MAY_IMPORT
+        assert len(half.path.read_text(encoding="utf-8").splitlines()) <= (150 if half.has_kernel else 80)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
+def test_checks_are_small_and_odd(pair):
+    numbers = [value for size in pair.check_sizes for value in pair.sizes[size].values() if isinstance(value, int)]
+    assert any(value % 2 for value in numbers)
+    assert max(numbers) <= 200_000
+
+
+@pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
+def test_costs_are_amounts_of_known_resources_and_equal_in_both_halves(pair, half):
+    """A misspelt resource would silently leave the pair without a limit."""
+    arguments = pair.sizes[pair.check_sizes[0]]
+    modules = [load(path) for path in (pair.baseline.path, half.path)]
+    base, mine = (module.cost(**module.inputs(**arguments, device=default_device())) for module in modules)
+    assert base
+    assert set(base) | set(mine) <= COST_KEYS
+    assert all(amount > 0 for amount in (*base.values(), *mine.values()))
+    assert list(base.values()) == list(mine.values())  # under another key only where the precision is another
+    assert base == mine or "PRECISION" in half.constants
+
+
+# Right, also where nobody looked; zeros are wrong
+
+
+def further(pair: Pair) -> Pair:
+    """The pair with more odd sizes to check than it names itself."""
+    grown = {}
+    for label, change in {"small": lambda value: 2 * value + 1, "uneven": lambda value: value + 2}.items():
+        arguments = pair.sizes[pair.check_sizes[0]]
+        grown[f"check/further {label}"] = {name: change(value) if type(value) is int else value for name, value in arguments.items()}
+    return replace(pair, sizes={**pair.sizes, **grown})
+
+
+def verdicts(pairs):
+    """(pair, variant) -> row, of pairs that were checked on this machine."""
+    record = run_pairs(pairs, device=default_device(), check_only=True)
+    return {(pair.name, row.variant): row for pair in record.pairs for row in pair.rows if row.versus == "baseline"}
+
+
+@pytest.fixture(scope="module")
+def machine():
+    surveyed = runner.survey_apart(default_device(), with_limits=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "survey_apart", lambda device, with_limits=True: surveyed)
+        yield
+
+
+@pytest.fixture(scope="module")
+def honest(machine):
+    return verdicts([further(pair) for pair in PAIRS])
+
+
+ZEROED = '''
+
+_answer = run
+
+
+def run(*args, **kwargs):
+    answer = _answer(*args, **kwargs)
+    return [0 * part for part in answer] if isinstance(answer, (list, tuple)) else 0 * answer
+'''
+
+
+@pytest.fixture(scope="module")
+def zeroed(machine, tmp_path_factory):
+    """The chapters again, with every variant's answer replaced by zeros of the same shape, kind and dtype."""
+    pairs = []
+    for folder in FOLDERS:
+        copy = tmp_path_factory.mktemp("zeros") / folder.name
+        shutil.copytree(folder, copy, ignore=lambda _, names: [name for name in names if not name.endswith(".py")])
+        for path in copy.glob("optimized_*.py"):
+            path.write_text(path.read_text(encoding="utf-8") + ZEROED, encoding="utf-8")
+        pairs += discover(copy)
+    return verdicts(pairs)
+
+
+@pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
+def test_both_halves_agree_with_the_oracle_at_every_odd_size(pair, half, honest):
+    row = honest[pair.name, half.label]
+    assert (row.verdict, row.ratio) == ("checked", None), row.reason
+
+
+@pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
+def test_zeros_are_a_wrong_answer(pair, half, zeroed):
+    row = zeroed[pair.name, half.label]
+    assert row.verdict == "invalid"
+    assert re.match(r"wrong answer at size check: (\S+: )?element \d+ of \d+ is -?0, expected", row.reason), row.reason
+
+
+@pytest.mark.skipif(has_gpu(), reason="there is a GPU")
+def test_without_a_gpu_what_needs_one_is_skipped_and_triton_is_checked_in_its_interpreter(honest):
+    for pair, half in VARIANTS:
+        row = honest[pair.name, half.label]
+        if pair.baseline.needs_cuda or half.needs_cuda:
+            assert (row.verdict, row.reason) == ("skipped", "needs an NVIDIA GPU")
+        elif "triton" in half.imports:
+            assert "interpreter" in row.reason

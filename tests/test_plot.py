@@ -1,0 +1,148 @@
+"""The figures show the record's own values, and every axis says what it is."""
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.container import BarContainer, ErrorbarContainer
+from samples import arm, pair_result, record
+
+from common import plot
+from common.limits import Limit
+from common.result import Row
+
+ROWS = {
+    "optimized": ("faster", 2.5, (2.4, 2.6)),
+    "optimized/b": ("slower", 0.5, (0.45, 0.6)),
+    "optimized/c": ("same", 1.0, (0.99, 1.01)),
+    "optimized/d": ("unsure", 1.1, (0.8, 1.4)),
+}
+LIMITS = {
+    "dram_bytes": Limit(4e12, 5e12, "copy", "a datasheet"),
+    "fp32_flops": Limit(50e12, None, "product", ""),
+    "bf16_flops": Limit(800e12, 990e12, "product", "a datasheet"),
+}
+
+
+@pytest.fixture
+def full():
+    rows = [Row(variant, "baseline", verdict, "", ratio, interval) for variant, (verdict, ratio, interval) in ROWS.items()]
+    rows.append(Row("optimized/b", "optimized", "slower", "", 0.2, (0.1, 0.3)))
+    rows += [Row("optimized/e", "baseline", "died", "killed"), Row("optimized/f", "baseline", "unsure", "few blocks", 1.0, None)]
+    arms = {label: arm() for label in ("baseline", *ROWS)}
+    return record(pair_result("first", rows=rows, arms=arms), pair_result("second", ratio=30.0))
+
+
+def only(axes, kind):
+    (found,) = [container for container in axes.containers if isinstance(container, kind)]
+    return found
+
+
+def spans(container):
+    """[(low, high)] of an errorbar's bars, along the axis on which they lie."""
+    segments = container.lines[2][0].get_segments()
+    return [(low, high) for low, high in (segment.T[np.ptp(segment, axis=0).argmax()] for segment in segments)]
+
+
+def rendered(figure):
+    file = io.BytesIO()
+    figure.savefig(file)  # layout and labels are worked out only now
+    return file.getbuffer().nbytes
+
+
+def test_bars_and_intervals_are_the_records(full):
+    (axes,) = plot.ratio_bars(full).axes
+    bars = only(axes, BarContainer)
+    expected = [ratio for _, ratio, _ in ROWS.values()] + [0.2, 30.0]
+    assert [bar.get_x() + bar.get_width() for bar in bars] == pytest.approx(expected)
+    assert {bar.get_x() for bar in bars} == {1}  # they start at no difference
+    intervals = [interval for _, _, interval in ROWS.values()] + [(0.1, 0.3), (29.7, 30.3)]
+    assert spans(only(axes, ErrorbarContainer)) == [pytest.approx(interval) for interval in intervals]
+    assert [text.get_text() for text in axes.texts] == [
+        "2.50x faster", "0.50x slower", "1.00x same", "1.10x unsure", "0.20x slower", "30.00x faster"
+    ]  # fmt: skip
+
+
+def test_bars_are_labelled_and_coloured_by_verdict(full):
+    figure = plot.ratio_bars(full)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "first b", "first c", "first d", "first b vs optimized", "second"]
+    assert "time of the baseline / time of the variant" in axes.get_xlabel()
+    assert "95 %" in axes.get_xlabel()
+    assert axes.get_xscale() == "log"
+    assert axes.get_title() == "NVIDIA H200, 2026-01-02"
+    colors = [tuple(bar.get_facecolor()) for bar in only(axes, BarContainer)]
+    assert len(set(colors)) == 4
+    assert colors[0] == colors[5]
+    assert colors[1] == colors[4]
+    assert rendered(figure) > 1000
+
+
+def test_a_record_without_ratios_gives_an_empty_figure():
+    for empty in (record(), record(pair_result(rows=[Row("optimized", "baseline", "checked")]))):
+        figure = plot.ratio_bars(empty)
+        assert len(only(figure.axes[0], BarContainer)) == 0
+        assert rendered(figure) > 1000
+
+
+@pytest.mark.parametrize("as_recorded", [False, True])
+def test_the_roof_is_the_lesser_of_bandwidth_and_peak(as_recorded):
+    limits = {key: vars(limit) for key, limit in LIMITS.items()} if as_recorded else LIMITS
+    points = [("copy", 0.125, 400e9), ("product", 100.0, 40e12)]
+    figure = plot.roofline(points, limits, "a title", ("fp32_flops", "bf16_flops"))
+    (axes,) = figure.axes
+    lines = {line.get_label(): line.get_xydata() for line in axes.lines if not line.get_label().startswith("_")}
+    assert set(lines) == {"fp32 roof, measured", "bf16 roof, measured", "bf16 roof, datasheet", "copy", "product"}
+    for label, memory, compute in (
+        ("fp32 roof, measured", 4e12, 50e12),
+        ("bf16 roof, measured", 4e12, 800e12),
+        ("bf16 roof, datasheet", 5e12, 990e12),
+    ):
+        x, y = lines[label].T
+        assert y == pytest.approx(np.minimum(x * memory, compute) / 1e9)
+        assert y.max() == pytest.approx(compute / 1e9)
+        assert y.min() < compute / 1e9 / 100  # both sides of the ridge are shown
+    assert lines["copy"].tolist() == [[0.125, pytest.approx(400)]]
+    assert lines["product"].tolist() == [[100.0, pytest.approx(40_000)]]
+    assert [text.get_text() for text in axes.texts if "ridge" in text.get_text()] == ["ridge 12", "ridge 200"]
+    assert rendered(figure) > 1000
+
+
+def test_a_roofline_is_log_log_labelled_with_units_and_its_points_differ_in_marker_and_colour():
+    figure = plot.roofline([(f"p{i}", 1.0 + i, 1e12) for i in range(7)], LIMITS, "a title")
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "a title")
+    assert "FLOP per byte" in axes.get_xlabel()
+    assert "FLOP/s" in axes.get_ylabel()
+    points = [line for line in axes.lines if line.get_label().startswith("p")]
+    assert len({line.get_marker() for line in points}) == len({line.get_color() for line in points}) == 7
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["fp32 roof, measured", *(f"p{i}" for i in range(7))]
+
+
+def sized(size, ratio, name="double", variant="optimized"):
+    rows = [Row(variant, "baseline", "faster", "", ratio, (0.9 * ratio, 1.2 * ratio)), Row(variant, "optimized/z", "same", "", 1.0, (0.9, 1.1))]
+    return pair_result(name, rows=rows, size=size)
+
+
+def test_a_sweep_has_a_curve_a_variant_over_the_sizes():
+    swept = record(sized("small", 1.5), sized("large", 4.0), sized("small", 2.0, "other", "optimized/b"), sized("large", 3.0, "other", "optimized/b"))
+    figure = plot.sweep(swept)
+    (axes,) = figure.axes
+    found = {container.get_label(): container for container in axes.containers}
+    assert set(found) == {"double", "other b"}
+    assert found["double"].lines[0].get_ydata() == pytest.approx([1.5, 4.0])
+    assert found["other b"].lines[0].get_ydata() == pytest.approx([2.0, 3.0])
+    assert spans(found["double"]) == [pytest.approx((1.35, 1.8)), pytest.approx((3.6, 4.8))]
+    rendered(figure)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["small", "large"]
+    assert axes.get_xlabel() == "size"
+    assert "time of the baseline / time of the variant" in axes.get_ylabel()
+    first, second = (found[name].lines[0] for name in ("double", "other b"))
+    assert first.get_marker() != second.get_marker()
+    assert first.get_color() != second.get_color()
+
+
+def test_a_sweep_is_drawn_where_a_pair_has_several_sizes():
+    assert plot.for_record(record(sized("small", 1.5), sized("large", 4.0))).axes[0].get_xlabel() == "size"
+    for other in (record(sized("small", 1.5), sized("small", 4.0, "other")), record()):
+        assert plot.for_record(other).axes[0].get_xlabel() != "size"

@@ -1,0 +1,225 @@
+"""How figures are written; the READMEs' tables say what was recorded, and nothing of pairs that have changed since."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from samples import arm, half, one_pair, pair_result, record
+
+from common import console, report
+from common.pair import ROOT, discover, source_hash
+from common.result import Row
+
+HASH = "0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2.0, "2 s"),
+        (123.4, "123 s"),
+        (4321.0, "4321 s"),
+        (1.0, "1 s"),
+        (0.5, "500 ms"),
+        (12.34e-3, "12.3 ms"),
+        (1e-3, "1 ms"),
+        (999.4e-6, "999 us"),
+        (999.7e-6, "1 ms"),
+        (64.4e-6, "64.4 us"),
+        (1e-6, "1 us"),
+        (0.25e-6, "250 ns"),
+        (1.5e-9, "1.5 ns"),
+    ],
+)
+def test_times_are_written_in_their_unit(value, text):
+    assert report.seconds(value) == text
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5)), "2.35x [2.2, 2.5]"),
+        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5), {}, "bf16"), "2.35x [2.2, 2.5] bf16"),
+        (Row("optimized", "baseline", "slower", "", 0.35, (0.3, 0.4)), "0.35x [0.3, 0.4]"),
+        (Row("optimized", "baseline", "unsure", "few blocks", 1.0, None), "1x"),
+        (Row("optimized", "baseline", "faster", "", 1234.0, (999.9, 2345.0)), "1234x [1000, 2345]"),
+        (Row("optimized", "baseline", "checked"), ""),
+    ],
+)
+def test_a_ratio_is_written_with_its_interval_and_precision(row, text):
+    assert report.ratio(row) == text
+
+
+def test_time_and_share_of_the_limit_are_the_arms_own():
+    pair = pair_result(ratio=2.5)
+    (row,) = pair.rows
+    assert report.times(pair, row) == "2.5 ms -> 1 ms"
+    assert report.share(pair, row) == "50% / 25% dram"
+    measured = pair_result(arms={**pair.arms, "optimized": arm(of_limit=0.876, of_datasheet=None)}, limit_by="fp32_flops")
+    assert report.share(measured, row) == "88% fp32"
+    unknown = pair_result(arms={**pair.arms, "optimized": arm(of_limit=None, of_datasheet=None)})
+    assert report.share(unknown, row) == ""
+    invalid = Row("optimized", "baseline", "invalid", "wrong answer")
+    assert report.times(pair_result(rows=[invalid], arms={}), invalid) == ""
+    assert report.share(pair_result(rows=[invalid], arms={}), invalid) == ""
+
+
+def test_libraries_are_written_with_their_labels():
+    row = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {"library": {"ratio": 0.5}, "library/compiled": {"ratio": 1.25}})
+    assert report.libraries(row) == "0.5x library, 1.25x library/compiled"
+
+
+# Tables
+
+
+def named(name):
+    return Path(f"/somewhere/recorded/{name}/ch1.json")
+
+
+def rows_of(text):
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+
+
+def test_a_recorded_row_is_shown_with_device_date_versions_and_file():
+    text = report.markdown("ch1", [(named("nvidia_h200"), record(pair_result(ratio=2.5)))], {"double": HASH})
+    assert "NVIDIA H200, 2026-01-02 (torch 2.11.0)" in text
+    assert "(/recorded/nvidia_h200/ch1.json)" in text
+    assert rows_of(text)[1:] == [["double", "optimized", "faster", "2.5x [2.48, 2.52]", "2.5 ms -> 1 ms", "50% / 25% dram"]]
+
+
+@pytest.mark.parametrize("hashes", [{"other": HASH, "double": "changed"}, {"other": HASH}])
+def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure(hashes):
+    text = report.markdown("ch1", [(named("h200"), record(pair_result("double"), pair_result("other", ratio=3.0)))], hashes)
+    _, stale, fresh = rows_of(text)
+    assert stale[:2] == ["double", "optimized"]
+    assert stale[2].startswith("stale")
+    assert stale[3:] == ["", "", ""]
+    assert not re.search(r"\d", "".join(stale))
+    assert fresh[2:4] == ["faster", "3x [2.97, 3.03]"]
+
+
+def test_rungs_and_failures_have_their_rows():
+    rows = [
+        Row("optimized/b", "baseline", "faster", "", 2.0, (1.9, 2.1)),
+        Row("optimized/b", "optimized", "same", "", 1.0, (0.99, 1.01)),
+        Row("optimized/c", "baseline", "skipped", "needs 2 GPUs"),
+    ]
+    arms = {label: arm() for label in ("baseline", "optimized", "optimized/b")}
+    found = rows_of(report.markdown("ch1", [(named("h200"), record(pair_result(rows=rows, arms=arms)))], {"double": HASH}))
+    assert [cells[1:4] for cells in found[1:]] == [["b", "faster", "2x [1.9, 2.1]"], ["b vs optimized", "same", "1x [0.99, 1.01]"], ["c", "skipped", ""]]
+
+
+def test_every_device_has_its_table_and_no_record_says_so():
+    records = [(named("b200"), record(pair_result(ratio=4.0), name="NVIDIA B200")), (named("h200"), record(pair_result()))]
+    text = report.markdown("ch1", records, {"double": HASH})
+    assert text.index("NVIDIA B200") < text.index("4x [") < text.index("NVIDIA H200") < text.index("2x [")
+    assert report.markdown("ch1", [], {}) == "Nothing is recorded yet."
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course of one chapter with one pair; `course(record)` is what is recorded of it."""
+    pair = one_pair(tmp_path / "ch1")
+    records = []
+    monkeypatch.setattr(report, "ROOT", tmp_path)
+    monkeypatch.setattr(report, "recorded", lambda chapter: records)
+
+    def keep(*results):
+        records[:] = [(named("h200"), record(*results))]
+        return pair
+
+    return keep
+
+
+BEFORE, AFTER = "# Title\n\n| a table | of ours |\n\n", "\n\nThe end.\n"
+
+
+def readme(content="old", chapter="ch1"):
+    return f"{BEFORE}{report.MARKER.format(chapter)}\n{content}\n{report.END}{AFTER}"
+
+
+def test_only_what_lies_between_the_markers_is_made_anew(course):
+    pair = course(pair_result(ratio=2.5))
+    course(pair_result(ratio=2.5, source_hash=source_hash(pair)))
+    text = report.filled_in(readme())
+    assert text.startswith(BEFORE + report.MARKER.format("ch1"))
+    assert text.endswith(report.END + AFTER)
+    assert "2.5x [2.48, 2.52]" in text
+    assert "old" not in text
+    assert report.filled_in(text) == text
+    assert report.filled_in("no markers") == "no markers"
+
+
+def test_a_pair_that_changes_turns_its_row_stale(course, tmp_path):
+    pair = course(pair_result())
+    course(pair_result(source_hash=source_hash(pair)))
+    assert "stale" not in report.filled_in(readme())
+    one_pair(tmp_path / "ch1", half("return x + x + w_shift"))
+    text = report.filled_in(readme())
+    assert "stale: the pair has changed since" in text
+    assert "2x" not in text
+    one_pair(tmp_path / "ch1", half().replace("Double", "Twice"))  # words are not what was measured
+    assert "stale" not in report.filled_in(readme())
+
+
+def test_the_command_writes_every_readme(course, tmp_path, monkeypatch, capsys):
+    pair = course(pair_result())
+    course(pair_result(source_hash=source_hash(pair)))
+    for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md"):
+        path.write_text(readme())
+    assert report.main() == 0
+    assert all("2x [1.98, 2.02]" in path.read_text() for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md"))
+    (tmp_path / "ch1" / "optimized_double.py").write_text("def def")
+    assert report.main() == 2
+    assert re.fullmatch(r".*optimized_double\.py:1: syntax error.*\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *(folder / "README.md" for folder in sorted(ROOT.glob("ch[0-9]*")))], ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_committed_tables_are_what_is_recorded(path):
+    text = path.read_text(encoding="utf-8")
+    chapters = [path.parent.name] if path.parent != ROOT else [folder.name for folder in ROOT.glob("ch[0-9]*")]
+    for chapter in chapters:
+        assert report.MARKER.format(chapter) in text
+    assert report.filled_in(text) == text, "make readme writes the tables anew"
+
+
+# What was recorded, beside what this machine cannot measure
+
+PAIR = pair_result(source_hash=HASH)
+CHECKED = Row("optimized", "baseline", "checked")
+
+
+def on_h200(**changes):
+    return named("h200"), record(pair_result(ratio=3.0, **changes))
+
+
+def test_a_recorded_result_is_named_with_device_and_date():
+    assert report.lookup(PAIR, CHECKED, [on_h200()]) == "faster 3x [2.97, 3.03] (NVIDIA H200, 2026-01-02)"
+
+
+def test_a_stale_result_shows_no_figure():
+    found = report.lookup(PAIR, CHECKED, [on_h200(source_hash="changed")])
+    assert found == "stale: the pair has changed since (NVIDIA H200, 2026-01-02)"
+
+
+def test_other_pairs_other_variants_and_other_cpus_are_no_answer():
+    on_cpu = (named("cpu"), record(pair_result(), kind="cpu", name="A processor"))
+    for records in ([], [on_cpu], [on_h200(name="other")], [on_h200(chapter="ch2")]):
+        assert report.lookup(PAIR, CHECKED, records) == ""
+    assert report.lookup(PAIR, dataclasses.replace(CHECKED, variant="optimized/b"), [on_h200()]) == ""
+    newer = (named("b200"), record(pair_result(ratio=5.0), name="NVIDIA B200"))
+    assert "NVIDIA B200" in report.lookup(PAIR, CHECKED, [on_cpu, newer, on_h200()])  # the first of a GPU
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_the_console_shows_what_was_recorded_beside_cpu_results_only(kind, monkeypatch, capsys):
+    monkeypatch.setattr(console, "recorded", lambda chapter: [on_h200()])
+    console.print_record(record(pair_result(rows=[CHECKED], arms={}), kind=kind), console.make_console())
+    assert ("faster 3x [2.97, 3.03] (NVIDIA H200, 2026-01-02)" in capsys.readouterr().out) is (kind == "cpu")
+
+
+def test_every_recorded_pair_is_one_of_its_chapter():
+    for path in (ROOT / "recorded").glob("*/*.json"):
+        names = {pair.name for pair in discover(ROOT / path.stem)}
+        assert {pair.name for pair in report.recorded(path.stem)[0][1].pairs} <= names
