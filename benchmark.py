@@ -9,12 +9,13 @@ import argparse
 import os
 import signal
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from common.contract import OneLine
-from common.pair import ROOT, Pair, discover
+from common.pair import ROOT, Pair, chapters, discover
+from common.report import listing
+from common.result import check_writable, keep_record, save_record
 
 EXAMPLES = """
   benchmark.py --chapter 1                          every pair of the chapter
@@ -30,17 +31,19 @@ class UsageError(OneLine):
     """A request that makes no sense."""
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (--help shows all)")
+
+
 def parse(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, epilog="examples:" + EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser("benchmark.py", description=__doc__, epilog="examples:" + EXAMPLES, formatter_class=raw)
     what = parser.add_argument_group("what")
     what.add_argument("--chapter", type=int, metavar="N", help="the pairs of chapter N")
     what.add_argument("--path", type=Path, metavar="DIR", help="the pairs of any folder")
     what.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
-    what.add_argument(
-        "--size", default="default", metavar="NAME", help="a size (`small` takes small and small/*), or `all`: a sweep"
-    )
+    what.add_argument("--size", default="default", metavar="NAME", help="`small` takes small/* too; `all` is a sweep")
     how = parser.add_argument_group("how")
     how.add_argument("--device", metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
     how.add_argument("--check", action="store_true", help="verify only, time nothing")
@@ -54,70 +57,46 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     output.add_argument("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
     output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
     output.add_argument("--record", action="store_true", help="keep the record under recorded/ (a whole chapter)")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if (args.list or args.limits or args.compare) and (args.json or args.plot or args.profile or args.record):
+        parser.error("--json, --plot, --profile and --record belong to a measurement of pairs")
+    return args
 
 
 def select(args: argparse.Namespace) -> list[Pair]:
     """The pairs that were asked for. Raises UsageError or ContractError."""
     if args.chapter is not None and args.path is not None:
         raise UsageError("--chapter and --path exclude each other")
-    chapters = sorted(
-        (path for path in ROOT.glob("ch*") if path.is_dir() and path.name[2:].isdigit()),
-        key=lambda path: int(path.name[2:]),
-    )
     if args.path is not None:
         folders = [args.path]
     elif args.chapter is not None:
-        folders = [path for path in chapters if path.name == f"ch{args.chapter}"]
-        if not folders:
-            raise UsageError(
-                f"there is no chapter {args.chapter}: there are {', '.join(path.name[2:] for path in chapters)}"
-            )
+        if args.chapter not in chapters():
+            raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
+        folders = [chapters()[args.chapter]]
     elif args.list:
-        folders = chapters
+        folders = list(chapters().values())
     else:
         raise UsageError("nothing to do: say --chapter N, --path DIR, --list, --limits or --compare (--help shows all)")
     return [pair for folder in folders for pair in discover(folder, args.only)]
 
 
 def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
-    """All that can be wrong with a request is said before anything runs. Raises UsageError."""
-    names = {size.split("/")[0] for pair in pairs for size in pair.sizes} | {
-        size for pair in pairs for size in pair.sizes
-    }
-    if args.size != "all" and (args.size not in names or args.size.split("/")[0] == "check"):
-        known = ", ".join(sorted(name for name in names if name.split("/")[0] != "check"))
-        raise UsageError(f"no selected pair has a size {args.size!r}: there are all, {known}")
+    """All that can be wrong with a request is said before anything runs. Raises UsageError or RecordError."""
+    sizes = {size for pair in pairs for size in pair.sizes if size not in pair.check_sizes}
+    names = {"all"} | sizes | {size.split("/")[0] for size in sizes}
+    if args.size not in names:
+        raise UsageError(f"no selected pair has a size {args.size!r}: there are {', '.join(sorted(names))}")
     if args.record and (args.path or args.fast or args.check or args.only != "*" or args.size != "default"):
-        raise UsageError(
-            "--record keeps a whole chapter, measured in full: it excludes --path, --only, --size, --fast and --check"
-        )
-    for path in filter(None, (args.json, args.plot)):
-        try:
-            with tempfile.TemporaryFile(dir=path.parent):
-                pass
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
-        if path.is_dir():
-            raise UsageError(f"{path}: cannot be written (it is a folder)")
+        excluded = "--path, --only, --size, --fast and --check"
+        raise UsageError(f"--record keeps a whole chapter, measured in full: it excludes {excluded}")
     if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
-
-
-def list_pairs(pairs: list[Pair]) -> int:
-    for pair in pairs:
-        print(f"{pair.chapter}/{pair.name}: {pair.baseline.summary}")
-        for half in pair.variants:
-            needs = [*(["an NVIDIA GPU"] if half.needs_cuda else []), *sorted(half.imports & {"triton", "cupy"})]
-            needs += [f"{key} {value}" for key, value in half.constants.get("REQUIRES", {}).items()]
-            print(f"    {half.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
-        print(f"    sizes: {', '.join(pair.sizes)}")
-    return 0
+    for path in filter(None, (args.json, args.plot)):
+        check_writable(path)
 
 
 def measure(args: argparse.Namespace, pairs: list[Pair]) -> int:
     from common import console, runner
-    from common.result import keep_record, save_record
 
     def keep(record: Any) -> None:
         if args.json:
@@ -126,8 +105,8 @@ def measure(args: argparse.Namespace, pairs: list[Pair]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with console.progress(len(pairs)) as on_progress:
         record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, on_progress, keep)
-    keep(record)
     console.print_record(record, console.make_console())
+    keep(record)
     interrupted, failed = record.environment["interrupted"], runner.has_failed(record)
     if args.plot:
         from common import plot
@@ -151,8 +130,8 @@ def show_limits(device: str | None) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    args = parse(argv)
     try:
+        args = parse(argv)
         if args.limits:
             return show_limits(args.device)
         if args.compare:
@@ -160,10 +139,11 @@ def main(argv: list[str] | None = None) -> int:
 
             return compare_files(*args.compare)
         pairs = select(args)
-        if args.list:
-            return list_pairs(pairs)
-        check_request(args, pairs)
-        return measure(args, pairs)
+        if not args.list:
+            check_request(args, pairs)
+            return measure(args, pairs)
+        print(listing(pairs))
+        return 0
     except OneLine as error:
         print(f"benchmark.py: {error}", file=sys.stderr)
         return 2

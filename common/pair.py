@@ -39,6 +39,12 @@ class Pair:
         return [size for size in self.sizes if size.split("/")[0] == "check"]
 
 
+def chapters() -> dict[int, Path]:
+    """The chapters' folders, by number."""
+    folders = {int(path.name[2:]): path for path in ROOT.glob("ch*") if path.is_dir() and path.name[2:].isdigit()}
+    return dict(sorted(folders.items()))
+
+
 def discover(folder: Path, only: str = "*") -> list[Pair]:
     """The pairs of a folder whose names match a pattern.
 

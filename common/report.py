@@ -4,8 +4,9 @@ import re
 import sys
 from pathlib import Path
 
-from common.pair import ROOT, ContractError, discover, source_hash
-from common.result import PairResult, Record, RecordError, Row, recorded
+from common.contract import OneLine
+from common.pair import ROOT, Pair, discover, source_hash
+from common.result import PairResult, Record, Row, recorded
 
 MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
 END = "<!-- end of results -->"
@@ -72,6 +73,19 @@ def lookup(pair: PairResult, row: Row, record: Record) -> str:
     return ""
 
 
+def listing(pairs: list[Pair]) -> str:
+    """What there is: a line a pair, its variants with what they need, its sizes."""
+    lines = []
+    for pair in pairs:
+        lines.append(f"{pair.chapter}/{pair.name}: {pair.baseline.summary}")
+        for half in pair.variants:
+            needs = ["an NVIDIA GPU"] * half.needs_cuda + sorted(half.imports & {"triton", "cupy"})
+            needs += [f"{key} {value}" for key, value in half.constants.get("REQUIRES", {}).items()]
+            lines.append(f"    {half.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
+        lines.append(f"    sizes: {', '.join(pair.sizes)}")
+    return "\n".join(lines)
+
+
 HEADINGS = ("pair", "variant", "verdict", "ratio [95 % interval]", "time", "of measured limit / datasheet")
 
 
@@ -112,7 +126,7 @@ def main() -> int:
     try:
         for path in readmes():
             path.write_text(filled_in(path.read_text(encoding="utf-8")), encoding="utf-8")
-    except (ContractError, RecordError) as error:
+    except OneLine as error:
         print(error, file=sys.stderr)
         return 2
     return 0

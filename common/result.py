@@ -113,6 +113,17 @@ def load_record(path: Path | str) -> Record:
     return from_dict(data)
 
 
+def check_writable(path: Path) -> None:
+    """Raises RecordError if a file could not be written there."""
+    if path.is_dir():
+        raise RecordError(f"{path}: cannot be written (it is a folder)")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written ({error.strerror})") from None
+
+
 def save_record(record: Record, path: Path | str) -> None:
     """Write atomically: a reader sees the old file or the whole new one, never a half. The folder must exist."""
     path = Path(path)

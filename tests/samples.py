@@ -12,7 +12,9 @@ VECTOR = 'return {"x": torch.randn(n, device=device), "w_shift": torch.randn(1, 
 HONEST = "return 2 * x + w_shift"
 
 
-def half(run: str = HONEST, arguments: str = "x, w_shift", inputs: str = VECTOR, extra: str = "", sizes: Any = None) -> str:
+def half(
+    run: str = HONEST, arguments: str = "x, w_shift", inputs: str = VECTOR, extra: str = "", sizes: Any = None
+) -> str:
     """The text of one half; by default 2 * x + w_shift on a vector. `extra` stands before `run`."""
     return "\n".join(
         [
@@ -44,22 +46,54 @@ def one_pair(folder: Path, optimized: str | None = None, baseline: str | None = 
 
 def arm(median_s: float = 1e-3, **fields: Any) -> Arm:
     """Six blocks of five equal samples."""
-    return Arm(**{"median_s": median_s, "host_s": None, "of_limit": 0.5, "of_datasheet": 0.25, "compile_s": 0.01,
-                  "seconds": [[median_s] * 5] * 6, **fields})  # fmt: skip
+    return Arm(
+        **{
+            "median_s": median_s,
+            "host_s": None,
+            "of_limit": 0.5,
+            "of_datasheet": 0.25,
+            "compile_s": 0.01,
+            "seconds": [[median_s] * 5] * 6,
+            **fields,
+        }
+    )
 
 
 def pair_result(name: str = "double", ratio: float = 2.0, **fields: Any) -> PairResult:
     """A pair whose variant takes 1 ms and whose baseline takes `ratio` times that, with an interval of +- 1 %."""
     rows = [Row("optimized", "baseline", "faster", ratio=ratio, interval=(0.99 * ratio, 1.01 * ratio))]
     arms = {"baseline": arm(ratio * 1e-3), "optimized": arm(), "repeat": arm(ratio * 1e-3)}
-    return PairResult(**{"chapter": "ch1", "name": name, "size": "default", "sizes": {"n": 8}, "source_hash": "0123456789abcdef", "rows": rows,
-                         "clock": "device", "noise_floor": 0.0, "cost": {"dram_bytes": 8.0}, "limit_s": 5e-4, "limit_by": "dram_bytes",
-                         "arms": arms, "orders": [[["baseline", "optimized", "repeat"]] * 5] * 6, "seeds": [1, 2], **fields})  # fmt: skip
+    return PairResult(
+        **{
+            "chapter": "ch1",
+            "name": name,
+            "size": "default",
+            "sizes": {"n": 8},
+            "source_hash": "0123456789abcdef",
+            "rows": rows,
+            "clock": "device",
+            "noise_floor": 0.0,
+            "cost": {"dram_bytes": 8.0},
+            "limit_s": 5e-4,
+            "limit_by": "dram_bytes",
+            "arms": arms,
+            "orders": [[["baseline", "optimized", "repeat"]] * 5] * 6,
+            "seeds": [1, 2],
+            **fields,
+        }
+    )
 
 
 def record(*pairs: PairResult, kind: str = "cuda", name: str = "NVIDIA H200", **environment: Any) -> Record:
     device = {"kind": kind, "name": name, "capability": [9, 0] if kind == "cuda" else None}
-    defaults = {"device": device, "versions": {"torch": "2.11.0"}, "date": "2026-01-02T03:04:05+00:00", "argv": ["--chapter", "1"],
-                "fast": False, "platform": "linux", "interrupted": False}  # fmt: skip
+    defaults = {
+        "device": device,
+        "versions": {"torch": "2.11.0"},
+        "date": "2026-01-02T03:04:05+00:00",
+        "argv": ["--chapter", "1"],
+        "fast": False,
+        "platform": "linux",
+        "interrupted": False,
+    }
     limits = {"dram_bytes": {"measured": 4e12, "datasheet": 4.8e12, "how": "copy", "source": "a datasheet"}}
     return Record(SCHEMA, {**defaults, **environment}, limits, list(pairs))

@@ -92,11 +92,20 @@ MISTAKES = {  # arguments, what must be said
     "missing path": (lambda tmp: ["--path", tmp / "nowhere"], ["nowhere: no such folder"]),
     "path to a file": (lambda tmp: ["--path", foreign(tmp, "")], ["foreign.json: no such folder"]),
     "empty path": (lambda tmp: ["--path", tmp], ["holds no pairs: add baseline_<name>.py"]),
-    "missing function": (lambda tmp: ["--path", wrong_pair(tmp, "missing")], ["optimized_double.py", "no function `run`"]),
-    "misspelt function": (lambda tmp: ["--path", wrong_pair(tmp, "misspelt")], ["optimized_double.py", "did you mean `run`"]),
+    "missing function": (
+        lambda tmp: ["--path", wrong_pair(tmp, "missing")],
+        ["optimized_double.py", "no function `run`"],
+    ),
+    "misspelt function": (
+        lambda tmp: ["--path", wrong_pair(tmp, "misspelt")],
+        ["optimized_double.py", "did you mean `run`"],
+    ),
     "syntax error": (lambda tmp: ["--path", wrong_pair(tmp, "syntax")], ["optimized_double.py:1", "syntax error"]),
     "syntax error in a list": (lambda tmp: ["--path", wrong_pair(tmp, "syntax"), "--list"], ["optimized_double.py:1"]),
-    "orphan": (lambda tmp: ["--path", foreign(tmp, "").rename(tmp / "optimized_alone.py").parent], ["optimized_alone.py", "add baseline_alone.py"]),
+    "orphan": (
+        lambda tmp: ["--path", foreign(tmp, "").rename(tmp / "optimized_alone.py").parent],
+        ["optimized_alone.py", "add baseline_alone.py"],
+    ),
     "record of a part": (lambda tmp: ["--chapter", 1, "--record", "--only", "coal*"], ["--record", "--only"]),
     "record of a fast run": (lambda tmp: ["--chapter", 1, "--record", "--fast"], ["--record", "--fast"]),
     "record of a folder": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--record"], ["--record", "--path"]),
@@ -109,8 +118,14 @@ MISTAKES = {  # arguments, what must be said
     "compare nothing": (lambda tmp: ["--compare", tmp / "a.json", tmp / "b.json"], ["a.json: cannot be read"]),
     "compare a folder": (lambda tmp: ["--compare", tmp, tmp], ["cannot be read"]),
     "compare no json": (lambda tmp: ["--compare", foreign(tmp, "{"), tmp], ["foreign.json: not JSON"]),
-    "compare foreign json": (lambda tmp: ["--compare", foreign(tmp, '{"type": "other"}'), tmp], ["foreign.json: not a benchmark record"]),
-    "compare a newer record": (lambda tmp: ["--compare", foreign(tmp, '{"schema": 2}'), tmp], ["foreign.json: schema 2"]),
+    "compare foreign json": (
+        lambda tmp: ["--compare", foreign(tmp, '{"type": "other"}'), tmp],
+        ["foreign.json: not a benchmark record"],
+    ),
+    "compare a newer record": (
+        lambda tmp: ["--compare", foreign(tmp, '{"schema": 2}'), tmp],
+        ["foreign.json: schema 2"],
+    ),
 }
 
 
@@ -140,7 +155,9 @@ def test_a_device_that_is_not_there_is_one_line(device, pairs, capfd):
 def shell(*arguments, **environment):
     """benchmark.py as its user starts it, from another folder."""
     command = [sys.executable, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, cwd=Path.home(), timeout=120)
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, cwd=Path.home(), timeout=120
+    )
 
 
 def test_a_mistake_on_the_real_command_line_is_no_traceback():
@@ -156,7 +173,11 @@ def test_a_mistake_on_the_real_command_line_is_no_traceback():
 @pytest.mark.parametrize("option", ["--help", "--list"])
 def test_quick_answers_import_nothing_slow(option):
     done = shell("-X", "importtime", ROOT / "benchmark.py", option)
-    imported = {line.split("|")[-1].strip().split(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
+    imported = {
+        line.split("|")[-1].strip().split(".")[0]
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
     assert done.returncode == 0
     assert "argparse" in imported  # it does say what is imported
     assert not imported & {"torch", "numpy", "triton", "cupy", "matplotlib", "jsonschema", "rich"}
@@ -165,18 +186,38 @@ def test_quick_answers_import_nothing_slow(option):
 def test_help_shows_every_option_and_examples(capsys):
     assert call("--help") == 0
     out = capsys.readouterr().out
-    for option in ("--chapter", "--path", "--only", "--size", "--device", "--check", "--fast", "--list", "--limits", "--compare", "--json", "--plot",
-                   "--profile", "--record"):  # fmt: skip
+    for option in (
+        "--chapter",
+        "--path",
+        "--only",
+        "--size",
+        "--device",
+        "--check",
+        "--fast",
+        "--list",
+        "--limits",
+        "--compare",
+        "--json",
+        "--plot",
+        "--profile",
+        "--record",
+    ):
         assert option in out
     assert "examples:" in out
 
 
 def test_the_list_names_pairs_variants_sizes_and_needs(tmp_path, capsys):
-    write_pair(tmp_path, "double", {"": half(), "triton": half(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')})
+    write_pair(
+        tmp_path, "double", {"": half(), "triton": half(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')}
+    )
     assert call("--path", tmp_path, "--list") == 0
     first, *rest = capsys.readouterr().out.splitlines()
     assert first == f"{tmp_path.name}/double: Double a vector and shift it: 8 bytes moved per element."
-    assert [line.strip() for line in rest] == ["optimized", "optimized/triton  needs an NVIDIA GPU, triton, gpus 2", "sizes: check, default"]
+    assert [line.strip() for line in rest] == [
+        "optimized",
+        "optimized/triton  needs an NVIDIA GPU, triton, gpus 2",
+        "sizes: check, default",
+    ]
 
 
 def test_the_list_of_everything_holds_every_chapter(capsys):
@@ -279,13 +320,39 @@ def test_limits_are_shown_with_units_and_origin(monkeypatch, capsys):
 
 
 def test_the_table_shows_what_the_record_holds(pairs, ran, capsys):
-    row = Row("optimized/fused", "baseline", "faster", "", 2.345, (2.22, 2.46), {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}}, "tf32", ["a note"])
+    row = Row(
+        "optimized/fused",
+        "baseline",
+        "faster",
+        "",
+        2.345,
+        (2.22, 2.46),
+        {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}},
+        "tf32",
+        ["a note"],
+    )
     base = pair_result()
-    ran.record = record(pair_result(rows=[row], arms={**base.arms, "optimized/fused": base.arms["optimized"]}, voided_rounds=3))
+    ran.record = record(
+        pair_result(rows=[row], arms={**base.arms, "optimized/fused": base.arms["optimized"]}, voided_rounds=3)
+    )
     assert call("--path", pairs) == 0
     out = capsys.readouterr().out
-    for words in ("NVIDIA H200", "double", "default", "fused", "faster", "2.35x", "[2.22, 2.46]", "tf32", "2 ms -> 1 ms", "50%", "25%", "0.5x library",
-                  "a note", "3 round(s) voided"):  # fmt: skip
+    for words in (
+        "NVIDIA H200",
+        "double",
+        "default",
+        "fused",
+        "faster",
+        "2.35x",
+        "[2.22, 2.46]",
+        "tf32",
+        "2 ms -> 1 ms",
+        "50%",
+        "25%",
+        "0.5x library",
+        "a note",
+        "3 round(s) voided",
+    ):
         assert words in out
     assert "fast)" not in out
 
@@ -305,7 +372,8 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stream", "no_color", "is_plain"), [(Terminal, "", False), (Terminal, "1", True), (io.StringIO, "", True), (io.StringIO, "1", True)]
+    ("stream", "no_color", "is_plain"),
+    [(Terminal, "", False), (Terminal, "1", True), (io.StringIO, "", True), (io.StringIO, "1", True)],
 )
 def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeypatch):
     monkeypatch.setenv("NO_COLOR", no_color)
@@ -330,7 +398,9 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
 def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream())
     reason = "IndexError: x[bold] is [/] out of range [0, 5]"
-    console.print_record(record(pair_result(rows=[Row("optimized", "baseline", "died", reason)])), console.make_console())
+    console.print_record(
+        record(pair_result(rows=[Row("optimized", "baseline", "died", reason)])), console.make_console()
+    )
     assert reason in sys.stdout.getvalue()
 
 
@@ -397,9 +467,15 @@ def saved(folder, file, *pairs, **environment):
 )
 def test_a_regression_is_status_3(old, new, status, tmp_path, capsys):
     def row(found):
-        return Row("optimized", "baseline", "faster", "", *found) if found else Row("optimized", "baseline", "invalid", "wrong answer")
+        return (
+            Row("optimized", "baseline", "faster", "", *found)
+            if found
+            else Row("optimized", "baseline", "invalid", "wrong answer")
+        )
 
-    files = [saved(tmp_path, f"{name}.json", pair_result(rows=[row(found)])) for name, found in (("old", old), ("new", new))]
+    files = [
+        saved(tmp_path, f"{name}.json", pair_result(rows=[row(found)])) for name, found in (("old", old), ("new", new))
+    ]
     assert call("--compare", *files) == status
     line, summary = capsys.readouterr().out.splitlines()
     assert line.startswith("REGRESSED " if status else "ok ")
@@ -426,7 +502,9 @@ def test_both_halves_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys)
     pair = one_pair(tmp_path, half(), half("return 2 * x.exp().log() + w_shift"))
     write_pair(tmp_path, "gpu", half(extra='DEVICE = "cuda"'), half(extra='DEVICE = "cuda"'))
     write_pair(tmp_path, "dies", half("raise ValueError('no')"))
-    traces = compare.profile_pairs([pair, *discover(tmp_path, "gpu"), *discover(tmp_path, "dies")], tmp_path / "out", "cpu")
+    traces = compare.profile_pairs(
+        [pair, *discover(tmp_path, "gpu"), *discover(tmp_path, "dies")], tmp_path / "out", "cpu"
+    )
     assert [trace.name for trace in traces] == ["baseline_double.json", "optimized_double.json", "baseline_dies.json"]
     names = [{event.get("name") for event in json.loads(trace.read_text())["traceEvents"]} for trace in traces]
     assert "aten::exp" in names[0]
@@ -441,6 +519,8 @@ def test_both_halves_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys)
 def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(benchmark, "ROOT", tmp_path)
-    monkeypatch.setattr(compare, "profile_pairs", lambda pairs, out, device: asked.append(([pair.name for pair in pairs], out, device)))
+    monkeypatch.setattr(
+        compare, "profile_pairs", lambda pairs, out, device: asked.append(([pair.name for pair in pairs], out, device))
+    )
     assert call("--path", pairs, "--profile", "--device", "cpu") == 0
     assert asked == [(["double", "triple"], tmp_path / "results" / "pairs", "cpu")]

@@ -42,13 +42,21 @@ WRONG = {
     "no SIZES": ("SIZES = .*", "", "no SIZES: add SIZES = {"),
     "empty SIZES": ("SIZES = .*", "SIZES = {}", "no SIZES: add"),
     "SIZES is a list": ("SIZES = .*", 'SIZES = ["check", "default"]', "SIZES"),
-    "SIZES computed": ("SIZES = .*", 'SIZES = {"check": {"n": 127}, "default": {"n": 2**20}}', r":\d+: SIZES must be a literal"),
+    "SIZES computed": (
+        "SIZES = .*",
+        'SIZES = {"check": {"n": 127}, "default": {"n": 2**20}}',
+        r":\d+: SIZES must be a literal",
+    ),
     "SIZES built": ("SIZES = .*", 'SIZES = dict(check={"n": 1}, default={"n": 2})', "SIZES must be a literal"),
     "SIZES no literal at all": ("SIZES = .*", 'SIZES = {["check"]: {"n": 127}}', "SIZES must be a literal"),
     "a size is no dict": ("SIZES = .*", 'SIZES = {"check": 127, "default": 8}', r"SIZES\['check'\] must be a dict"),
     "a size has no name": ("SIZES = .*", 'SIZES = {1: {"n": 127}, "check": {"n": 1}, "default": {"n": 8}}', "SIZES"),
     "unknown argument": ("SIZES = .*", 'SIZES = {"check": {"m": 1}, "default": {"n": 8}}', r"SIZES\['check'\] names m"),
-    "a device in a size": ("SIZES = .*", 'SIZES = {"check": {"n": 1, "device": "cpu"}, "default": {"n": 8}}', r"SIZES\['check'\].*device"),
+    "a device in a size": (
+        "SIZES = .*",
+        'SIZES = {"check": {"n": 1, "device": "cpu"}, "default": {"n": 8}}',
+        r"SIZES\['check'\].*device",
+    ),
     "argument missing": ("n=127", "n", r"SIZES\['tiny'\].* n\b", {"SIZES = {": 'SIZES = {"tiny": {}, '}),
     "no check": ("SIZES = .*", 'SIZES = {"default": {"n": 8}}', 'no "check": add'),
     "no default": ("SIZES = .*", 'SIZES = {"check": {"n": 8}}', 'no "default": add'),
@@ -65,13 +73,21 @@ WRONG = {
     "VERSUS nobody": ("SIZES", 'VERSUS = "fused"\nSIZES', "VERSUS = 'fused' names no variant"),
     "VERSUS itself": ("SIZES", 'VERSUS = ""\nSIZES', "VERSUS"),
     "imports common": ("import torch", "import torch\nfrom common.pair import ROOT", "imports common"),
-    "imports its twin": ("import torch", "import torch\nfrom baseline_double import run as twin", "imports baseline_double"),
+    "imports its twin": (
+        "import torch",
+        "import torch\nfrom baseline_double import run as twin",
+        "imports baseline_double",
+    ),
     "imports a chapter": ("import torch", "import torch\nimport ch2.toy", "imports ch2"),
     "imports common inside run": ("return 2", "import common\n    return 2", "imports common"),
     "syntax error": ("def run", "def def run", r":\d+: syntax error"),
     "null byte": ("return 2", "return 2\0", "syntax error"),
-    "other sizes than the baseline": ("127}", "129}", "SIZES differ from those of baseline_double.py: write them the same"),
-}  # fmt: skip
+    "other sizes than the baseline": (
+        "127}",
+        "129}",
+        "SIZES differ from those of baseline_double.py: write them the same",
+    ),
+}
 
 
 @pytest.mark.parametrize("what", WRONG)
@@ -148,7 +164,9 @@ def test_no_file_vanishes_behind_another_ones_label(tmp_path):
     assert len({variant.label for variant in discover(tmp_path)[0].variants}) == 2
 
 
-@pytest.mark.parametrize("name", ["runs", "input_scale", "reference_rows", "SIZE", "THREADS", "library_compiled", "_setup"])
+@pytest.mark.parametrize(
+    "name", ["runs", "input_scale", "reference_rows", "SIZE", "THREADS", "library_compiled", "_setup"]
+)
 def test_names_of_ones_own_are_free(name, tmp_path):
     definition = f"{name} = 1" if name.isupper() else f"def {name}(x, w_shift): return x"
     assert one_pair(tmp_path, half(extra=definition)).variants[0].summary.startswith("Double")
@@ -179,7 +197,9 @@ def test_the_longest_baseline_name_that_fits_wins(tmp_path):
 
 
 def test_a_variant_may_name_an_earlier_rung(tmp_path):
-    write_pair(tmp_path, "double", {"": half(), "a": half(), "b": half(extra='VERSUS = "a"'), "c": half(extra='VERSUS = ""')})
+    write_pair(
+        tmp_path, "double", {"": half(), "a": half(), "b": half(extra='VERSUS = "a"'), "c": half(extra='VERSUS = ""')}
+    )
     assert [half.constants.get("VERSUS") for half in discover(tmp_path)[0].variants] == [None, None, "a", ""]
 
 

@@ -1,4 +1,4 @@
-"""Every pair of every chapter, found by itself: the halves differ in the lesson alone, both are right, and zeros are not."""
+"""Every pair of every chapter, found by itself: its halves differ in the lesson alone, both are right, zeros are not."""
 
 import ast
 import re
@@ -25,10 +25,14 @@ SAME_IN_ALL = ("SIZES", "CLOCK", "REQUIRES", "TOLERANCE", "LIBRARY_DIFFERS", "re
 def each_half(needs_a_run=False):
     """Every variant with its pair; those that need a GPU are marked so where the test runs them."""
     return [
-        pytest.param(pair, half, id=half.path.stem,
-                     marks=pytest.mark.gpu if needs_a_run and (pair.baseline.needs_cuda or half.needs_cuda) else ())
+        pytest.param(
+            pair,
+            half,
+            id=half.path.stem,
+            marks=pytest.mark.gpu if needs_a_run and (pair.baseline.needs_cuda or half.needs_cuda) else (),
+        )
         for pair, half in VARIANTS
-    ]  # fmt: skip
+    ]
 
 
 def definitions(half):
@@ -44,7 +48,9 @@ def definitions(half):
 
 
 def signature(half, name):
-    (node,) = [node for node in ast.parse(half.path.read_text(encoding="utf-8")).body if getattr(node, "name", "") == name]
+    (node,) = [
+        node for node in ast.parse(half.path.read_text(encoding="utf-8")).body if getattr(node, "name", "") == name
+    ]
     return ast.dump(node.args)
 
 
@@ -52,8 +58,16 @@ def signature(half, name):
 
 
 def test_there_are_pairs():
-    assert {pair.name for pair in PAIRS} >= {"preallocation", "batch_size", "batched_gemm", "coalescing", "cuda_graphs", "pinned_memory",
-                                             "double_buffering", "arithmetic_intensity"}  # fmt: skip
+    assert {pair.name for pair in PAIRS} >= {
+        "preallocation",
+        "batch_size",
+        "batched_gemm",
+        "coalescing",
+        "cuda_graphs",
+        "pinned_memory",
+        "double_buffering",
+        "arithmetic_intensity",
+    }
 
 
 @pytest.mark.parametrize(("pair", "half"), each_half())
@@ -129,7 +143,9 @@ def further(pair: Pair) -> Pair:
     grown = {}
     for label, change in {"small": lambda value: 2 * value + 1, "uneven": lambda value: value + 2}.items():
         arguments = pair.sizes[pair.check_sizes[0]]
-        grown[f"check/further {label}"] = {name: change(value) if type(value) is int else value for name, value in arguments.items()}
+        grown[f"check/further {label}"] = {
+            name: change(value) if type(value) is int else value for name, value in arguments.items()
+        }
     return replace(pair, sizes={**pair.sizes, **grown})
 
 
@@ -152,7 +168,7 @@ def honest(machine):
     return verdicts([further(pair) for pair in PAIRS])
 
 
-ZEROED = '''
+ZEROED = """
 
 _answer = run
 
@@ -160,7 +176,7 @@ _answer = run
 def run(*args, **kwargs):
     answer = _answer(*args, **kwargs)
     return [0 * part for part in answer] if isinstance(answer, (list, tuple)) else 0 * answer
-'''
+"""
 
 
 @pytest.fixture(scope="module")

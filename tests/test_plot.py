@@ -26,9 +26,14 @@ LIMITS = {
 
 @pytest.fixture
 def full():
-    rows = [Row(variant, "baseline", verdict, "", ratio, interval) for variant, (verdict, ratio, interval) in ROWS.items()]
+    rows = [
+        Row(variant, "baseline", verdict, "", ratio, interval) for variant, (verdict, ratio, interval) in ROWS.items()
+    ]
     rows.append(Row("optimized/b", "optimized", "slower", "", 0.2, (0.1, 0.3)))
-    rows += [Row("optimized/e", "baseline", "died", "killed"), Row("optimized/f", "baseline", "unsure", "few blocks", 1.0, None)]
+    rows += [
+        Row("optimized/e", "baseline", "died", "killed"),
+        Row("optimized/f", "baseline", "unsure", "few blocks", 1.0, None),
+    ]
     arms = {label: arm() for label in ("baseline", *ROWS)}
     return record(pair_result("first", rows=rows, arms=arms), pair_result("second", ratio=30.0))
 
@@ -59,14 +64,26 @@ def test_bars_and_intervals_are_the_records(full):
     intervals = [interval for _, _, interval in ROWS.values()] + [(0.1, 0.3), (29.7, 30.3)]
     assert spans(only(axes, ErrorbarContainer)) == [pytest.approx(interval) for interval in intervals]
     assert [text.get_text() for text in axes.texts] == [
-        "2.50x faster", "0.50x slower", "1.00x same", "1.10x unsure", "0.20x slower", "30.00x faster"
-    ]  # fmt: skip
+        "2.50x faster",
+        "0.50x slower",
+        "1.00x same",
+        "1.10x unsure",
+        "0.20x slower",
+        "30.00x faster",
+    ]
 
 
 def test_bars_are_labelled_and_coloured_by_verdict(full):
     figure = plot.ratio_bars(full)
     (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "first b", "first c", "first d", "first b vs optimized", "second"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "first",
+        "first b",
+        "first c",
+        "first d",
+        "first b vs optimized",
+        "second",
+    ]
     assert "time of the baseline / time of the variant" in axes.get_xlabel()
     assert "95 %" in axes.get_xlabel()
     assert axes.get_xscale() == "log"
@@ -116,16 +133,27 @@ def test_a_roofline_is_log_log_labelled_with_units_and_its_points_differ_in_mark
     assert "FLOP/s" in axes.get_ylabel()
     points = [line for line in axes.lines if line.get_label().startswith("p")]
     assert len({line.get_marker() for line in points}) == len({line.get_color() for line in points}) == 7
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["fp32 roof, measured", *(f"p{i}" for i in range(7))]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "fp32 roof, measured",
+        *(f"p{i}" for i in range(7)),
+    ]
 
 
 def sized(size, ratio, name="double", variant="optimized"):
-    rows = [Row(variant, "baseline", "faster", "", ratio, (0.9 * ratio, 1.2 * ratio)), Row(variant, "optimized/z", "same", "", 1.0, (0.9, 1.1))]
+    rows = [
+        Row(variant, "baseline", "faster", "", ratio, (0.9 * ratio, 1.2 * ratio)),
+        Row(variant, "optimized/z", "same", "", 1.0, (0.9, 1.1)),
+    ]
     return pair_result(name, rows=rows, size=size)
 
 
 def test_a_sweep_has_a_curve_a_variant_over_the_sizes():
-    swept = record(sized("small", 1.5), sized("large", 4.0), sized("small", 2.0, "other", "optimized/b"), sized("large", 3.0, "other", "optimized/b"))
+    swept = record(
+        sized("small", 1.5),
+        sized("large", 4.0),
+        sized("small", 2.0, "other", "optimized/b"),
+        sized("large", 3.0, "other", "optimized/b"),
+    )
     figure = plot.sweep(swept)
     (axes,) = figure.axes
     found = {container.get_label(): container for container in axes.containers}

@@ -56,7 +56,9 @@ def test_time_and_share_of_the_limit_are_the_arms_own():
     (row,) = pair.rows
     assert report.times(pair, row) == "2.5 ms -> 1 ms"
     assert report.share(pair, row) == "50% / 25% dram"
-    measured = pair_result(arms={**pair.arms, "optimized": arm(of_limit=0.876, of_datasheet=None)}, limit_by="fp32_flops")
+    measured = pair_result(
+        arms={**pair.arms, "optimized": arm(of_limit=0.876, of_datasheet=None)}, limit_by="fp32_flops"
+    )
     assert report.share(measured, row) == "88% fp32"
     unknown = pair_result(arms={**pair.arms, "optimized": arm(of_limit=None, of_datasheet=None)})
     assert report.share(unknown, row) == ""
@@ -66,7 +68,15 @@ def test_time_and_share_of_the_limit_are_the_arms_own():
 
 
 def test_libraries_are_written_with_their_labels():
-    row = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {"library": {"ratio": 0.5}, "library/compiled": {"ratio": 1.25}})
+    row = Row(
+        "optimized",
+        "baseline",
+        "faster",
+        "",
+        2.0,
+        (1.9, 2.1),
+        {"library": {"ratio": 0.5}, "library/compiled": {"ratio": 1.25}},
+    )
     assert report.libraries(row) == "0.5x library, 1.25x library/compiled"
 
 
@@ -78,19 +88,27 @@ def named(name):
 
 
 def rows_of(text):
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("| ") and "---" not in line
+    ]
 
 
 def test_a_recorded_row_is_shown_with_device_date_versions_and_file():
     text = report.markdown("ch1", [(named("nvidia_h200"), record(pair_result(ratio=2.5)))], {"double": HASH})
     assert "NVIDIA H200, 2026-01-02 (torch 2.11.0)" in text
     assert "(/recorded/nvidia_h200/ch1.json)" in text
-    assert rows_of(text)[1:] == [["double", "optimized", "faster", "2.5x [2.48, 2.52]", "2.5 ms -> 1 ms", "50% / 25% dram"]]
+    assert rows_of(text)[1:] == [
+        ["double", "optimized", "faster", "2.5x [2.48, 2.52]", "2.5 ms -> 1 ms", "50% / 25% dram"]
+    ]
 
 
 @pytest.mark.parametrize("hashes", [{"other": HASH, "double": "changed"}, {"other": HASH}])
 def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure(hashes):
-    text = report.markdown("ch1", [(named("h200"), record(pair_result("double"), pair_result("other", ratio=3.0)))], hashes)
+    text = report.markdown(
+        "ch1", [(named("h200"), record(pair_result("double"), pair_result("other", ratio=3.0)))], hashes
+    )
     _, stale, fresh = rows_of(text)
     assert stale[:2] == ["double", "optimized"]
     assert stale[2].startswith("stale")
@@ -106,12 +124,21 @@ def test_rungs_and_failures_have_their_rows():
         Row("optimized/c", "baseline", "skipped", "needs 2 GPUs"),
     ]
     arms = {label: arm() for label in ("baseline", "optimized", "optimized/b")}
-    found = rows_of(report.markdown("ch1", [(named("h200"), record(pair_result(rows=rows, arms=arms)))], {"double": HASH}))
-    assert [cells[1:4] for cells in found[1:]] == [["b", "faster", "2x [1.9, 2.1]"], ["b vs optimized", "same", "1x [0.99, 1.01]"], ["c", "skipped", ""]]
+    found = rows_of(
+        report.markdown("ch1", [(named("h200"), record(pair_result(rows=rows, arms=arms)))], {"double": HASH})
+    )
+    assert [cells[1:4] for cells in found[1:]] == [
+        ["b", "faster", "2x [1.9, 2.1]"],
+        ["b vs optimized", "same", "1x [0.99, 1.01]"],
+        ["c", "skipped", ""],
+    ]
 
 
 def test_every_device_has_its_table_and_no_record_says_so():
-    records = [(named("b200"), record(pair_result(ratio=4.0), name="NVIDIA B200")), (named("h200"), record(pair_result()))]
+    records = [
+        (named("b200"), record(pair_result(ratio=4.0), name="NVIDIA B200")),
+        (named("h200"), record(pair_result())),
+    ]
     text = report.markdown("ch1", records, {"double": HASH})
     assert text.index("NVIDIA B200") < text.index("4x [") < text.index("NVIDIA H200") < text.index("2x [")
     assert report.markdown("ch1", [], {}) == "Nothing is recorded yet."
@@ -169,13 +196,19 @@ def test_the_command_writes_every_readme(course, tmp_path, monkeypatch, capsys):
     for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md"):
         path.write_text(readme())
     assert report.main() == 0
-    assert all("2x [1.98, 2.02]" in path.read_text() for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md"))
+    assert all(
+        "2x [1.98, 2.02]" in path.read_text() for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md")
+    )
     (tmp_path / "ch1" / "optimized_double.py").write_text("def def")
     assert report.main() == 2
     assert re.fullmatch(r".*optimized_double\.py:1: syntax error.*\n", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("path", [ROOT / "README.md", *(folder / "README.md" for folder in sorted(ROOT.glob("ch[0-9]*")))], ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "README.md", *(folder / "README.md" for folder in sorted(ROOT.glob("ch[0-9]*")))],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
 def test_the_committed_tables_are_what_is_recorded(path):
     text = path.read_text(encoding="utf-8")
     chapters = [path.parent.name] if path.parent != ROOT else [folder.name for folder in ROOT.glob("ch[0-9]*")]

@@ -22,11 +22,25 @@ def schema_errors(data):
 @pytest.fixture
 def full():
     rows = [
-        Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}}, "tf32", ["a note"]),
+        Row(
+            "optimized",
+            "baseline",
+            "faster",
+            "",
+            2.0,
+            (1.9, 2.1),
+            {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}},
+            "tf32",
+            ["a note"],
+        ),
         Row("optimized/b", "optimized", "unsure", "only 3 blocks", 1.0, None),
         Row("optimized/c", "baseline", "died", "killed by SIGSEGV"),
     ]
-    return record(pair_result(rows=rows), pair_result("other", spent_s={"check": 0.5}), pair_result("none", rows=[], arms={}, limit_s=None))
+    return record(
+        pair_result(rows=rows),
+        pair_result("other", spent_s={"check": 0.5}),
+        pair_result("none", rows=[], arms={}, limit_s=None),
+    )
 
 
 def as_lists(data):
@@ -112,9 +126,22 @@ def test_another_version_is_named(full, version, tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\0\0\0", b"\xff\xfe{}", b"{", b"schema: 1", b"[]", b"{}", b"1", b"null", b'"schema"', b'[{"schema": 1}]', b'{"schema": "1"}',
-     b'{"type": "FeatureCollection", "features": []}']
-)  # fmt: skip
+    [
+        b"",
+        b"\0\0\0",
+        b"\xff\xfe{}",
+        b"{",
+        b"schema: 1",
+        b"[]",
+        b"{}",
+        b"1",
+        b"null",
+        b'"schema"',
+        b'[{"schema": 1}]',
+        b'{"schema": "1"}',
+        b'{"type": "FeatureCollection", "features": []}',
+    ],
+)
 def test_a_foreign_file_is_one_line(content, tmp_path):
     file = tmp_path / "foreign.json"
     file.write_bytes(content)
@@ -205,7 +232,11 @@ def test_a_record_is_kept_under_its_device_and_chapter(full, tmp_path):
 
 
 def test_the_newest_record_comes_first(tmp_path):
-    for name, date in (("A", "2026-03-01T00:00:00+00:00"), ("B", "2026-05-01T00:00:00+00:00"), ("C", "2025-12-31T00:00:00+00:00")):
+    for name, date in (
+        ("A", "2026-03-01T00:00:00+00:00"),
+        ("B", "2026-05-01T00:00:00+00:00"),
+        ("C", "2025-12-31T00:00:00+00:00"),
+    ):
         keep_record(record(pair_result(), name=name, date=date), tmp_path)
     assert [found.environment["device"]["name"] for _, found in recorded("ch1", tmp_path)] == ["B", "A", "C"]
 

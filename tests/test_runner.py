@@ -1,4 +1,4 @@
-"""Pairs that misbehave: each costs itself alone, with its own reason; its honest twin, and everybody else, are measured."""
+"""Pairs that misbehave cost themselves alone, each for its own reason; and what a run and its record are made of."""
 
 import os
 import re
@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
-from samples import HONEST, VECTOR, half, one_pair, write_pair
+from misbehaving import DEATHS, HARMLESS, IN_BOTH_HALVES, LIARS, ORPHANS, SKIPPED
+from samples import HONEST, half, one_pair, write_pair
 
 from common import process, runner, stats
 from common.pair import ROOT, discover
@@ -28,109 +28,6 @@ def machine():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "survey_apart", lambda device, with_limits=True: surveyed)
         yield surveyed[0]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A variant that must go out with this verdict and reason; the honest twin that does the same thing rightly."""
-
-    run: str
-    verdict: str
-    reason: str
-    twin: str = HONEST
-    extra: str = ""
-    twin_extra: str = ""
-    arguments: str = "x, w_shift"
-    inputs: str = VECTOR
-    liar_inputs: str = ""
-    baseline: str = HONEST
-    base_arguments: str = ""
-
-    def texts(self):
-        plain = self.base_arguments or self.arguments
-        liar = half(self.run, self.arguments, self.liar_inputs or self.inputs, self.extra)
-        twin = half(self.twin, self.arguments if self.twin_extra else plain, self.inputs, self.twin_extra)
-        return {"liar": liar, "twin": twin}, half(self.baseline, plain, self.inputs)
-
-
-ARRAY = 'import numpy\nreturn {"x": numpy.random.standard_normal(n).astype(numpy.float32)}'
-LIST = 'return {"parts": [torch.randn(n, device=device) for _ in range(3)]}'
-OUT = 'return {"x": torch.randn(n, device=device), "out": torch.empty(n, device=device)}'
-SETTER = "import torch\n"
-MEMO = "if {key} not in memo:\n    memo[{key}] = 2 * x + w_shift\nreturn memo[{key}]"
-RESTORED = "before = {get}()\n{set}({value})\ny = 2 * x + w_shift\n{set}(before)\nreturn y"
-
-
-def setting(get: str, set_: str, value: str, reason: str) -> Case:
-    """Leaves a global setting behind; the twin puts it back."""
-    run = f"{set_}({value})\nreturn 2 * x + w_shift"
-    return Case(run, "invalid", f"leaves global state.*{reason}", RESTORED.format(get=get, set=set_, value=value))
-
-
-LIARS = {
-    # dies
-    "raises": Case('raise ValueError("no such luck\\nand more")', "died", "^ValueError: no such luck$"),
-    "raises_in_setup": Case(HONEST, "died", "^KeyError: 'no'$", extra="def setup(x, w_shift): raise KeyError('no')"),
-    "out_of_memory": Case("return torch.empty(1 << 50)", "died", "memory", "torch.empty(1 << 20)\n" + HONEST),
-    "takes_other_arguments": Case("return x", "died", "^TypeError: run\\(\\).*'w_shift'", HONEST, arguments="x", base_arguments="x, w_shift"),
-    # leaves traces
-    "changes_input": Case("y = 2 * x + w_shift\nx.zero_()\nreturn y", "invalid", "changed its input `x`", "x = x.clone()\ny = 2 * x\nx.zero_()\nreturn y + w_shift"),
-    "changes_weight": Case("y = 2 * x + w_shift\nw_shift.add_(1)\nreturn y", "invalid", "changed its input `w_shift`"),
-    "changes_input_in_setup": Case(HONEST, "invalid", "changed its input `w_shift`", extra="def setup(x, w_shift): w_shift.zero_(); return {}"),
-    "computes_in_place": Case("return x.mul_(2).add_(w_shift)", "invalid", "changed its input `x`", "return x.mul(2).add_(w_shift)"),
-    "shortens_a_list": Case("return torch.cat(parts) if len(parts) < 3 else torch.cat([parts.pop(0), *parts])", "invalid", "changed its input",
-                            "return torch.cat(parts[:1] + parts[1:])", arguments="parts", inputs=LIST, baseline="return torch.cat(parts)"),
-    "leaves_a_thread": Case("import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True, name='sleeper').start()\n" + HONEST, "invalid",
-                            "threads behind: sleeper", "import threading\nt = threading.Thread(target=print)\nt.start()\nt.join()\n" + HONEST),
-    "returns_early": Case(
-        "import threading, time\ny = torch.empty_like(x)\ndef work():\n    time.sleep(0.05)\n    torch.add(2 * x, w_shift, out=y)\n"
-        "threading.Thread(target=work).start()\nreturn y", "invalid", "threads behind|wrong answer",
-        "import threading\ny = torch.empty_like(x)\nt = threading.Thread(target=lambda: torch.add(2 * x, w_shift, out=y))\nt.start()\nt.join()\nreturn y"),
-    "number_of_threads": setting("torch.get_num_threads", "torch.set_num_threads", "torch.get_num_threads() + 1", "the number of threads"),
-    "default_dtype": setting("torch.get_default_dtype", "torch.set_default_dtype", "torch.float64", "default dtype torch.float32 -> torch.float64"),
-    "grad_mode": setting("torch.is_grad_enabled", "torch.set_grad_enabled", "False", "grad mode True -> False"),
-    "tf32": setting("torch.get_float32_matmul_precision", "torch.set_float32_matmul_precision", "'high'", "tf32|fp32_precision"),
-    "tf32_by_the_new_name": Case('torch.backends.cuda.matmul.fp32_precision = "tf32"\n' + HONEST, "invalid", "leaves global state.*(tf32|fp32_precision)",
-                                 'matmul = torch.backends.cuda.matmul\nbefore, matmul.fp32_precision = matmul.fp32_precision, "tf32"\n'
-                                 "y = 2 * x + w_shift\nmatmul.fp32_precision = before\nreturn y"),
-    "deterministic": setting("torch.are_deterministic_algorithms_enabled", "torch.use_deterministic_algorithms", "True", "deterministic algorithms"),
-    # knows the answer already
-    "remembers_by_id": Case(MEMO.format(key="id(x)"), "invalid", "wrong answer", MEMO.format(key="(x.numpy().tobytes(), float(w_shift))"),
-                            extra="memo = {}", twin_extra="memo = {}"),
-    "remembers_by_pointer": Case(MEMO.format(key="x.data_ptr()"), "invalid", "wrong answer", 
-                                 "now = [x._version, w_shift._version]\nif memo.get('x') is not x or memo['then'] != now:\n"
-                                 "    memo.update(x=x, then=now, y=2 * x + w_shift)\nreturn memo['y']", extra="memo = {}", twin_extra="memo = {}"),
-    "remembers_by_shape": Case(MEMO.format(key="x.shape"), "invalid", "wrong answer", extra="memo = {}"),
-    "computes_in_setup": Case("return y", "invalid", "wrong answer", "torch.mul(x, 2, out=y)\nreturn y.add_(w_shift)", arguments="x, w_shift, y",
-                              extra="def setup(x, w_shift): return {'y': 2 * x + w_shift}", twin_extra="def setup(x, w_shift): return {'y': torch.empty_like(x)}",
-                              base_arguments="x, w_shift"),
-    "drains_a_queue": Case("queue.append(2 * x + w_shift)\nreturn queue.pop(0) if len(queue) > 9 else queue[-1]", "invalid", "wrong answer",
-                           "queue.append(2 * x + w_shift)\nreturn queue.pop(0)", extra="queue = []", twin_extra="queue = []"),
-    "leaves_the_other_ones_output": Case("return out", "invalid", "wrong answer", "out.copy_(x)\nreturn out.mul_(2)", arguments="x, out", inputs=OUT,
-                                         baseline="return torch.mul(x, 2, out=out)"),
-    # answers something else
-    "zeros": Case("return torch.zeros_like(x)", "invalid", "wrong answer at size check"),
-    "a_constant": Case("return (2 * x + w_shift).mean().expand_as(x)", "invalid", "wrong answer at size check"),
-    "a_view": Case("return x", "invalid", "view|input", "return x + 0", baseline="return x.clone()"),
-    "a_part_as_a_view": Case("return x[:-1]", "invalid", "view|input", "return x[:-1] * 1", baseline="return x[:-1].clone()"),
-    "unwritten": Case("return torch.empty_like(x)", "invalid", "wrong answer"),
-    "unwritten_array": Case("import numpy\nreturn numpy.empty_like(x)", "invalid", "wrong answer", "return x + x", arguments="x", inputs=ARRAY, baseline="return 2 * x"),
-    "unwritten_end": Case("y = torch.empty_like(x)\ny[:-1] = (2 * x + w_shift)[:-1]\nreturn y", "invalid", "wrong answer",
-                          "y = torch.empty_like(x)\ny[:] = 2 * x + w_shift\nreturn y"),
-    "skips_the_tail_of_odd_sizes": Case("y = torch.zeros_like(x)\nn = len(x) // 8 * 8\ny[:n] = (2 * x + w_shift)[:n]\nreturn y", "invalid",
-                                        "wrong answer at size check"),
-    "lower_precision": Case("return (2 * x.bfloat16() + w_shift).float()", "invalid", "wrong answer at size check"),
-    "lazy": Case("return lambda: 2 * x + w_shift", "invalid", "returns function, not a tensor"),
-    "nothing": Case("2 * x + w_shift", "invalid", "returns NoneType, not a tensor"),
-    "another_shape": Case("return (2 * x + w_shift)[None]", "invalid", r"shape \[1, 127\], expected \[127\]"),
-    "another_dtype": Case("return (2 * x + w_shift).double()", "invalid", "dtype torch.float64"),
-    "objects": Case("return (2 * x).astype(object)", "invalid", "object", "return x + x", arguments="x", inputs=ARRAY, baseline="return 2 * x"),
-    "smaller_inputs": Case(HONEST, "invalid", "inputs are others than the baseline's: x is", liar_inputs=VECTOR.replace("randn(n", "randn(n // 2")),
-    "half_inputs": Case("return (2 * x + w_shift).float()", "invalid", "inputs are others than the baseline's: x is torch.float16",
-                        liar_inputs=VECTOR.replace("device=device)", "device=device).half()", 1)),
-    "other_names": Case("return 2 * y + w_shift", "invalid", "inputs are others than the baseline's: has", liar_inputs=VECTOR.replace('"x"', '"y"'),
-                        arguments="y, w_shift", base_arguments="x, w_shift"),
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -163,57 +60,6 @@ def test_its_honest_twin_is_measured_all_the_same(name, liars):
 # Pairs that take their process with them
 
 DEADLINE_S = 6.0  # instead of two minutes; an honest pair says something every few tenths of a second
-SLEEPER = 'pid = subprocess.Popen(["sleep", "600"]).pid'
-LEAVES = """
-if not seen:
-    {spawn}
-    seen.append(pid)
-    with Path(__file__).with_suffix(".pid").open("a") as file:
-        file.write(f"{{pid}}\\n")
-{then}
-"""
-LEAVES_EXTRA = "import os, subprocess, time\nfrom pathlib import Path\nseen = []"
-
-
-def leaves(spawn, then=HONEST):
-    return half(LEAVES.format(spawn=spawn, then=then), extra=LEAVES_EXTRA)
-
-
-FORKED = "pid = os.fork()\n    if not pid:\n        time.sleep(600)"
-ORPHANS = {
-    "spawns": leaves(SLEEPER),
-    "forks": leaves(FORKED),
-    "spawns_and_exits": leaves(SLEEPER, "os._exit(3)"),
-    "spawns_and_hangs": leaves(SLEEPER, "time.sleep(600)"),
-}
-DEATHS = {  # text of the variant, what is said
-    "segfault": (half("import ctypes\nctypes.string_at(0)"), "^killed by SIGSEGV"),
-    "abort": (half("import os\nos.abort()"), "^killed by SIGABRT"),
-    "killed": (half("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"), "^killed by SIGKILL: often .* no memory left"),
-    "exit": (half("import os\nos._exit(7)"), "^exited with status 7 before it was done"),
-    "exit_politely": (half("raise SystemExit(3)"), "SystemExit: 3"),
-    "last_words": (half("import os\nprint('out of\\x1b[31m ink', flush=True)\nos._exit(7)"), r"status 7 .*\(out of\[31m ink\)$"),
-    "hang": (half("import time\ntime.sleep(600)"), "^hung: no progress for 6 s"),
-    "spin": (half("while True: pass"), "^hung: no progress for 6 s"),
-    "import": (half(extra="raise RuntimeError('at import')"), "^RuntimeError: at import$"),
-    "missing_name": (half(extra="from torch import no_such_name"), "^ImportError: cannot import name"),
-    "reference": (half(extra="def reference(x, w_shift): return x / undefined"), "^NameError: name 'undefined'"),
-    "infinite_cost": (half(extra="def cost(x, w_shift): return {'dram_bytes': float('inf')}"), "cost.*dram_bytes|dram_bytes.*cost"),
-    "spawns_and_exits": (ORPHANS["spawns_and_exits"], "^exited with status 3"),
-    "spawns_and_hangs": (ORPHANS["spawns_and_hangs"], "^hung"),
-}
-SKIPPED = {
-    "missing_package": (half(extra="import no_such_package_here"), "^needs the package no_such_package_here$"),
-    "too_large": (half(inputs='return {"x": torch.empty(n << 50), "w_shift": torch.empty(1)}'), "does not fit in memory"),
-    "wants_a_gpu": (half(extra='DEVICE = "cuda"'), "^needs an NVIDIA GPU$"),
-}
-HARMLESS = {
-    "aa_first": half(),
-    "zz_last": half(),
-    "prints": half("import time\nprint('x' * (1 << 18))\ntime.sleep(2e-3)\n" + HONEST),
-    **{name: text for name, text in ORPHANS.items() if name not in DEATHS},
-}
-IN_BOTH_HALVES = ("reference", "too_large", "infinite_cost")
 
 
 def is_alive(pid):
@@ -225,7 +71,8 @@ def is_alive(pid):
 def wrecks(machine, tmp_path_factory):
     """(record, folder, processes left behind) of one run over all of them."""
     folder = tmp_path_factory.mktemp("wrecks")
-    for name, text in {**{name: text for name, (text, _) in (DEATHS | SKIPPED).items()}, **HARMLESS}.items():
+    wrong = {name: text for name, (text, _) in {**DEATHS, **SKIPPED}.items()}
+    for name, text in {**wrong, **HARMLESS}.items():
         write_pair(folder, name, text, text if name in IN_BOTH_HALVES else None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "call", partial(process.call, deadline_s=DEADLINE_S))
@@ -267,7 +114,9 @@ def test_the_pairs_around_them_are_measured(name, wrecks):
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to look for processes")
 def test_nobody_is_left_behind(wrecks):
     _, folder, left = wrecks
-    assert {file.stem for file in folder.glob("*.pid")} == {f"optimized_{name}" for name in ORPHANS}  # each did start one
+    assert {file.stem for file in folder.glob("*.pid")} == {
+        f"optimized_{name}" for name in ORPHANS
+    }  # each did start one
     assert left == []
 
 
@@ -293,7 +142,9 @@ def test_a_run_of_checks_times_nothing(machine, tmp_path):
 
 
 SLEEPS = {name: f"import time\ntime.sleep({ms}e-3)\n{HONEST}" for name, ms in {"slow": 6, "base": 3, "fast": 1}.items()}
-CHEATING_CLOCK = "import time, torch\ntime.perf_counter = time.monotonic = lambda: 0.0\ntorch.cuda.synchronize = lambda *a: None"
+CHEATING_CLOCK = (
+    "import time, torch\ntime.perf_counter = time.monotonic = lambda: 0.0\ntorch.cuda.synchronize = lambda *a: None"
+)
 LIBRARIES = """
 def library(x, w_shift):
     return torch.add(w_shift, x, alpha=2)
@@ -319,7 +170,9 @@ def measured(machine, tmp_path_factory):
     limits = {"dram_bytes": {"measured": 2 * 4 * 4096 / 0.5e-3, "datasheet": None, "how": "", "source": ""}}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "survey_apart", lambda device, with_limits=True: (machine, limits))
-        found = run_pairs(discover(folder), fast=True, on_progress=lambda *say: seen.append(say[2]), on_record=seen.append)
+        found = run_pairs(
+            discover(folder), fast=True, on_progress=lambda *say: seen.append(say[2]), on_record=seen.append
+        )
     save_record(found, folder / "r.json")
     return load_record(folder / "r.json"), seen
 
@@ -422,7 +275,9 @@ def test_an_oracle_of_leading_rows_judges_those_and_gets_float64(times, verdict,
             assert x.dtype == w_shift.dtype == torch.float64
             return (2 * x + w_shift)[:rows]
     """
-    record = run_pairs([one_pair(tmp_path, half(extra=oracle), half(f"return {times} * x + w_shift", extra=oracle))], check_only=True)
+    record = run_pairs(
+        [one_pair(tmp_path, half(extra=oracle), half(f"return {times} * x + w_shift", extra=oracle))], check_only=True
+    )
     assert row_of(record, "double").verdict == verdict
 
 
@@ -450,7 +305,11 @@ def test_a_library_that_may_differ_is_not_judged(machine, tmp_path):
 def test_placement_may_be_the_lesson(machine, tmp_path):
     """A variant whose input is strided gets the same values in its own placement."""
     matrix = 'return {{"x": torch.randn(n, 7, device=device){}}}'
-    pair = one_pair(tmp_path, half("return x.sum(1)", "x", matrix.format(".T.contiguous().T")), half("return x.sum(1)", "x", matrix.format("")))
+    pair = one_pair(
+        tmp_path,
+        half("return x.sum(1)", "x", matrix.format(".T.contiguous().T")),
+        half("return x.sum(1)", "x", matrix.format("")),
+    )
     (row,) = run_pairs([pair], fast=True).pairs[0].rows
     assert row.verdict in BELIEVED, row.reason
 
@@ -486,7 +345,7 @@ MARK = "SPEED_OF_LIGHT_TEST"
 
 
 def marked(value):
-    """The processes with this mark in their environment: benchmark.py, its forkserver, the pairs and what they started."""
+    """The processes with this mark in their environment: benchmark.py, its forkserver, pairs, what they started."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -513,8 +372,15 @@ def benchmark(tmp_path):
 
     def start(*arguments):
         command = [sys.executable, str(ROOT / "benchmark.py"), *map(str, arguments)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True,
-                                env={**os.environ, MARK: mark})  # fmt: skip
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            start_new_session=True,
+            env={**os.environ, MARK: mark},
+        )
 
     start.left = lambda: marked(mark)
     yield start
@@ -529,7 +395,12 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, benchmark, tmp_path):
     write_pair(tmp_path / "pairs", "a", half())
-    stuck = f"import subprocess, time\nsubprocess.Popen(['sleep', '600'])\nopen({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)"
+    stuck = f"""
+        import subprocess, time
+        subprocess.Popen(["sleep", "600"])
+        open({str(tmp_path / "stuck")!r}, "w").close()
+        time.sleep(600)
+    """
     write_pair(tmp_path / "pairs", "b", half(stuck))
     write_pair(tmp_path / "pairs", "c", half())
     running = benchmark("--path", "pairs", "--fast", "--json", "r.json")

@@ -24,10 +24,19 @@ def samples(rng, median_s=1e-3, noise=0.01, blocks=BLOCKS, rounds=ROUNDS):
 
 
 def test_the_ratio_is_the_median_of_the_blocks_medians():
-    baseline = [[2.0, 2.0, 200.0], [4.0, 4.0, 0.1], [6.0, 6.0, 6.0], [8.0, 8.0, 8.0], [2.0, 3.0, 2.0], [10.0, 10.0, 10.0]]
+    baseline = [
+        [2.0, 2.0, 200.0],
+        [4.0, 4.0, 0.1],
+        [6.0, 6.0, 6.0],
+        [8.0, 8.0, 8.0],
+        [2.0, 3.0, 2.0],
+        [10.0, 10.0, 10.0],
+    ]
     variant = [[1.0, 1.0, 1.0]] * 6
     found = stats.estimate(baseline, variant)
-    assert found.ratio == pytest.approx(math.sqrt(4 * 6))  # medians 2 4 6 8 2 10, and the middle of an even number in logs
+    assert found.ratio == pytest.approx(
+        math.sqrt(4 * 6)
+    )  # medians 2 4 6 8 2 10, and the middle of an even number in logs
     assert (found.low, found.high) == (pytest.approx(2), pytest.approx(10))  # six blocks: the full range
 
 
@@ -53,7 +62,7 @@ def test_swapping_the_arms_inverts_everything():
 
 @pytest.mark.parametrize(("n", "rank"), [(0, 0), (1, 0), (2, 0), (5, 0), (6, 1), (8, 1), (9, 2), (12, 3), (48, 17)])
 def test_the_rank_is_the_largest_whose_interval_still_covers(n, rank):
-    """Against the binomial tail: the k-th smallest and the k-th largest miss the median with 2 P(B < k), B ~ Binomial(n, 1/2)."""
+    """The k-th smallest and the k-th largest miss the median with 2 P(B < k), B ~ Binomial(n, 1/2)."""
 
     def missed(k):
         return 2 * sum(math.comb(n, j) for j in range(k)) / 2**n
@@ -122,7 +131,9 @@ def test_a_planted_ratio_is_found(planted):
 def test_equal_arms_are_never_called_different():
     rng = np.random.default_rng(4)
     for noise in (0.005, 0.03, 0.2):
-        found = [stats.verdict(stats.estimate(samples(rng, noise=noise), samples(rng, noise=noise)))[0] for _ in range(200)]
+        found = [
+            stats.verdict(stats.estimate(samples(rng, noise=noise), samples(rng, noise=noise)))[0] for _ in range(200)
+        ]
         assert not {"faster", "slower"} & set(found[:150]) or noise > 0.1  # beyond that a floor is needed: see below
         assert noise > 0.01 or found.count("same") > 190
 
@@ -193,7 +204,10 @@ def test_the_blocks_asked_for_bring_the_interval_under_the_half_width():
     noise = 0.03
     blocks = stats.blocks_for(noise * math.sqrt(2))  # of a difference of two arms
     assert 12 < blocks < 48
-    found = [stats.estimate(samples(rng, noise=noise, blocks=blocks), samples(rng, noise=noise, blocks=blocks)) for _ in range(200)]
+    found = [
+        stats.estimate(samples(rng, noise=noise, blocks=blocks), samples(rng, noise=noise, blocks=blocks))
+        for _ in range(200)
+    ]
     assert np.median([(one.high - one.low) / 2 for one in found]) == pytest.approx(0.015, rel=0.15)
 
 
@@ -290,10 +304,19 @@ def test_an_impossible_baseline_leaves_no_row(conclude):
 def test_a_row_gives_the_ratio_against_baseline_libraries_and_the_earlier_rung(conclude):
     found = conclude({"baseline": 6e-3, "optimized": 2e-3, "optimized/next": 4e-3, "library/fused": 1e-3})
     first, second, rung = found.rows
-    assert (first.verdict, first.ratio, first.interval) == ("faster", pytest.approx(3), (pytest.approx(3), pytest.approx(3)))
+    assert (first.verdict, first.ratio, first.interval) == (
+        "faster",
+        pytest.approx(3),
+        (pytest.approx(3), pytest.approx(3)),
+    )
     assert first.vs_library["library/fused"]["ratio"] == pytest.approx(0.5)  # the library is twice as fast
     assert (second.variant, second.versus, second.ratio) == ("optimized/next", "baseline", pytest.approx(1.5))
-    assert (rung.variant, rung.versus, rung.ratio, rung.verdict) == ("optimized/next", "optimized", pytest.approx(0.5), "slower")
+    assert (rung.variant, rung.versus, rung.ratio, rung.verdict) == (
+        "optimized/next",
+        "optimized",
+        pytest.approx(0.5),
+        "slower",
+    )
     assert (first.precision, second.precision, rung.precision) == ("", "tf32", "tf32")
 
 

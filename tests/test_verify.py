@@ -48,7 +48,11 @@ def total(n):
 
 def mean_and_variance(n):
     x = draw(5, n) + 3  # the second formula loses a digit to cancellation, as many a one-pass kernel does
-    return [x.mean(1), x.square().mean(1) - x.mean(1).square()], [x.double().mean(1), x.double().var(1, False)], [x.mean(1), x.var(1, False)]
+    return (
+        [x.mean(1), x.square().mean(1) - x.mean(1).square()],
+        [x.double().mean(1), x.double().var(1, False)],
+        [x.mean(1), x.var(1, False)],
+    )
 
 
 @pytest.mark.parametrize("n", [1, 127, 129, 4001])
@@ -161,7 +165,9 @@ def test_the_reason_names_element_values_and_place():
     out = x.clone()
     out[270] = 7
     assert compare(out, x.double(), x) == "element 270 of 300 is 7, expected 1"
-    assert compare({"a": x, "b": [x, out]}, {"a": x, "b": [x, x]}, {"a": x, "b": [x, x]}).startswith("b[1]: element 270")
+    assert compare({"a": x, "b": [x, out]}, {"a": x, "b": [x, x]}, {"a": x, "b": [x, x]}).startswith(
+        "b[1]: element 270"
+    )
 
 
 # Precision and tolerance
@@ -292,7 +298,19 @@ def test_a_single_number_is_compared_too():
 
 
 @pytest.mark.parametrize(
-    "wrong", [None, 3.0, "answer", lambda: 1, [], {}, [torch.ones(3)] * 2, {"y": torch.ones(3)}, [[torch.ones(3)]], np.ones(3, np.float32)]
+    "wrong",
+    [
+        None,
+        3.0,
+        "answer",
+        lambda: 1,
+        [],
+        {},
+        [torch.ones(3)] * 2,
+        {"y": torch.ones(3)},
+        [[torch.ones(3)]],
+        np.ones(3, np.float32),
+    ],
 )
 def test_another_structure_is_rejected(wrong):
     truth = torch.ones(3)
@@ -304,7 +322,9 @@ def test_lists_tuples_and_dicts_are_compared_by_place():
     assert compare((a, b), [a.double(), b.double()], [a, b]) == ""
     assert compare((b, a), [a.double(), b.double()], [a, b]).startswith("[0]: ")
     assert compare({"a": a, "b": b}, {"b": b.double(), "a": a.double()}, {"a": a, "b": b}) == ""
-    assert compare({"a": a}, {"a": a.double(), "b": b.double()}, {"a": a, "b": b}).startswith("returns 1 value(s), expected 2")
+    assert compare({"a": a}, {"a": a.double(), "b": b.double()}, {"a": a, "b": b}).startswith(
+        "returns 1 value(s), expected 2"
+    )
 
 
 # What inputs may not differ in, and how they are renewed

@@ -1,0 +1,41 @@
+"""What is written by hand agrees with the code, and committed notebooks hold outputs but nothing of the machine they ran on."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from common.pair import ROOT
+from common.verify import EPS, FLOOR_EPS, FLOOR_EPS_SHORT, TOLERANCE
+
+READMES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+def test_the_tolerances_in_words_are_those_in_force():
+    text = (ROOT / "common/README.md").read_text(encoding="utf-8")
+    rows = [f"| {key} | {TOLERANCE[key]:g} | {FLOOR_EPS.get(key, FLOOR_EPS_SHORT) * EPS[key]:.1g} |" for key in TOLERANCE]
+    assert re.findall(r"\| \w*\d+ \|.*", text) == rows
+
+
+def test_the_map_names_every_module():
+    text = (ROOT / "common/README.md").read_text(encoding="utf-8")
+    files = [path.name for path in (ROOT / "common").iterdir() if path.suffix in (".py", ".json")]
+    assert [name for name in files if f"`{name}`" not in text and name != "__init__.py"] == []
+
+
+@pytest.mark.parametrize("path", READMES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path):
+    links = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))
+    targets = [ROOT / link[1:] if link.startswith("/") else path.parent / link for link in links]
+    assert [str(target) for target in targets if not target.exists()] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_holds_its_outputs_and_nothing_of_the_machine(path: Path):
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["execution_count"] for cell in cells), "run `make notebooks`"
+    assert [cell["id"] for cell in cells if "execution" in cell["metadata"]] == []  # when each cell ran
+    outputs = json.dumps([cell["outputs"] for cell in cells])
+    assert [found for found in (str(ROOT), str(Path.home()), "stderr", "Traceback") if found in outputs] == []
