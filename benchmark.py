@@ -9,13 +9,14 @@ import argparse
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from common import result
 from common.contract import OneLine
 from common.pair import ROOT, Pair, chapters, discover
 from common.report import listing
-from common.result import check_writable, keep_record, save_record
 
 EXAMPLES = """
   benchmark.py --chapter 1                          every pair of the chapter
@@ -92,16 +93,13 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
     for path in filter(None, (args.json, args.plot)):
-        check_writable(path)
+        result.check_writable(path)
 
 
 def measure(args: argparse.Namespace, pairs: list[Pair]) -> int:
     from common import console, runner
 
-    def keep(record: Any) -> None:
-        if args.json:
-            save_record(record, args.json)
-
+    keep = partial(result.save_record, path=args.json) if args.json else lambda record: None
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with console.progress(len(pairs)) as on_progress:
         record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, on_progress, keep)
@@ -113,7 +111,7 @@ def measure(args: argparse.Namespace, pairs: list[Pair]) -> int:
 
         plot.for_record(record).savefig(args.plot, dpi=150)
     if args.record and not interrupted:
-        print(f"recorded in {keep_record(record)}" if not failed else "not recorded: a pair failed")
+        print(f"recorded in {result.keep_record(record)}" if not failed else "not recorded: a pair failed")
     if args.profile and not interrupted:
         from common.compare import profile_pairs
 
@@ -121,19 +119,14 @@ def measure(args: argparse.Namespace, pairs: list[Pair]) -> int:
     return 130 if interrupted else 1 if failed else 0
 
 
-def show_limits(device: str | None) -> int:
-    from common import console, runner
-
-    info, limits = runner.survey_apart(device)
-    console.print_limits(info, limits, console.make_console())
-    return 0
-
-
 def main(argv: list[str] | None = None) -> int:
     try:
         args = parse(argv)
         if args.limits:
-            return show_limits(args.device)
+            from common import console, runner
+
+            console.print_limits(*runner.survey_apart(args.device), console.make_console())
+            return 0
         if args.compare:
             from common.compare import compare_files
 

@@ -1,4 +1,4 @@
-"""Every pair of every chapter, found by itself: its halves differ in the lesson alone, both are right, zeros are not."""
+"""Every pair of every chapter, found by itself: halves differ in the lesson alone, both are right, zeros are not."""
 
 import ast
 import re

@@ -1,6 +1,5 @@
 """How figures are written; the READMEs' tables say what was recorded, and nothing of pairs that have changed since."""
 
-import dataclasses
 import re
 from pathlib import Path
 
@@ -223,33 +222,53 @@ PAIR = pair_result(source_hash=HASH)
 CHECKED = Row("optimized", "baseline", "checked")
 
 
-def on_h200(**changes):
-    return named("h200"), record(pair_result(ratio=3.0, **changes))
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "faster 3x [2.97, 3.03]"),
+        ({"source_hash": "changed"}, "stale"),
+        ({"name": "other"}, ""),
+        ({"chapter": "ch2"}, ""),
+        ({"rows": [Row("optimized/b", "baseline", "faster", "", 3.0, (2.9, 3.1))]}, ""),
+        ({"rows": [Row("optimized", "baseline", "died", "killed")]}, "died"),
+    ],
+)
+def test_a_record_is_asked_for_the_same_row_of_the_same_pair(changes, expected):
+    assert report.lookup(PAIR, CHECKED, record(pair_result(ratio=3.0, **changes))).strip() == expected
 
 
-def test_a_recorded_result_is_named_with_device_and_date():
-    assert report.lookup(PAIR, CHECKED, [on_h200()]) == "faster 3x [2.97, 3.03] (NVIDIA H200, 2026-01-02)"
+@pytest.fixture
+def shown(monkeypatch, capsys):
+    """What the console shows of a record of this kind while these records are there (newest first)."""
+
+    def show(kind, *records):
+        monkeypatch.setattr(console, "recorded", lambda chapter: [(named("some"), one) for one in records])
+        here = record(pair_result(rows=[CHECKED], arms={}), kind=kind, name="this machine")
+        console.print_record(here, console.make_console())
+        return capsys.readouterr().out
+
+    return show
 
 
-def test_a_stale_result_shows_no_figure():
-    found = report.lookup(PAIR, CHECKED, [on_h200(source_hash="changed")])
-    assert found == "stale: the pair has changed since (NVIDIA H200, 2026-01-02)"
+def test_cpu_results_stand_beside_the_newest_record_of_a_gpu_with_its_date(shown):
+    on_cpu = record(pair_result(ratio=7.0), kind="cpu", name="A processor")
+    on_b200 = record(pair_result(ratio=5.0), name="NVIDIA B200", date="2026-05-06T00:00:00+00:00")
+    out = shown("cpu", on_cpu, on_b200, record(pair_result(ratio=3.0)))
+    assert "NVIDIA B200, 2026-05-06" in out
+    assert "faster 5x [4.95, 5.05]" in out
+    assert "7x" not in out
+    assert "3x" not in out
 
 
-def test_other_pairs_other_variants_and_other_cpus_are_no_answer():
-    on_cpu = (named("cpu"), record(pair_result(), kind="cpu", name="A processor"))
-    for records in ([], [on_cpu], [on_h200(name="other")], [on_h200(chapter="ch2")]):
-        assert report.lookup(PAIR, CHECKED, records) == ""
-    assert report.lookup(PAIR, dataclasses.replace(CHECKED, variant="optimized/b"), [on_h200()]) == ""
-    newer = (named("b200"), record(pair_result(ratio=5.0), name="NVIDIA B200"))
-    assert "NVIDIA B200" in report.lookup(PAIR, CHECKED, [on_cpu, newer, on_h200()])  # the first of a GPU
+def test_a_stale_record_shows_no_figure(shown):
+    out = shown("cpu", record(pair_result(ratio=3.0, source_hash="changed")))
+    assert "stale" in out
+    assert "3x" not in out
 
 
-@pytest.mark.parametrize("kind", ["cpu", "cuda"])
-def test_the_console_shows_what_was_recorded_beside_cpu_results_only(kind, monkeypatch, capsys):
-    monkeypatch.setattr(console, "recorded", lambda chapter: [on_h200()])
-    console.print_record(record(pair_result(rows=[CHECKED], arms={}), kind=kind), console.make_console())
-    assert ("faster 3x [2.97, 3.03] (NVIDIA H200, 2026-01-02)" in capsys.readouterr().out) is (kind == "cpu")
+def test_nothing_recorded_is_shown_beside_a_gpus_own_results(shown):
+    assert "3x" not in shown("cuda", record(pair_result(ratio=3.0)))
+    assert "recorded" not in shown("cpu", record(pair_result(ratio=3.0), kind="cpu"))
 
 
 def test_every_recorded_pair_is_one_of_its_chapter():
