@@ -24,7 +24,7 @@ lab: .venv/.ready ## open the notebooks in JupyterLab
 	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/notebooks/ch1_performance_basics.ipynb
 
 notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
-	$(PY) -m jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
+	$(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 check: .venv/.tested ## style, types, and every pair verified without timing it
 	$(PY) -m ruff check . && $(PY) -m mypy && $(PY) benchmark.py --chapter 1 --check

@@ -19,11 +19,11 @@ def is_array(x: Any) -> bool:
 
 
 def as_tensor(x: Any) -> torch.Tensor:
-    """A tensor on the same memory."""
+    """A tensor on the same memory (of an array with negative strides, which torch has not: on a copy)."""
     if isinstance(x, torch.Tensor):
         return x.detach()
     if isinstance(x, np.ndarray):
-        return torch.from_numpy(x)
+        return torch.from_numpy(x if all(stride >= 0 for stride in x.strides) else x.copy())
     return torch.as_tensor(x, device=f"cuda:{x.device.id}")
 
 

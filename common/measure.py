@@ -133,6 +133,7 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
     sets += [session.inputs(job.size, like=sets[0]) for _ in range(1, max(arm.calls for arm in session.racing))]
     _ready(session, sets[0], source)
     compared, samples, order = session.rng.randrange(rounds), [], session.racing
+    blamed = session.blamed
     for number in range(rounds):
         order = order[::-1] if number % 2 else session.rng.sample(session.racing, len(session.racing))
         for inputs in sets:
@@ -140,14 +141,15 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
         last, judging = session.rng.choice(sets), judged and number == rounds - 1
         seconds, answers = _round(session, clock, sets, last, order, keep_all=judging or number == compared)
         session.compare_all(answers, last)
-        if judging:
+        if judging and not session.blame(last, job.size):
             session.judge_all(last, source, "at the timed size", answers, filled=first)
         if job.info["kind"] == "cuda" and slowdown(job.info["uuid"]):
             session.voided += 1  # by a rule that is blind to the samples
         else:
             samples.append(seconds)
-    changed = [session.blame(inputs, job.size) for inputs in sets]
-    if samples and not any(changed):
+    for inputs in sets:
+        session.blame(inputs, job.size)
+    if samples and session.blamed == blamed:
         session.orders.append([list(seconds) for seconds in samples])
         for arm in session.racing:
             arm.seconds.append([seconds[arm.label] for seconds in samples])

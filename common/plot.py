@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from common.report import variant
+from common.report import digits, variant
 from common.result import PairResult, Record, Row
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
@@ -42,15 +43,10 @@ def ratio_bars(record: Record) -> Figure:
     axes.errorbar(
         ratios, places, xerr=[ratios - ends[:, 0], ends[:, 1] - ratios], fmt="o", color="black", markersize=3, capsize=3
     )
-    for place, (_, row), high in zip(places, rows, ends[:, 1], strict=True):
-        axes.annotate(
-            f"{row.ratio:.2f}x {row.verdict}",
-            (high, place),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-        )
+    for place, (_, row) in zip(places, rows, strict=True):
+        right = (max(ends[place, 1], 1), place)
+        text = f"{digits(ratios[place])}x {row.verdict}"
+        axes.annotate(text, right, (6, 0), textcoords="offset points", va="center", fontsize=9)
     axes.axvline(1, color="black", linewidth=1)
     axes.set(
         xscale="log",
@@ -59,6 +55,9 @@ def ratio_bars(record: Record) -> Figure:
         xlabel="time of the baseline / time of the variant (95 % interval)",
         title=_device(record),
     )
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.margins(x=0.4)
     axes.invert_yaxis()
     return figure
@@ -87,7 +86,7 @@ def roofline(
         ridge = _rate(limits[key], "measured") / _rate(limits["dram_bytes"], "measured")
         axes.axvline(ridge, color=color, linewidth=0.8, alpha=0.4)
         axes.annotate(
-            f"ridge {ridge:.0f}",
+            f"ridge {digits(ridge)}",
             (ridge, 0.02),
             xycoords=("data", "axes fraction"),
             fontsize=8,

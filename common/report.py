@@ -14,7 +14,7 @@ END = "<!-- end of results -->"
 
 def digits(value: float) -> str:
     """Three significant digits, never a power of ten."""
-    return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
+    return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}"
 
 
 def seconds(value: float) -> str:

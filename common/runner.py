@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from common import process
@@ -38,8 +38,9 @@ def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
     return [size for size in timed if size == wanted or size.startswith(f"{wanted}/")]
 
 
+@cache
 def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(what this machine is, what it can do), from a child of its own, because that needs CUDA. Raises DeviceError."""
+    """(what this machine is, what it can do), found once, in a child, because that needs CUDA. Raises DeviceError."""
     try:
         return process.call(_survey, device or default_device(), with_limits)
     except process.Death as death:
@@ -69,8 +70,8 @@ def run_pairs(
     `on_record` gets the record so far after each pair. Raises DeviceError.
     """
     device = device or default_device()
-    info, limits = survey_apart(device, not check_only)
-    date = datetime.now(UTC).isoformat(timespec="seconds")
+    found, limits = survey_apart(device, not check_only)
+    info, date = dict(found), datetime.now(UTC).isoformat(timespec="seconds")
     environment = {"device": info, "versions": versions(), "platform": sys.platform, "date": date, "argv": sys.argv[1:]}
     record = Record(SCHEMA, {**environment, "fast": fast, "interrupted": False}, limits, [])
     jobs = [(pair, chosen) for pair in pairs for chosen in sizes_of(pair, size, info["kind"] == "cpu")]

@@ -62,6 +62,7 @@ class Session:
     orders: list[list[list[str]]] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
     voided: int = 0
+    blamed: int = 0  # how often inputs were found changed
     spent_s: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -179,6 +180,7 @@ class Session:
         found = inputs.violation()
         if found is None:
             return False
+        self.blamed += 1
         path, suspects = found
         for arm in [arm for arm in self.contenders if arm.label in suspects]:
             own = self.inputs(size)

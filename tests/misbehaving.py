@@ -98,6 +98,16 @@ LEAVE_TRACES = {
         return y + w_shift
         """,
     ),
+    "changes_large_inputs": Case(
+        "invalid",
+        "changed its input `x`",
+        """
+        y = 2 * x + w_shift
+        if len(x) > 1000:
+            x.zero_()
+        return y
+        """,
+    ),
     "changes_weight": Case(
         "invalid",
         "changed its input `w_shift`",
@@ -194,6 +204,7 @@ LEAVE_TRACES = {
 KNOW_THE_ANSWER = {
     "remembers_by_id": remembers("id(x)", BY_CONTENT),
     "remembers_by_pointer": remembers("x.data_ptr()", BY_VERSION),
+    "remembers_by_first_value": remembers("float(x[0])"),
     "remembers_by_shape": remembers("x.shape"),
     "computes_in_setup": Case(
         "invalid",
@@ -236,6 +247,24 @@ ANSWER_SOMETHING_ELSE = {
     "a_part_as_a_view": Case(
         "invalid", "view|input", "return x[:-1]", twin="return x[:-1] * 1", baseline="return x[:-1].clone()"
     ),
+    "a_view_of_an_array": Case(
+        "invalid",
+        "view|input",
+        "return x[:]",
+        twin="return x + 0",
+        baseline="return x.copy()",
+        arguments="x",
+        inputs=ARRAY,
+    ),
+    "an_array_the_wrong_way_round": Case(
+        "invalid",
+        "wrong answer at size check",
+        "return x + x",
+        twin="return (x + x)[::-1]",  # negative strides
+        baseline="return (2 * x)[::-1].copy()",
+        arguments="x",
+        inputs=ARRAY,
+    ),
     "unwritten": Case("invalid", "wrong answer", "return torch.empty_like(x)"),
     "unwritten_array": Case(
         "invalid",
@@ -272,6 +301,12 @@ ANSWER_SOMETHING_ELSE = {
     ),
     "lower_precision": Case("invalid", "wrong answer at size check", "return (2 * x.bfloat16() + w_shift).float()"),
     "lazy": Case("invalid", "returns function, not a tensor", "return lambda: 2 * x + w_shift"),
+    "lazy_tensor": Case(
+        "invalid",
+        "returns .*Lazy",
+        "return (2 * x + w_shift).as_subclass(Lazy)",
+        extra="class Lazy(torch.Tensor): pass",
+    ),
     "nothing": Case("invalid", "returns NoneType, not a tensor", "2 * x + w_shift"),
     "another_shape": Case("invalid", r"shape \[1, 127\], expected \[127\]", "return (2 * x + w_shift)[None]"),
     "another_dtype": Case("invalid", "dtype torch.float64", "return (2 * x + w_shift).double()"),

@@ -7,6 +7,7 @@ from samples import half, one_pair, pair_result, record
 
 from common import notebook
 from common.pair import source_hash
+from common.report import ratio, share, times
 from common.result import Row
 
 
@@ -45,13 +46,16 @@ def test_a_record_is_shown_with_origin_rows_and_remarks():
     rows = [Row("optimized/fused", "baseline", "skipped", "needs an NVIDIA GPU")]
     text = notebook.show(record(pair_result(ratio=2.5), pair_result("other", rows=rows, arms={}))).data
     assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair |")
-    assert "| double | optimized | **faster** | 2.5x [2.48, 2.52] | 2.5 ms -> 1 ms | 50% / 25% dram |" in text
+    shown = pair_result(ratio=2.5)
+    figures = (ratio(shown.rows[0]), times(shown, shown.rows[0]), share(shown, shown.rows[0]))
+    assert f"| double | optimized | **faster** | {' | '.join(figures)} |" in text
     assert text.endswith("- other, fused: needs an NVIDIA GPU")
 
 
 @pytest.mark.parametrize(("guess", "says"), [(1.9, "too low"), (1.97, "right"), (2.0, "right"), (3.0, "too high")])
 def test_a_guess_is_judged_by_the_interval_and_the_margin(guess, says):
-    assert notebook.against(guess, pair_result().rows[0]).endswith(f"measured 2x [1.98, 2.02]: {says}")
+    row = pair_result().rows[0]
+    assert notebook.against(guess, row) == f"you guessed {guess:g}x; measured {ratio(row)}: {says}"
 
 
 def test_without_a_ratio_the_verdict_answers_the_guess():

@@ -55,6 +55,7 @@ def test_its_honest_twin_is_measured_all_the_same(name, liars):
     row = liars[name]["twin"]
     assert row.verdict in BELIEVED, row.reason
     assert row.ratio > 0
+    assert row.interval is not None, row.reason
 
 
 # Pairs that take their process with them
@@ -261,6 +262,13 @@ def test_ctrl_c_keeps_the_pairs_that_were_done(machine, tmp_path):
     assert [[pair.name for pair in one.pairs] for one in kept] == [["first"]]
 
 
+def test_a_baseline_that_raises_leaves_nothing_to_compare_with(machine, tmp_path):
+    raising = half('raise ValueError("no such luck")')
+    row = row_of(run_pairs([one_pair(tmp_path, baseline=raising)], fast=True), "double")
+    assert (row.verdict, row.ratio) == ("died", None)
+    assert row.reason.endswith("ValueError: no such luck")
+
+
 def test_an_oracle_that_disagrees_with_both_halves_condemns_the_baseline(machine, tmp_path):
     wrong = half("return 3 * x + w_shift", extra="def reference(x, w_shift): return 2 * x + w_shift")
     row = row_of(run_pairs([one_pair(tmp_path, wrong, wrong)], check_only=True), "double")
@@ -333,6 +341,12 @@ SWEEP = {"check": {}, "default": {}, "small/a": {}, "small/b": {}, "smaller": {}
 def test_the_sizes_that_a_name_selects(wanted, on_cpu, expected, tmp_path):
     pair = one_pair(tmp_path, half(sizes=SWEEP), half(sizes=SWEEP))
     assert sizes_of(pair, wanted, on_cpu) == expected
+
+
+def test_a_sweep_has_a_result_for_every_size(machine, tmp_path):
+    sizes = {"check": {"n": 7}, "default": {"n": 8}, "small/a": {"n": 9}, "small/b": {"n": 10}}
+    record = run_pairs([one_pair(tmp_path, half(sizes=sizes), half(sizes=sizes))], "all", check_only=True)
+    assert [(pair.size, pair.sizes) for pair in record.pairs] == [(size, sizes[size]) for size in list(sizes)[1:]]
 
 
 def test_default_stays_default_on_a_cpu_where_there_is_no_other(tmp_path):
