@@ -208,7 +208,7 @@ KNOW_THE_ANSWER = {
     "remembers_by_shape": remembers("x.shape"),
     "computes_in_setup": Case(
         "invalid",
-        "wrong answer",
+        "wrong answer at size check",
         "return y",
         twin="return torch.mul(x, 2, out=y).add_(w_shift)",
         extra='def setup(x, w_shift): return {"y": 2 * x + w_shift}',
@@ -231,7 +231,7 @@ KNOW_THE_ANSWER = {
     ),
     "keeps_the_other_ones_output": Case(
         "invalid",
-        "wrong answer",
+        "wrong answer at size check",
         "return out",
         twin="return out.copy_(x).mul_(2)",
         baseline="return torch.mul(x, 2, out=out)",
@@ -274,6 +274,12 @@ ANSWER_SOMETHING_ELSE = {
         baseline="return 2 * x",
         arguments="x",
         inputs=ARRAY,
+    ),
+    "adds_to_unwritten_memory": Case(
+        "invalid",
+        "wrong answer at size check with uninitialized memory filled",
+        "return torch.empty_like(x).mul_(0).add_(x, alpha=2).add_(w_shift)",  # 0 * NaN is NaN
+        twin="return torch.zeros_like(x).add_(x, alpha=2).add_(w_shift)",
     ),
     "unwritten_end": Case(
         "invalid",
