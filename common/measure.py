@@ -63,11 +63,12 @@ def _time(session: Session) -> Clock:
             raise ValueError(f"cost of {arm.label} is {arm.cost}: amounts are finite and not negative")
     blocks, rounds = _pilot(session, clock, source)
     session.spent_s["pilot"], begin = now() - begin, now()
-    for number in range(blocks):
-        if len(session.racing) < 3:  # the baseline, the baseline again, and one more
+    for attempt in range(2 * blocks):  # a voided block is measured again, within reason
+        done = len(session.orders)
+        if done == blocks or len(session.racing) < 3:  # the baseline, the baseline again, and one more
             break
-        session.say(f"block {number + 1} of {blocks}", number / blocks)
-        _block(session, clock, source, rounds, judged=number in (0, blocks - 1), first=number == 0)
+        session.say(f"block {done + 1} of {blocks}", done / blocks)
+        _block(session, clock, source, rounds, judged=done in (0, blocks - 1), first=attempt == 0)
     session.spent_s["blocks"] = now() - begin
     return clock
 

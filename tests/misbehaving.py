@@ -215,6 +215,15 @@ KNOW_THE_ANSWER = {
         twin_extra='def setup(x, w_shift): return {"y": torch.empty_like(x)}',
         more_arguments=", y",
     ),
+    "computes_in_setup_where_it_pays": Case(
+        "invalid",
+        "wrong answer in a timed round",
+        "return y if len(x) > 1000 else 2 * x + w_shift",
+        twin="return 2 * x + w_shift if len(x) > 1000 else torch.mul(x, 2, out=y).add_(w_shift)",
+        extra='def setup(x, w_shift): return {"y": 2 * x + w_shift}',
+        twin_extra='def setup(x, w_shift): return {"y": torch.empty_like(x)}',
+        more_arguments=", y",
+    ),
     "drains_a_queue": Case(
         "invalid",
         "wrong answer",
@@ -367,7 +376,7 @@ ORPHANS = {
     "spawns": starts_a_process(SLEEPER),
     "forks": starts_a_process("pid = os.fork() or time.sleep(600)"),
     "spawns_and_exits": starts_a_process(SLEEPER, "os._exit(3)"),
-    "spawns_and_hangs": starts_a_process(SLEEPER, "time.sleep(600)"),
+    "spawns_and_hangs": starts_a_process(SLEEPER, "time.sleep(90)"),
 }
 
 DEATHS = {  # text of the variant, what is said
@@ -380,8 +389,11 @@ DEATHS = {  # text of the variant, what is said
         half("import os\nprint('out of\\x1b[31m ink', flush=True)\nos._exit(7)"),
         r"status 7 .*\(out of\[31m ink\)$",
     ),
-    "hang": (half("import time\ntime.sleep(600)"), "^hung: no progress for"),
-    "spin": (half("while True: pass"), "^hung: no progress for"),
+    "hang": (half("import time\ntime.sleep(90)"), "^hung: no progress for"),
+    "spin": (
+        half("import time\nend = time.monotonic() + 90\nwhile time.monotonic() < end: pass"),
+        "^hung: no progress for",
+    ),
     "import": (half(extra="raise RuntimeError('at import')"), "^RuntimeError: at import$"),
     "missing_name": (half(extra="from torch import no_such_name"), "^ImportError: cannot import name"),
     "reference": (half(extra="def reference(x, w_shift): return undefined"), "^NameError: name 'undefined'"),

@@ -346,10 +346,10 @@ def test_the_table_shows_what_the_record_holds(pairs, ran, capsys):
         "2.35x",
         "[2.22, 2.46]",
         "tf32",
-        "2 ms -> 1 ms",
+        "2.00 ms -> 1.00 ms",
         "50%",
         "25%",
-        "0.5x library",
+        "0.500x library",
         "a note",
         "3 round(s) voided",
     ):
@@ -490,7 +490,7 @@ def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, capsys)
     out = capsys.readouterr().out
     assert "different devices: NVIDIA H200 and Another" in out
     assert "1 of 1 regressed" in out
-    assert "faster 2x [1.98, 2.02] -> faster 1x [0.99, 1.01]" in out
+    assert "faster 2.00x [1.98, 2.02] -> faster 1.00x [0.990, 1.01]" in out
     assert call("--compare", old, saved(tmp_path, "other.json", pair_result("fresh"))) == 0
     assert "no pair in common" in capsys.readouterr().out
 

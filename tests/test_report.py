@@ -16,19 +16,19 @@ HASH = "0123456789abcdef"
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (2.0, "2 s"),
+        (2.0, "2.00 s"),
         (123.4, "123 s"),
         (4321.0, "4321 s"),
-        (1.0, "1 s"),
+        (1.0, "1.00 s"),
         (0.5, "500 ms"),
         (12.34e-3, "12.3 ms"),
-        (1e-3, "1 ms"),
+        (1e-3, "1.00 ms"),
         (999.4e-6, "999 us"),
-        (999.7e-6, "1 ms"),
+        (999.7e-6, "1.00 ms"),
         (64.4e-6, "64.4 us"),
-        (1e-6, "1 us"),
+        (1e-6, "1.00 us"),
         (0.25e-6, "250 ns"),
-        (1.5e-9, "1.5 ns"),
+        (1.5e-9, "1.50 ns"),
     ],
 )
 def test_times_are_written_in_their_unit(value, text):
@@ -38,10 +38,10 @@ def test_times_are_written_in_their_unit(value, text):
 @pytest.mark.parametrize(
     ("row", "text"),
     [
-        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5)), "2.35x [2.2, 2.5]"),
-        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5), {}, "bf16"), "2.35x [2.2, 2.5] bf16"),
-        (Row("optimized", "baseline", "slower", "", 0.35, (0.3, 0.4)), "0.35x [0.3, 0.4]"),
-        (Row("optimized", "baseline", "unsure", "few blocks", 1.0, None), "1x"),
+        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5)), "2.35x [2.20, 2.50]"),
+        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5), {}, "bf16"), "2.35x [2.20, 2.50] bf16"),
+        (Row("optimized", "baseline", "slower", "", 0.35, (0.3, 0.4)), "0.350x [0.300, 0.400]"),
+        (Row("optimized", "baseline", "unsure", "few blocks", 1.0, None), "1.00x"),
         (Row("optimized", "baseline", "faster", "", 1234.0, (999.9, 2345.0)), "1234x [1000, 2345]"),
         (Row("optimized", "baseline", "checked"), ""),
     ],
@@ -53,7 +53,7 @@ def test_a_ratio_is_written_with_its_interval_and_precision(row, text):
 def test_time_and_share_of_the_limit_are_the_arms_own():
     pair = pair_result(ratio=2.5)
     (row,) = pair.rows
-    assert report.times(pair, row) == "2.5 ms -> 1 ms"
+    assert report.times(pair, row) == "2.50 ms -> 1.00 ms"
     assert report.share(pair, row) == "50% / 25% dram"
     measured = pair_result(
         arms={**pair.arms, "optimized": arm(of_limit=0.876, of_datasheet=None)}, limit_by="fp32_flops"
@@ -76,7 +76,7 @@ def test_libraries_are_written_with_their_labels():
         (1.9, 2.1),
         {"library": {"ratio": 0.5}, "library/compiled": {"ratio": 1.25}},
     )
-    assert report.libraries(row) == "0.5x library, 1.25x library/compiled"
+    assert report.libraries(row) == "0.500x library, 1.25x library/compiled"
 
 
 # Tables
@@ -99,7 +99,7 @@ def test_a_recorded_row_is_shown_with_device_date_versions_and_file():
     assert "NVIDIA H200, 2026-01-02 (torch 2.11.0)" in text
     assert "(/recorded/nvidia_h200/ch1.json)" in text
     assert rows_of(text)[1:] == [
-        ["double", "optimized", "faster", "2.5x [2.48, 2.52]", "2.5 ms -> 1 ms", "50% / 25% dram"]
+        ["double", "optimized", "faster", "2.50x [2.48, 2.52]", "2.50 ms -> 1.00 ms", "50% / 25% dram"]
     ]
 
 
@@ -113,7 +113,7 @@ def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure(hashes):
     assert stale[2].startswith("stale")
     assert stale[3:] == ["", "", ""]
     assert not re.search(r"\d", "".join(stale))
-    assert fresh[2:4] == ["faster", "3x [2.97, 3.03]"]
+    assert fresh[2:4] == ["faster", "3.00x [2.97, 3.03]"]
 
 
 def test_rungs_and_failures_have_their_rows():
@@ -127,8 +127,8 @@ def test_rungs_and_failures_have_their_rows():
         report.markdown("ch1", [(named("h200"), record(pair_result(rows=rows, arms=arms)))], {"double": HASH})
     )
     assert [cells[1:4] for cells in found[1:]] == [
-        ["b", "faster", "2x [1.9, 2.1]"],
-        ["b vs optimized", "same", "1x [0.99, 1.01]"],
+        ["b", "faster", "2.00x [1.90, 2.10]"],
+        ["b vs optimized", "same", "1.00x [0.990, 1.01]"],
         ["c", "skipped", ""],
     ]
 
@@ -139,7 +139,7 @@ def test_every_device_has_its_table_and_no_record_says_so():
         (named("h200"), record(pair_result())),
     ]
     text = report.markdown("ch1", records, {"double": HASH})
-    assert text.index("NVIDIA B200") < text.index("4x [") < text.index("NVIDIA H200") < text.index("2x [")
+    assert text.index("NVIDIA B200") < text.index("4.00x [") < text.index("NVIDIA H200") < text.index("2.00x [")
     assert report.markdown("ch1", [], {}) == "Nothing is recorded yet."
 
 
@@ -171,7 +171,7 @@ def test_only_what_lies_between_the_markers_is_made_anew(course):
     text = report.filled_in(readme())
     assert text.startswith(BEFORE + report.MARKER.format("ch1"))
     assert text.endswith(report.END + AFTER)
-    assert "2.5x [2.48, 2.52]" in text
+    assert "2.50x [2.48, 2.52]" in text
     assert "old" not in text
     assert report.filled_in(text) == text
     assert report.filled_in("no markers") == "no markers"
@@ -184,7 +184,7 @@ def test_a_pair_that_changes_turns_its_row_stale(course, tmp_path):
     one_pair(tmp_path / "ch1", half("return x + x + w_shift"))
     text = report.filled_in(readme())
     assert "stale: the pair has changed since" in text
-    assert "2x" not in text
+    assert "2.00x" not in text
     one_pair(tmp_path / "ch1", half().replace("Double", "Twice"))  # words are not what was measured
     assert "stale" not in report.filled_in(readme())
 
@@ -196,7 +196,7 @@ def test_the_command_writes_every_readme(course, tmp_path, monkeypatch, capsys):
         path.write_text(readme())
     assert report.main() == 0
     assert all(
-        "2x [1.98, 2.02]" in path.read_text() for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md")
+        "2.00x [1.98, 2.02]" in path.read_text() for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md")
     )
     (tmp_path / "ch1" / "optimized_double.py").write_text("def def")
     assert report.main() == 2
@@ -225,7 +225,7 @@ CHECKED = Row("optimized", "baseline", "checked")
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, "faster 3x [2.97, 3.03]"),
+        ({}, "faster 3.00x [2.97, 3.03]"),
         ({"source_hash": "changed"}, "stale"),
         ({"name": "other"}, ""),
         ({"chapter": "ch2"}, ""),
@@ -255,19 +255,19 @@ def test_cpu_results_stand_beside_the_newest_record_of_a_gpu_with_its_date(shown
     on_b200 = record(pair_result(ratio=5.0), name="NVIDIA B200", date="2026-05-06T00:00:00+00:00")
     out = shown("cpu", on_cpu, on_b200, record(pair_result(ratio=3.0)))
     assert "NVIDIA B200, 2026-05-06" in out
-    assert "faster 5x [4.95, 5.05]" in out
-    assert "7x" not in out
-    assert "3x" not in out
+    assert "faster 5.00x [4.95, 5.05]" in out
+    assert "7.00x" not in out
+    assert "3.00x" not in out
 
 
 def test_a_stale_record_shows_no_figure(shown):
     out = shown("cpu", record(pair_result(ratio=3.0, source_hash="changed")))
     assert "stale" in out
-    assert "3x" not in out
+    assert "3.00x" not in out
 
 
 def test_nothing_recorded_is_shown_beside_a_gpus_own_results(shown):
-    assert "3x" not in shown("cuda", record(pair_result(ratio=3.0)))
+    assert "3.00x" not in shown("cuda", record(pair_result(ratio=3.0)))
     assert "recorded" not in shown("cpu", record(pair_result(ratio=3.0), kind="cpu"))
 
 

@@ -380,7 +380,7 @@ def wait_until(condition, running=None, seconds=60):
 
 
 @pytest.fixture
-def benchmark(tmp_path):
+def launch(tmp_path):
     """Starts benchmark.py with these arguments in a process group of its own; whatever is left of it is killed."""
     mark = str(tmp_path)
 
@@ -407,7 +407,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /
 
 @needs_proc
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, benchmark, tmp_path):
+def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, launch, tmp_path):
     write_pair(tmp_path / "pairs", "a", half())
     stuck = f"""
         import subprocess, time
@@ -417,7 +417,7 @@ def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, be
     """
     write_pair(tmp_path / "pairs", "b", half(stuck))
     write_pair(tmp_path / "pairs", "c", half())
-    running = benchmark("--path", "pairs", "--fast", "--json", "r.json")
+    running = launch("--path", "pairs", "--fast", "--json", "r.json")
     wait_until((tmp_path / "stuck").exists, running)
     assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == ["a"]  # saved as soon as it was there
     os.killpg(running.pid, number)
@@ -428,7 +428,7 @@ def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, be
     record = load_record(tmp_path / "r.json")
     assert [(pair.name, pair.rows[0].verdict in BELIEVED) for pair in record.pairs] == [("a", True)]
     assert record.environment["interrupted"]
-    wait_until(lambda: not benchmark.left(), seconds=10)
+    wait_until(lambda: not launch.left(), seconds=10)
 
 
 def forkservers(pids):
@@ -438,13 +438,13 @@ def forkservers(pids):
 
 @needs_proc
 @pytest.mark.parametrize("processes", [1, 2])  # the forkserver imports torch; its first child looks at this machine
-def test_an_interrupt_before_the_first_pair_is_no_traceback_either(processes, benchmark, tmp_path):
+def test_an_interrupt_before_the_first_pair_is_no_traceback_either(processes, launch, tmp_path):
     write_pair(tmp_path / "pairs", "a", half())
-    running = benchmark("--path", "pairs", "--fast")
-    wait_until(lambda: len(forkservers(benchmark.left())) >= processes, running)
+    running = launch("--path", "pairs", "--fast")
+    wait_until(lambda: len(forkservers(launch.left())) >= processes, running)
     time.sleep(0.5)
     os.killpg(running.pid, signal.SIGINT)
     out, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Traceback" not in out + err
-    wait_until(lambda: not benchmark.left(), seconds=10)
+    wait_until(lambda: not launch.left(), seconds=10)
