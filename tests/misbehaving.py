@@ -63,7 +63,7 @@ ARRAY = 'import numpy\nreturn {"x": numpy.random.standard_normal(n).astype(numpy
 LIST = 'return {"parts": [torch.randn(n, device=device) for _ in range(3)]}'
 OUT = 'return {"x": torch.randn(n, device=device), "out": torch.empty(n, device=device)}'
 BY_CONTENT = """
-    key = (x.numpy().tobytes(), float(w_shift))
+    key = (x.cpu().numpy().tobytes(), float(w_shift))
     if key not in memo:
         memo[key] = 2 * x + w_shift
     return memo[key]
