@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from samples import half, one_pair, pair_result, record, write_pair
+from samples import HONEST, half, one_pair, pair_result, record, write_pair
 
 import benchmark
 from common import compare, console, result, runner
@@ -411,8 +411,9 @@ def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
 def real_run(tmp_path_factory):
     """One measured and one wrong pair, run as a user does."""
     folder = tmp_path_factory.mktemp("real")
-    counted = half(extra="def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}")
-    write_pair(folder / "pairs", "double", counted, counted)
+    cost = "def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}"
+    chatty = f"import os\nos.system('echo chatter >&2')\nprint('chatter', flush=True)\n{HONEST}"
+    write_pair(folder / "pairs", "double", half(chatty, extra=cost), half(extra=cost))
     write_pair(folder / "pairs", "liar", half("return 0 * x"))
     options = ["--fast", "--json", folder / "r.json", "--plot", folder / "p.png", "--device", "cpu"]
     done = shell(ROOT / "benchmark.py", "--path", folder / "pairs", *options)
@@ -422,6 +423,7 @@ def real_run(tmp_path_factory):
 def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_run):
     done, _ = real_run
     assert ESCAPE not in done.stdout + done.stderr
+    assert "chatter" not in done.stdout + done.stderr  # what a pair prints is its own affair
     assert done.stderr.splitlines() == ["[1] double default", "[2] liar default"]
     assert "liar optimized: wrong answer at size check" in done.stdout
     assert "(CPU results), fast" in done.stdout
