@@ -15,7 +15,7 @@ from common.pair import Pair
 from common.report import libraries, lookup, origin, ratio, share, times, variant
 from common.result import Record, recorded
 
-PLAIN_WIDTH = 170  # columns where nobody has a terminal to fit
+PLAIN_WIDTH = 220  # columns where nobody has a terminal to fit
 COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bold red", "unsure": "yellow"}
 
 

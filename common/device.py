@@ -48,6 +48,8 @@ def describe(device: str) -> dict[str, Any]:
             "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
             "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": _cpu_cache_bytes(),
         }  # fmt: skip
+    if kind != "cuda":
+        raise ValueError(f"device {device}: the course runs on cpu and on cuda:N")
     if not torch.cuda.is_available():
         why = "no GPU, a driver older than 580, or a CPU build of torch"
         raise ValueError(f"device {device}: torch {torch.__version__} sees no CUDA device here ({why})")
@@ -71,6 +73,15 @@ def describe(device: str) -> dict[str, Any]:
 def cupy_on(device: str) -> Any:
     """CuPy, if a pair has imported it and the device is one for it."""
     return sys.modules.get("cupy") if device.startswith("cuda") else None
+
+
+def free_bytes(device: str) -> int | None:
+    """Memory that is free on a device; None where the system does not tell."""
+    import torch
+
+    if device.startswith("cuda"):
+        return int(torch.cuda.mem_get_info(device)[0])
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if sys.platform == "linux" else None
 
 
 def cpu_threads() -> int:

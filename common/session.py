@@ -12,6 +12,7 @@ from common import guard
 from common.arms import InputSet, Invalid, LiveArm, oracle, unwritable
 from common.arrays import Tree, clone, difference, map_arrays, overlapping
 from common.clock import now, synchronize
+from common.device import free_bytes
 from common.pair import Pair
 from common.verify import compare
 
@@ -87,7 +88,9 @@ class Session:
                 self.out(error.args[0], "invalid", error.args[1])
             except (MemoryError, RuntimeError) as error:
                 if is_out_of_memory(error):
-                    raise DoesNotFit(f"size {size} does not fit in memory ({one_line(error)[:160]})") from error
+                    free = free_bytes(self.job.device)
+                    there_is = "" if free is None else f"; {free / 2**30:.1f} GiB are free"
+                    raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
                 raise
 
     def attempt(self, arm: LiveArm, action: Callable[[], Any]) -> Any:
