@@ -32,11 +32,15 @@ check: .venv/.tested ## style, types, and every pair verified without timing it
 readme: .venv/.ready ## write the tables of README.md and of the chapters anew from recorded/
 	$(PY) -m common.report
 
-# A stamp says that what it stands for is whole. pip takes a package that it was killed over for an installed one, so
-# without its stamp .venv is made anew; while the test tools are being added, the stamp is away.
+# A stamp says that what it stands for is whole. pip takes a package that it was killed over for an installed one: an
+# environment of ours whose first installation did not end is made anew, and test tools whose did not are forced.
 .venv/.ready: requirements.txt
 	@"$(PYTHON)" -c 'import sys; sys.version_info < (3, 11) and sys.exit("needs Python 3.11 or newer: make PYTHON=...")'
-	rm -rf .venv && "$(PYTHON)" -m venv .venv && $(PIP) -r $< && touch $@
+	@echo "installing requirements.txt into .venv: this takes minutes"
+	@if [ -e .venv/.unfinished ]; then rm -rf .venv; fi
+	@if [ ! -e .venv ]; then mkdir .venv && touch .venv/.unfinished && "$(PYTHON)" -m venv .venv; fi
+	@$(PIP) -r $< && rm -f .venv/.unfinished && touch $@
 
 .venv/.tested: pyproject.toml .venv/.ready
-	rm .venv/.ready && $(PIP) -e ".[test]" && touch .venv/.ready $@
+	@force=$$([ ! -e .venv/.adding ] || echo --force-reinstall); touch .venv/.adding; \
+	$(PIP) $$force -e ".[test]" && rm .venv/.adding && touch $@

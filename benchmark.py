@@ -9,7 +9,6 @@ import argparse
 import os
 import signal
 import sys
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -99,14 +98,19 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
 def measure(args: argparse.Namespace, pairs: list[Pair]) -> int:
     from common import console, runner
 
-    keep = partial(result.save_record, path=args.json) if args.json else lambda record: None
+    def keep(record: result.Record) -> None:
+        if args.json and record.pairs:  # a run that was stopped before its first result replaces no file
+            result.save_record(record, args.json)
+
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with console.progress(len(pairs)) as on_progress:
         record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, on_progress, keep)
     console.print_record(record, console.make_console())
     keep(record)
     interrupted, failed = record.environment["interrupted"], runner.has_failed(record)
-    if args.plot:
+    if interrupted:
+        print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
+    if args.plot and record.pairs:
         from common import plot
 
         plot.for_record(record).savefig(args.plot, dpi=150)
@@ -140,7 +144,8 @@ def main(argv: list[str] | None = None) -> int:
     except OneLine as error:
         print(f"benchmark.py: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:  # before there was anything to keep
+    except KeyboardInterrupt:
+        print("interrupted before anything was measured", file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of stdout has seen enough, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

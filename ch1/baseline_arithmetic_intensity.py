@@ -6,7 +6,7 @@ and y; all write y: 2 + 3 + 3 + 3 = 11 arrays of 256 MiB. That is 8 FLOPs for 44
     arithmetic intensity   8 / 44 = 0.18 FLOP per byte
 
 A GPU with 50 TFLOP/s and 4 TB/s needs 12.5 FLOP per byte before its arithmetic is the limit (the ridge point), 70
-times more. So the time is 2.95 GB over the bandwidth, whatever the arithmetic.
+times more. So the time is at least 2.95 GB over the bandwidth, whatever the arithmetic.
 
 Predict before you measure: three variants follow, each one step from the one before: `_unrolled` (four floats per
 thread), `_vectorized` (16 bytes per load), `_fused` (one pass). Which of them changes the bytes? Which ratios do you

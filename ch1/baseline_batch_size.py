@@ -1,10 +1,10 @@
-"""Push 8192 samples through an MLP in batches of 32: 256 batches, 10,240 launches on a GPU, each with little to do.
+"""Push 8192 samples through an MLP in batches of 32: 256 batches, 10,240 calls of the GPU, each with little to do.
 
 The work is 8192 * 20 * 2 * 256 * 256 = 21.5 GFLOP however it is cut. A batch of 32 reads each layer's 256 KiB of
 weights for 4.2 MFLOP, 16 FLOP per byte, and fills a fraction of a large GPU; every launch costs several microseconds
 of CPU time, whatever it launches.
 
-Predict before you measure: `optimized_batch_size.py` makes 1/16 of the launches. Does that give 16x? Which part of
+Predict before you measure: `optimized_batch_size.py` makes 1/16 of the calls. Does that give 16x? Which part of
 the time does not shrink, and what is different on a CPU, where a launch is a function call?
 """
 

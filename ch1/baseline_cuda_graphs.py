@@ -1,14 +1,15 @@
-"""Forward of a 20-layer MLP at batch 32, one launch per kernel: 40 launches, each costing the CPU longer than the GPU.
+"""Forward of a 20-layer MLP at batch 32, kernel by kernel: 40 calls, each costing the CPU longer than the GPU.
 
-A layer is a product with its bias and a ReLU: 2 * 20 = 40 launches. Python and torch need 5 to 15 us to prepare and
-queue one; the product itself is 2 * 32 * 256 * 256 = 4.2 MFLOP, well under a microsecond at 50 TFLOP/s plus a few
-microseconds of latency. So the GPU waits for the CPU between kernels:
+A layer is a product with its bias and a ReLU: 2 * 20 = 40 calls, and at least as many kernels (cuBLAS may split a
+product in two: `--profile` counts them). Python and torch need 5 to 15 us to prepare and queue a call; the product
+itself is 2 * 32 * 256 * 256 = 4.2 MFLOP, well under a microsecond at 50 TFLOP/s plus a few microseconds of latency.
+So the GPU waits for the CPU between kernels:
 
     CPU  [launch 1][launch 2][launch 3] ...
     GPU            [k1]      [k2]      [k3] ...     mostly idle
 
-Predict before you measure: `optimized_cuda_graphs.py` queues all 40 kernels with one call. The CPU's 40 launches are
-gone: is the GPU's time per kernel then the new limit, and what ratio does that leave?
+Predict before you measure: `optimized_cuda_graphs.py` queues all kernels with one call. The CPU's 40 calls are gone:
+is the GPU's time per kernel then the new limit, and what ratio does that leave?
 """
 
 import torch

@@ -4,7 +4,8 @@ hard swish(x) = x * clamp(x + 3, 0, 6) / 6. Each step asks for memory, writes it
 What asking costs depends on who answers:
 
     CPU   above 32 MiB glibc's malloc maps new pages each time and unmaps them on free: 65,536 page faults of 4 KiB a
-          temporary, and the kernel zeroes every page just before the step overwrites it
+          temporary (fewer where huge pages are automatic), and the kernel zeroes every page just before the step
+          overwrites it
     GPU   torch's caching allocator hands out a block that was dropped before: no call to the driver
 
 Predict before you measure: both halves move the same bytes in the same four kernels. On which device is

@@ -1,4 +1,4 @@
-"""Push 8192 samples through an MLP in batches of 512: 16 batches, 640 launches on a GPU, each with 16x the work.
+"""Push 8192 samples through an MLP in batches of 512: 16 batches, 640 calls of the GPU, each with 16x the work.
 
 The work is 8192 * 20 * 2 * 256 * 256 = 21.5 GFLOP however it is cut. A batch of 512 reads each layer's 256 KiB of
 weights for 67 MFLOP instead of 4.2, so weights, launches and calls are paid for 16 times less often, and there are

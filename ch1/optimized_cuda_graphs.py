@@ -1,17 +1,17 @@
-"""Forward of a 20-layer MLP at batch 32, one graph replay: 40 kernels queued by one launch.
+"""Forward of a 20-layer MLP at batch 32, one graph replay: all its kernels queued by one launch.
 
 `setup` runs the forward once while the stream records instead of executing: which kernels, on which addresses, in
 which order. `replay` queues the whole record with one driver call, and the GPU starts each kernel as the one before
 ends:
 
     CPU  [copy x][replay]
-    GPU          [k1][k2][k3] ... [k40]
+    GPU          [k1][k2][k3] ...
 
 The addresses are part of the record, so new inputs are copied into the tensor the graph reads (32 KiB here), and the
 answer appears in the tensor it writes. Shapes are part of it too: another batch size needs another graph.
 
-Predict before you measure: what is left is 40 small kernels in a row. What would a batch of 64 cost, twice the time
-or nearly the same?
+Predict before you measure: what is left is the small kernels of 40 calls in a row. What would a batch of 64 cost,
+twice the time or nearly the same?
 """
 
 import torch

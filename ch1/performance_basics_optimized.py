@@ -139,10 +139,10 @@ def times(passes: list[Any]) -> list[float]:
 
 
 def compare(before: list[float], after: list[float]) -> str:
-    """The ratio of the medians and what it is worth: above 1 is faster, and ranges that overlap are the same."""
+    """The ratio of the medians and what it is worth: above 1 is faster; ranges that overlap cannot tell."""
     ratio = statistics.median(before) / statistics.median(after)
     if min(before) <= max(after) and min(after) <= max(before):
-        return f"same ({ratio:.2f}x, inside the spread)"
+        return f"unsure ({ratio:.2f}x, inside the spread)"
     return f"{ratio:.2f}x, {'faster' if ratio > 1 else 'slower'}"
 
 

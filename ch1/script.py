@@ -47,10 +47,12 @@ class Parser(argparse.ArgumentParser):
         """A picture that could not be saved is found before the run and not after it."""
         if path.suffix not in (".png", ".svg", ".pdf"):
             self.error(f"--output {path}: the name must end in .png, .svg or .pdf")
-        if path.is_dir():
-            self.error(f"--output {path}: is a folder")
-        if not path.parent.is_dir():
-            self.error(f"--output {path}: no such folder")
+        from common.result import RecordError, check_writable
+
+        try:
+            check_writable(path)
+        except RecordError as error:
+            self.error(f"--output {error}")
 
 
 def positive(text: str) -> int:

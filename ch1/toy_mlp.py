@@ -16,7 +16,7 @@ def parameters(layers, width, device):
 
 
 def build(w_weights, w_biases):
-    """The module on these very parameters, for inference: [batch, width] -> [batch, width], two launches a layer."""
+    """The module on these very parameters, for inference: [batch, width] -> [batch, width], two calls a layer."""
     layers = []
     for weight, bias in zip(w_weights, w_biases, strict=True):
         linear = nn.Linear(weight.shape[1], weight.shape[0], device="meta")  # its own parameters are never made

@@ -19,6 +19,7 @@ from common.arrays import (
     overwrite_slice,
     own_containers,
     same_placement,
+    tensors,
     to_float64,
 )
 from common.device import cupy_on
@@ -40,7 +41,7 @@ class LiveArm:
     run: Callable[..., Any]
     setup: Callable[..., dict[str, Any]] | None = None
     differs: bool = False  # a library whose answer may differ
-    shares: bool | None = None  # does it take the baseline's own buffers? None: not known yet
+    shares: dict[str, bool] = field(default_factory=dict)  # by shapes: does it take the baseline's own buffers?
     state: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
     returns: str = ""  # the input whose memory its answer shares
@@ -48,6 +49,7 @@ class LiveArm:
     pilot_s: float = 0.0  # the pilot's seconds a call
     host_s: float = 0.0  # until a call returns
     calls: int = 1  # per sample
+    tails: list[float] = field(default_factory=list)  # of every sample: until the device was idle
     seconds: list[list[float]] = field(default_factory=list)
 
     @property
@@ -116,18 +118,24 @@ class InputSet:
 
     def _placed(self, arm: LiveArm, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
         """The arm's inputs with the baseline's values; the baseline's own buffers where the arm places them alike."""
-        if arm.shares:
+        key = repr(arguments)
+        if arm.shares.get(key):
             return self.base
         seed_all(seed, device)
         own: dict[str, Any] = arm.module.inputs(**arguments, device=device)
         problem = difference(self.base, own)
         if problem:
             raise Invalid(arm.label, f"its inputs are others than the baseline's: {problem}")
-        arm.shares = same_placement(self.base, own)
-        if arm.shares:
+        arm.shares[key] = same_placement(self.base, own)
+        if arm.shares[key]:
             return self.base
         copy_into(own, self.base)
         return own
+
+    @property
+    def mixes(self) -> bool:
+        """May a part of every input be overwritten? Not of integers, nor of single values: those need a new draw."""
+        return all(t.is_floating_point() and t.numel() > 1 for _, t in tensors(inputs_proper(self.base)))
 
     def overwrite(self, source: "InputSet", rng: random.Random) -> None:
         """New values in a random part of every input but the weights, the same for every arm."""

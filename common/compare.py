@@ -1,14 +1,16 @@
 """What a chapter's compare.py needs: all its pairs measured, or profiled; and what two records say of each other."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from common import process
 from common.console import make_console, print_record
+from common.contract import OneLine
 from common.device import default_device, describe, use_device
 from common.pair import ROOT, Half, Pair, discover, why_not
 from common.report import ratio
-from common.result import Record, Row, load_record
+from common.result import Record, RecordError, Row, load_record
 from common.runner import has_failed, run_pairs
 from common.stats import MARGIN
 
@@ -17,7 +19,11 @@ PROFILED_CALLS = 3
 
 def compare_chapter(chapter: str) -> int:
     """Measure all pairs of a chapter and print the table; returns the exit status."""
-    record = run_pairs(discover(ROOT / chapter))
+    try:
+        record = run_pairs(discover(ROOT / chapter))
+    except OneLine as error:
+        print(error, file=sys.stderr)
+        return 2
     print_record(record, make_console())
     return 130 if record.environment["interrupted"] else 1 if has_failed(record) else 0
 
@@ -40,7 +46,7 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
         if reason:
             print(f"{half.path.stem}: skipped: {reason}")
             continue
-        trace = out / f"{half.path.stem}.json"
+        trace = out / f"{half.path.stem}.json.gz"
         size = "cpu" if info["kind"] == "cpu" and "cpu" in pair.sizes else "default"
         try:
             table = process.call(_profile, half, pair.sizes[size], device, trace)
@@ -87,12 +93,19 @@ def compare_files(old: Path, new: Path) -> int:
     """Print what two records say of the same rows; exit status 3 if something regressed. Raises RecordError."""
     records = load_record(old), load_record(new)
     lines, count = regressions(*records)
+    if not lines:
+        raise RecordError(f"{new}: has no row in common with {old}" + interrupted(records[1]))
+    print("\n".join(lines))
     names = [record.environment["device"]["name"] for record in records]
     if names[0] != names[1]:
-        print(f"different devices: {names[0]} and {names[1]}")
-    print("\n".join(lines) or "the two records have no pair in common")
-    print(f"{count} of {len(lines)} regressed")
+        print(f"different devices, {names[0]} and {names[1]}: no regression can be told")
+        return 0
+    print(f"{count} regressed" + interrupted(records[1]))
     return 3 if count else 0
+
+
+def interrupted(record: Record) -> str:
+    return " (that run was interrupted)" if record.environment.get("interrupted") else ""
 
 
 def regressions(old: Record, new: Record) -> tuple[list[str], int]:
@@ -104,6 +117,7 @@ def regressions(old: Record, new: Record) -> tuple[list[str], int]:
         count += worse
         shown = " -> ".join(f"{row.verdict} {ratio(row)}".strip() for row in (before[key], after[key]))
         lines.append(f"{'REGRESSED' if worse else 'ok':9}  {' '.join(key)}: {shown}")
+    lines += [f"{'missing':9}  {' '.join(key)}" for key in before if key not in after] if lines else []
     return lines, count
 
 
@@ -117,6 +131,6 @@ def _rows(record: Record) -> dict[tuple[str, ...], Row]:
 
 def _is_worse(before: Row, after: Row) -> bool:
     """A row that can no longer be believed, or whose interval now lies below the old one by more than the margin."""
-    if after.verdict in ("invalid", "died"):
-        return before.verdict not in ("invalid", "died")
+    if after.ratio is None:
+        return before.ratio is not None or (after.verdict in ("invalid", "died") and before.verdict == "checked")
     return bool(before.interval and after.interval and after.interval[1] * (1 + MARGIN) < before.interval[0])

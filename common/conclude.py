@@ -13,6 +13,7 @@ from common.result import Arm, PairResult, Row
 from common.session import Session
 
 FLOOR_TIMES = 3  # a time below this many floors of the clock is no time
+LONG_COMPILE_S = 1.0  # worth a note
 ABOVE_LIMIT = 1.05  # so far above a measured limit an arm may lie before the limit is in doubt
 NO_PHYSICAL_PEAK = ("h2d_bytes", "d2h_bytes", "link_bytes")  # datasheets name the link, not what it can carry
 
@@ -71,7 +72,8 @@ def _rows(
         return [Row(half.label, "baseline", "checked", precision=precision)]
     others = ["baseline", *([half.versus] if half.versus else [])]
     notes = _notes(session, arms, half.label)
-    rows = [_believed(arms, half.label, other, floor, clock.floor_s) for other in others if other in arms]
+    floor_s = clock.floor_s / min(arm.calls for arm in session.racing)
+    rows = [_believed(arms, half.label, other, floor, floor_s) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 
 
@@ -98,6 +100,8 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     if arm.host_s is not None and arm.host_s > arm.median_s:
         work = f"{arm.median_s * 1e6:.0f} us of device work"
         notes.append(f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {work}")
+    if arm.compile_s > LONG_COMPILE_S:
+        notes.append(f"its first calls took {arm.compile_s:.1f} s longer: compiling, tuning")
     cost, cache_bytes = session.arms[0].cost, session.job.info.get("cache_bytes") or 0
     by_memory = of_limit(cost, session.job.limits)[1] == "dram_bytes"
     if by_memory and cost["dram_bytes"] <= cache_bytes:

@@ -8,11 +8,12 @@ from typing import Any
 
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from common.pair import Pair
-from common.report import libraries, lookup, origin, ratio, share, times, variant
+from common.report import HEADINGS, libraries, lookup, origin, ratio, share, times, variant
 from common.result import Record, recorded
 
 PLAIN_WIDTH = 220  # columns where nobody has a terminal to fit
@@ -61,25 +62,34 @@ def progress(pairs: int) -> Iterator[Any]:
         yield draw
 
 
-def table(record: Record) -> Table:
-    """A row for each conclusion; on a CPU, what was last recorded on a GPU stands beside it."""
-    device, on_gpu = record.environment["device"], _gpu_records(record)
-    title = device["name"] + (" (CPU results)" if device["kind"] == "cpu" else "")
-    shown = Table(title=title + (", fast" if record.environment["fast"] else ""), box=SIMPLE, title_justify="left")
-    headings = ["pair", "size", "variant", "verdict", "ratio [95 % interval]", "time", "of limit / datasheet"]
-    with_library = any(row.vs_library for pair in record.pairs for row in pair.rows)
-    headings += ["against a library"] * with_library
-    headings += [f"recorded on {' / '.join(sorted({origin(old) for old in on_gpu.values()}))}"] * bool(on_gpu)
-    for heading in headings:
-        shown.add_column(heading)
+COLUMNS = ("pair", "size", *HEADINGS[1:])
+
+
+def table(record: Record, on_gpu: dict[str, Record]) -> Table:
+    """A row for each conclusion, with what `on_gpu` holds of it beside it; columns that would be empty are left out."""
+    lines: list[list[str]] = []
     for pair in record.pairs:
         for row in pair.rows:
             verdict = f"[{COLORS.get(row.verdict, 'none')}]{row.verdict}[/]"
             cells = [pair.name, pair.size, variant(row), verdict, ratio(row), times(pair, row), share(pair, row)]
-            cells += [libraries(row)] * with_library
-            cells += [lookup(pair, row, on_gpu[pair.chapter])] if pair.chapter in on_gpu else []
-            shown.add_row(*cells)
+            old = lookup(pair, row, on_gpu[pair.chapter]) if pair.chapter in on_gpu else ""
+            lines.append([*cells, libraries(row), old])
+    origins = " / ".join(sorted({origin(old) for old in on_gpu.values()}))
+    shown = Table(title=title(record), box=SIMPLE, title_justify="left")
+    filled = [any(line[column] for line in lines) for column in range(len(COLUMNS) + 1)]
+    for column, heading in enumerate((*COLUMNS, f"recorded on {origins}")):
+        if filled[column]:
+            shown.add_column(heading, no_wrap=column in (0, 2))  # a cut name names nothing
+    for line in lines:
+        shown.add_row(*[cell for cell, wanted in zip(line, filled, strict=True) if wanted])
     return shown
+
+
+def title(record: Record) -> str:
+    """The machine; on a CPU, with the threads that a pair may use."""
+    device = record.environment["device"]
+    cpu = f" (CPU results, {device['threads']} of {device['cores']} cores)" if device["kind"] == "cpu" else ""
+    return device["name"] + cpu + (", fast" if record.environment["fast"] else "")
 
 
 def _gpu_records(record: Record) -> dict[str, Record]:
@@ -94,13 +104,18 @@ def _gpu_records(record: Record) -> dict[str, Record]:
 
 
 def print_record(record: Record, console: Console) -> None:
-    console.print(table(record))
+    """The table, then what must be said of its rows; there, too, what was recorded, if the table would be too wide."""
+    on_gpu = _gpu_records(record)
+    beside = table(record, on_gpu)
+    fits = Measurement.get(console, console.options.update(max_width=1000), beside).maximum <= console.width
+    console.print(beside if fits else table(record, {}))
     for pair in record.pairs:
         for row in pair.rows:
-            for text in filter(None, [row.reason, *(row.notes if row.versus == "baseline" else [])]):
-                console.print(
-                    f"{pair.name} {row.variant.removeprefix('optimized/')}: {text}", markup=False, soft_wrap=True
-                )
+            texts = [row.reason, *(row.notes if row.versus == "baseline" else [])]
+            if pair.chapter in on_gpu and not fits:
+                texts.append(f"recorded on {origin(on_gpu[pair.chapter])}: {lookup(pair, row, on_gpu[pair.chapter])}")
+            for text in filter(None, texts):
+                console.print(f"{pair.name} {variant(row)}: {text}", markup=False, soft_wrap=True)
         if pair.voided_rounds:
             console.print(f"{pair.name}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown")
 

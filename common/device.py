@@ -86,7 +86,8 @@ def free_bytes(device: str) -> int | None:
 
 def cpu_threads() -> int:
     """All cores but one, which the rest of the machine keeps busy: a parallel loop is as slow as its slowest thread."""
-    return max(1, (os.cpu_count() or 1) - 1)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores - 1)
 
 
 def use_device(device: str) -> None:

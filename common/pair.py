@@ -96,8 +96,10 @@ def _ladder(name: str, variants: list[Half]) -> tuple[Half, ...]:
         waiting = [half for half in variants if half.label not in rungs]
         ready = [half for half in waiting if half.versus is None or half.versus in rungs]
         if not ready:
-            problem = f"VERSUS = {waiting[0].constants['VERSUS']!r} names no variant of {name} that comes before it"
-            raise ContractError(f"{waiting[0].path}: {problem}: write the suffix of an earlier rung")
+            problem = f"VERSUS = {waiting[0].constants['VERSUS']!r} names no variant of {name} before it"
+            known = ", ".join(repr(label.removeprefix("optimized").removeprefix("/")) for label in rungs)
+            fix = f"write the suffix of an earlier rung ({known or 'none'})"
+            raise ContractError(f"{waiting[0].path}: {problem}: {fix}")
         rungs |= {half.label: half for half in ready}
     return tuple(rungs.values())
 

@@ -52,13 +52,13 @@ def ratio_bars(record: Record) -> Figure:
         xscale="log",
         yticks=places,
         yticklabels=labels,
-        xlabel="time of the baseline / time of the variant (95 % interval)",
+        xlabel="time of what it is compared with / time of the variant (95 % interval)",
         title=_device(record),
     )
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.margins(x=0.4)
+    axes.set_xlim(min(0.5, ends.min(initial=1) / 1.5), max(2, ends.max(initial=1)) * 3)  # room for the words
     axes.invert_yaxis()
     return figure
 

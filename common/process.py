@@ -27,6 +27,14 @@ class Death(Exception):
     """The child raised, died or hung; str() says which, in one line."""
 
 
+def one_line(error: BaseException) -> str:
+    """An error as its first line, with the last place in a pair's file that it passed through."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    frames = [(Path(frame.filename).name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    places = [f" ({name}:{line})" for name, line in frames if name.startswith(("baseline_", "optimized_"))]
+    return ": ".join([type(error).__name__, *lines[:1]]) + "".join(places[-1:])
+
+
 def call(
     function: Callable[..., Any],
     *arguments: Any,
@@ -128,7 +136,6 @@ def _child(
         result = function(*arguments, lambda stage, fraction: pipe.send(("say", stage, fraction)))
     except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
         traceback.print_exc()
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        pipe.send(("error", f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__))
+        pipe.send(("error", one_line(error)))
         sys.exit(1)
     pipe.send(("result", result))

@@ -54,7 +54,9 @@ def variant(row: Row) -> str:
 
 
 def libraries(row: Row) -> str:
-    return ", ".join(f"{digits(value['ratio'])}x {label}" for label, value in row.vs_library.items())
+    """Time of each library call / time of the variant."""
+    named = {label.removeprefix("library").removeprefix("/"): value for label, value in row.vs_library.items()}
+    return ", ".join(f"{digits(value['ratio'])}x {label}".strip() for label, value in named.items())
 
 
 def origin(record: Record) -> str:
@@ -69,7 +71,8 @@ def lookup(pair: PairResult, row: Row, record: Record) -> str:
             return "stale"
         for found in old.rows:
             if (found.variant, found.versus) == (row.variant, row.versus):
-                return f"{found.verdict} {ratio(found)}"
+                at_size = f" ({old.size})" if old.size != pair.size else ""
+                return f"{found.verdict} {ratio(found)}{at_size}"
     return ""
 
 
@@ -86,7 +89,9 @@ def listing(pairs: list[Pair]) -> str:
     return "\n".join(lines)
 
 
-HEADINGS = ("pair", "variant", "verdict", "ratio [95 % interval]", "time", "of measured limit / datasheet")
+HEADINGS = (
+    "pair", "variant", "verdict", "ratio [95 % interval]", "time", "of limit / datasheet", "library / variant",
+)  # fmt: skip
 
 
 def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str, str]) -> str:
@@ -100,8 +105,8 @@ def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str,
         for pair in record.pairs:
             stale = hashes.get(pair.name) != pair.source_hash
             for row in pair.rows:
-                figures = [row.verdict, ratio(row), times(pair, row), share(pair, row)]
-                cells = ["stale: the pair has changed since", "", "", ""] if stale else figures
+                figures = [row.verdict, ratio(row), times(pair, row), share(pair, row), libraries(row)]
+                cells = ["stale: the pair has changed since", "", "", "", ""] if stale else figures
                 lines.append(f"| {' | '.join([pair.name, variant(row), *cells])} |")
     return "\n".join(lines).strip() or "Nothing is recorded yet."
 

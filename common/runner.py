@@ -70,6 +70,7 @@ def run_pairs(
     `on_record` gets the record so far after each pair. Raises DeviceError.
     """
     device = device or default_device()
+    device = "cpu" if device.startswith("cpu:") else device  # what a pair compares with
     found, limits = survey_apart(device, not check_only)
     info, date = dict(found), datetime.now(UTC).isoformat(timespec="seconds")
     environment = {"device": info, "versions": versions(), "platform": sys.platform, "date": date, "argv": sys.argv[1:]}

@@ -14,6 +14,7 @@ from common.arrays import Tree, clone, difference, map_arrays, overlapping
 from common.clock import now, synchronize
 from common.device import free_bytes
 from common.pair import Pair
+from common.process import one_line
 from common.verify import compare
 
 
@@ -32,6 +33,10 @@ class Job:
     seed: int = 0
 
 
+class NobodyLeft(Exception):
+    """The baseline is out of the race; Session.bad says why."""
+
+
 class DoesNotFit(Exception):
     """The inputs need more memory than there is; str() says how much of each."""
 
@@ -42,11 +47,6 @@ def is_out_of_memory(error: BaseException) -> bool:
         or "can't allocate memory" in str(error)
         or "OutOfMemoryError" in type(error).__name__
     )
-
-
-def one_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 @dataclass
@@ -81,7 +81,7 @@ class Session:
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
         """Fresh inputs for all arms in the race; an arm whose inputs are others than the baseline's is out."""
         self.seeds.append(self.rng.randrange(2**31))
-        while True:
+        while self.racing:
             try:
                 return InputSet(self.racing, self.job.pair.sizes[size], self.job.device, self.seeds[-1], like)
             except Invalid as error:
@@ -90,8 +90,10 @@ class Session:
                 if is_out_of_memory(error):
                     free = free_bytes(self.job.device)
                     there_is = "" if free is None else f"; {free / 2**30:.1f} GiB are free"
-                    raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
+                    why = one_line(error)[:160]
+                    raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({why})") from error
                 raise
+        raise NobodyLeft
 
     def attempt(self, arm: LiveArm, action: Callable[[], Any]) -> Any:
         """The action's result; an arm that raises or leaves traces is out (a broken device ends the whole process)."""

@@ -85,7 +85,7 @@ def pair_result(name: str = "double", ratio: float = 2.0, **fields: Any) -> Pair
 
 
 def record(*pairs: PairResult, kind: str = "cuda", name: str = "NVIDIA H200", **environment: Any) -> Record:
-    device = {"kind": kind, "name": name, "capability": [9, 0] if kind == "cuda" else None}
+    device = {"kind": kind, "name": name, "capability": [9, 0] if kind == "cuda" else None, "threads": 1, "cores": 2}
     defaults = {
         "device": device,
         "versions": {"torch": "2.11.0"},

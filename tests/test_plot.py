@@ -79,7 +79,7 @@ def test_bars_are_labelled_and_coloured_by_verdict(full):
         "first b vs optimized",
         "second",
     ]
-    assert "time of the baseline / time of the variant" in axes.get_xlabel()
+    assert "time of what it is compared with / time of the variant" in axes.get_xlabel()
     assert "95 %" in axes.get_xlabel()
     assert axes.get_xscale() == "log"
     assert axes.get_title() == "NVIDIA H200, 2026-01-02"

@@ -21,6 +21,10 @@ usage() {
 }
 
 check_script() {
+    if [[ $1 == -h || $1 == --help ]]; then
+        sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"
+        exit 0
+    fi
     if [[ ! -f $1 ]]; then
         fail "$1: no such script"
     fi
