@@ -100,7 +100,8 @@ def compare_files(old: Path, new: Path) -> int:
     if names[0] != names[1]:
         print(f"different devices, {names[0]} and {names[1]}: no regression can be told")
         return 0
-    print(f"{count} regressed" + interrupted(records[1]))
+    compared = sum(not line.startswith("missing") for line in lines)
+    print(f"{count} of {compared} regressed" + interrupted(records[1]))
     return 3 if count else 0
 
 

@@ -76,8 +76,8 @@ BY_VERSION = """
 """
 
 DIE = {
-    "raises": Case("died", "^ValueError: no such luck$", 'raise ValueError("no such luck\\nand more")'),
-    "raises_in_setup": Case("died", "^KeyError: 'no'$", HONEST, extra='def setup(x, w_shift): raise KeyError("no")'),
+    "raises": Case("died", r"^ValueError: no such luck \(optimized_raises_liar.py:\d+\)$", 'raise ValueError("no such luck\\nand more")'),
+    "raises_in_setup": Case("died", r"^KeyError: 'no' \(optimized_raises_in_setup_liar.py:\d+\)$", HONEST, extra='def setup(x, w_shift): raise KeyError("no")'),
     "out_of_memory": Case("died", "memory", "return torch.empty(1 << 50)", f"torch.empty(1 << 20)\n{HONEST}"),
     "takes_other_arguments": Case("died", r"^TypeError: run\(\).*'w_shift'", "return x", liar_arguments="x"),
 }
@@ -394,7 +394,7 @@ DEATHS = {  # text of the variant, what is said
         half("import time\nend = time.monotonic() + 90\nwhile time.monotonic() < end: pass"),
         "^hung: no progress for",
     ),
-    "import": (half(extra="raise RuntimeError('at import')"), "^RuntimeError: at import$"),
+    "import": (half(extra="raise RuntimeError('at import')"), r"^RuntimeError: at import \(optimized_import.py:\d+\)$"),
     "missing_name": (half(extra="from torch import no_such_name"), "^ImportError: cannot import name"),
     "reference": (half(extra="def reference(x, w_shift): return undefined"), "^NameError: name 'undefined'"),
     "infinite_cost": (

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -192,7 +193,7 @@ def test_libraries_are_arms_and_a_wrong_one_is_a_note(measured):
         assert list(row.vs_library) == ["library"]
         assert row.vs_library["library"]["ratio"] < 1  # it takes no nap
         assert any(note.startswith("library/wrong: wrong answer") for note in row.notes)
-        assert any(note == "library/dead: RuntimeError: no kernel image" for note in row.notes)
+        assert any(note.startswith("library/dead: RuntimeError: no kernel image") for note in row.notes)
 
 
 def test_every_verdict_can_be_computed_again_from_the_samples(measured):
@@ -214,7 +215,7 @@ def test_every_round_runs_every_arm_once_in_balanced_order(measured):
     assert len(pair.orders) >= 6
     for block in pair.orders:
         assert all(sorted(order) == sorted(pair.arms) for order in block)
-        assert all(second == first[::-1] for first, second in zip(block[::2], block[1::2], strict=False))
+        assert all(second == [*first[1:], first[0]] for first, second in pairwise(block))
     assert len({tuple(block[0]) for block in pair.orders}) > 1  # and it is drawn anew
     for arm in pair.arms.values():
         assert [len(block) for block in arm.seconds] == [len(block) for block in pair.orders]
@@ -260,7 +261,7 @@ def test_a_baseline_that_raises_leaves_nothing_to_compare_with(machine, tmp_path
     raising = half('raise ValueError("no such luck")')
     row = row_of(run_pairs([one_pair(tmp_path, baseline=raising)], fast=True), "double")
     assert (row.verdict, row.ratio) == ("died", None)
-    assert row.reason.endswith("ValueError: no such luck")
+    assert re.search(r"ValueError: no such luck \(baseline_double.py:\d+\)$", row.reason)
 
 
 def test_an_oracle_that_disagrees_with_both_halves_condemns_the_baseline(machine, tmp_path):
