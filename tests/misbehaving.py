@@ -77,7 +77,7 @@ BY_VERSION = """
 
 DIE = {
     "raises": Case("died", r"luck \(optimized_raises_liar.py:\d+\)$", 'raise ValueError("no such luck\\nand more")'),
-    "raises_in_setup": Case("died", r"KeyError: .no. \(opt.*py", HONEST, extra='def setup(x, w_shift): raise KeyError("no")'),
+    "raises_in_setup": Case("died", "KeyError: .no. .opt", HONEST, extra='def setup(x, w_shift): raise KeyError("no")'),
     "out_of_memory": Case("died", "memory", "return torch.empty(1 << 50)", f"torch.empty(1 << 20)\n{HONEST}"),
     "takes_other_arguments": Case("died", r"^TypeError: run\(\).*'w_shift'", "return x", liar_arguments="x"),
 }
