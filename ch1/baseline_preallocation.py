@@ -6,7 +6,8 @@ What asking costs depends on who answers:
     CPU   above 32 MiB glibc's malloc maps new pages each time and unmaps them on free: 65,536 page faults of 4 KiB a
           temporary (fewer where huge pages are automatic), and the kernel zeroes every page just before the step
           overwrites it
-    GPU   torch's caching allocator hands out a block that was dropped before: no call to the driver
+    GPU   torch's caching allocator hands out a block that was dropped before: no call to the driver, unless none fits:
+          in a first call, after `empty_cache()`, where every call has another shape, when memory runs short
 
 Predict before you measure: both halves move the same bytes in the same four kernels. On which device is
 `optimized_preallocation.py` faster, on which is it the same? When has the caching allocator no block to hand out?
