@@ -10,7 +10,7 @@ What asking costs depends on who answers:
           in a first call, after `empty_cache()`, where every call has another shape, when memory runs short
 
 Predict before you measure: both halves move the same bytes in the same four kernels. On which device is
-`optimized_preallocation.py` faster, on which is it the same? When has the caching allocator no block to hand out?
+`optimized_preallocation.py` faster, on which is it the same? Which of the cases just named does your program meet?
 """
 
 import torch
