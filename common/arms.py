@@ -1,5 +1,6 @@
 """The arms of a pair inside its process: its halves, its library calls, the baseline again; and what they are given."""
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -152,6 +153,16 @@ class InputSet:
     def restore(self) -> None:
         for tree in self.trees:
             copy_into(unwritable(tree), {**self.pristine, **self.pristine_weights})
+
+
+def count_costs(arms: list[LiveArm], inputs: InputSet) -> None:
+    """What each arm's file says that the work costs; else what the baseline's, the first, says."""
+    for arm in arms:
+        count = getattr(arm.module, "cost", getattr(arms[0].module, "cost", None))
+        cost = count(**inputs.by_arm[arm.label]) if count else {}
+        arm.cost = {key: float(amount) for key, amount in cost.items()}
+        if not all(0 <= amount < math.inf for amount in arm.cost.values()):
+            raise ValueError(f"cost of {arm.label} is {arm.cost}: amounts are finite and not negative")
 
 
 def weights(tree: dict[str, Any]) -> dict[str, Any]:

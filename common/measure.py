@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from common import guard, stats
-from common.arms import InputSet, LiveArm, load_arms
+from common.arms import InputSet, LiveArm, count_costs, load_arms
 from common.arrays import Tree, clone, nbytes
 from common.clock import LEAST_WALL_S, Clock, host_seconds, make_clock, now
 from common.conclude import pair_result
@@ -51,7 +51,7 @@ def _check_and_time(session: Session) -> Clock | None:
         if session.racing:
             inputs = session.inputs(size)
             session.judge_all(inputs, session.inputs(size), f"at size {size}")
-            _count_costs(session, inputs)
+            count_costs(session.racing, inputs)
     session.spent_s["check"] = now() - begin
     believed = set(job.timed) - set(session.bad)
     if "baseline" not in believed or len(believed) < 2:
@@ -67,7 +67,7 @@ def _time(session: Session) -> Clock:
     clock = make_clock(name, job.device)
     session.say("pilot", 0.0)
     source = session.inputs(job.size)
-    _count_costs(session, source)
+    count_costs(session.racing, source)
     blocks, rounds = _pilot(session, clock, source)
     session.spent_s["pilot"], begin = now() - begin, now()
     for attempt in range(2 * blocks):  # a voided block is measured again, within reason
@@ -83,19 +83,6 @@ def _time(session: Session) -> Clock:
             session.out(arm.label, "invalid", f"{late}: a stream is not joined")
     session.spent_s["blocks"] = now() - begin
     return clock
-
-
-def _count_costs(session: Session, inputs: InputSet) -> None:
-    """What each arm's file says that the work costs; else, what the baseline's says."""
-
-    def nothing(**inputs: object) -> dict[str, float]:
-        return {}
-
-    for arm in session.racing:
-        count = getattr(arm.module, "cost", getattr(session.arms[0].module, "cost", nothing))
-        arm.cost = {key: float(amount) for key, amount in count(**inputs.by_arm[arm.label]).items()}
-        if not all(0 <= amount < math.inf for amount in arm.cost.values()):
-            raise ValueError(f"cost of {arm.label} is {arm.cost}: amounts are finite and not negative")
 
 
 def _pilot(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
