@@ -19,7 +19,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from script import Parser, Timing, positive, si, spread, timed, where
+from script import Parser, Timing, positive, si, spread, start, timed, where
 
 FLOPS = tuple(1 << k for k in range(10))  # 1 to 512 per element; 1 is a lone addition
 A, B = 0.9921875, 0.00390625  # exact in float32; towards B / (1 - A) = 0.5, but 256 steps still show where one began
@@ -201,4 +201,4 @@ def save(path: Path, timings: dict[int, Timing], n: int, limits: dict[str, Any],
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

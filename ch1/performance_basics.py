@@ -13,7 +13,7 @@ counts as useful. A loop can have a high goodput and still be slow; performance_
 Predict before you run: a batch of 32 samples, 2 MFLOP each. Which share of the loop goes to the loader and the copies?
 """
 
-from script import Parser, positive, spread, where
+from script import Parser, positive, spread, start, where
 
 
 def main() -> None:
@@ -45,4 +45,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

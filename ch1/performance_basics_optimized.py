@@ -18,7 +18,7 @@ import statistics
 from functools import partial
 from typing import Any
 
-from script import Parser, positive, si, spread, where
+from script import Parser, positive, si, spread, start, where
 
 SWEEP = {"cpu": (8, 32, 128, 512, 2048, 8192), "cuda": (32, 128, 512, 2048, 8192, 32768, 131072)}
 SWEEP_S = 0.02  # one sample of the sweep takes about as long: far above the clock's resolution
@@ -207,4 +207,4 @@ def fixed_steps(device: str, batch: int) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

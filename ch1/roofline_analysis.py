@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from script import Parser, Timing, positive, si, spread, timed, where
+from script import Parser, Timing, positive, si, spread, start, timed, where
 
 ELEMENTS = {"cpu": 1 << 25, "cuda": 1 << 27}  # 128 and 512 MiB of float32 an array: more than most caches hold
 SIDES = {"cpu": (128, 512, 1536), "cuda": (512, 2048, 8192)}  # of the square matrices
@@ -178,4 +178,4 @@ def save(path: Path, points: list[tuple[str, float, float]], limits: dict[str, A
 
 
 if __name__ == "__main__":
-    main()
+    start(main)

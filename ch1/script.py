@@ -6,6 +6,7 @@ torch is imported where it is needed and not here, so that `--help` answers at o
 import argparse
 import re
 import statistics
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -53,6 +54,15 @@ class Parser(argparse.ArgumentParser):
             check_writable(path)
         except RecordError as error:
             self.error(f"--output {error}")
+
+
+def start(main: Callable[[], None]) -> None:
+    """Run a script; Ctrl-C ends it with one line and status 130, as it ends benchmark.py."""
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
 
 
 def positive(text: str) -> int:

@@ -24,6 +24,9 @@ def compare_chapter(chapter: str) -> int:
     except OneLine as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # before anything was measured; later, run_pairs returns what there is
+        print("interrupted", file=sys.stderr)
+        return 130
     print_record(record, make_console())
     return 130 if record.environment["interrupted"] else 1 if has_failed(record) else 0
 

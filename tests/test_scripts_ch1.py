@@ -319,3 +319,13 @@ def test_with_nsight_it_is_called_with_the_reports_name(checkout):
     assert "--clock-control none" in done.stdout
     assert f"--export {checkout}/results/ch9/NAME " in done.stdout
     assert re.search(r"python ch9/tiny.py\n", done.stdout)
+
+
+def test_ctrl_c_ends_a_script_with_one_line(capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as exit_:
+        load(ROOT / "ch1" / "script.py").start(interrupted)
+    assert exit_.value.code == 130
+    assert capsys.readouterr().err == "interrupted\n"
