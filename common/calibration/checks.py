@@ -1,0 +1,129 @@
+"""What a calibration must find for the harness to be believed: thresholds, and judgement on what was measured."""
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from common import stats
+from common.calibration.findings import Check, Findings, Known, Run, Said, Spin
+
+CALLED = 0.05  # of equal pairs at most are called different: what an interval of 95 % promises
+FOUND = 0.95  # of planted 5 % at least are found
+COVERED = 0.93  # of the intervals at least hold the truth: 95 % less what 200 runs leave to chance
+OWN_COST = 2  # repetitions of a hundred: more, and their counts would not be what sets the time
+OFF = 0.05  # by which a clock may be wrong
+COLD = 1.2  # a read from memory takes at least so many times a read from L2
+COPY = (0.90, 1.02)  # of the measured limit: a copy is not better than the best copy, but for noise
+SAME, SMALL, LARGE = "copy", "plus_1", "plus_5"  # the variants of the pair `work`
+
+
+def judge(findings: Findings) -> list[Check]:
+    """The table, from all else that was found."""
+    own = own_cost(findings.known)
+    truths = {half: (findings.repetitions["baseline"] + own) / (k + own) for half, k in findings.repetitions.items()}
+    quiet, checks = findings.runs["quiet"], []
+    for condition, runs in findings.runs.items():
+        called = [run.said[SAME].verdict not in ("same", "unsure") for run in runs]
+        checks.append(_share("equal halves are called different", condition, called, most=CALLED))
+    hits = [run.said[LARGE].verdict == _direction(truths[LARGE]) for run in quiet]
+    checks.append(_share("a planted 5% is found", "quiet", hits, least=FOUND))
+    for half in (SAME, SMALL, LARGE):
+        held = [_holds(run.said[half], truths[half]) for run in quiet]
+        checks.append(_share(f"the interval holds the true {truths[half]:.4f}", "quiet", held, least=COVERED))
+    for condition, runs in findings.runs.items():
+        wrong = [any(run.said[half].verdict == _direction(1 / truths[half]) for half in (SMALL, LARGE)) for run in runs]
+        checks.append(_share("a planted difference is called the wrong way", condition, wrong, most=0.0))
+    refused = [_refused(run) for run in findings.nothing]
+    checks.append(_share("an empty call gets no ratio", "quiet", refused, least=1.0))
+    known = findings.known
+    return [*checks, _own_cost(known), *_clocks(known.spins), *_reads(known), _copies(findings.copies)]
+
+
+def own_cost(known: Known) -> float:
+    """What a call costs besides its repetitions, as so many repetitions more."""
+    one_s, many_s = median(known.one_s), median(known.many_s)
+    return (known.many - 1) * one_s / (many_s - one_s) - 1
+
+
+def _own_cost(known: Known) -> Check:
+    own, check = own_cost(known), "a call costs little besides its repetitions"
+    return Check(check, "quiet", len(known.one_s), f"as much as {own:.2f}", f"at most {OWN_COST}", own <= OWN_COST)
+
+
+def _direction(truth: float) -> str:
+    return "faster" if truth > 1 else "slower"
+
+
+def _holds(said: Said, truth: float) -> bool:
+    return said.low is not None and said.high is not None and said.low <= truth <= said.high
+
+
+def _refused(run: Run) -> bool:
+    """Did the harness say, of every half, that there is nothing to read?"""
+    said = run.said.values()
+    return bool(said) and all(it.verdict == "checked" and it.ratio is None and "too short" in it.reason for it in said)
+
+
+def _share(
+    check: str, condition: str, hits: Sequence[bool], least: float | None = None, most: float | None = None
+) -> Check:
+    """How often something came about; from no runs nothing follows."""
+    share = sum(hits) / len(hits) if hits else float("nan")
+    accepted = f"at least {least:.0%}" if least is not None else f"at most {most:.0%}" if most else "never"
+    passed = share >= least if least is not None else share <= (most or 0.0)
+    return Check(check, condition, len(hits), f"{sum(hits)} ({share:.1%})", accepted, passed)
+
+
+def _clocks(spins: Iterable[Spin]) -> list[Check]:
+    """By each clock that tells how long the spins were: the median error at every length."""
+    errors: dict[str, list[float]] = {}
+    samples = sum(len(spin.read_s) for spin in spins)
+    for spin in spins:
+        for clock, true_s in spin.true_s.items():
+            ratios = [read / true for read, true in zip(spin.read_s, true_s, strict=True)]
+            errors.setdefault(clock, []).append(median(ratios) - 1)
+    checks = []
+    for clock, off in errors.items():
+        found = f"{min(off):+.2%} to {max(off):+.2%}"
+        passed = max(map(abs, off)) <= OFF
+        checks.append(Check(f"a spin is as long as by {clock}", "quiet", samples, found, f"within {OFF:.0%}", passed))
+    return checks
+
+
+def _reads(known: Known) -> list[Check]:
+    """None on a CPU, whose caches the wall clock leaves as they are."""
+    if not known.cold_s and not known.warm_s:
+        return []
+    cold, warm = median(known.cold_s), median(known.warm_s)
+    found = f"{cold / warm:.2f}x ({cold * 1e6:.1f} us, {warm * 1e6:.1f} us)"
+    check = "a read with a cold L2 is slower than with a warm one"
+    return [Check(check, "quiet", len(known.cold_s), found, f"above {COLD}x", cold > COLD * warm)]
+
+
+def _copies(copies: list[float | None]) -> Check:
+    shares = [share for share in copies if share is not None]
+    middle = median(shares) if shares else float("nan")
+    found = f"{middle:.1%} ({min(shares):.1%} to {max(shares):.1%})" if shares else "none was timed"
+    passed = len(shares) == len(copies) and COPY[0] <= middle <= COPY[1]
+    accepted = f"{COPY[0]:.0%} to {COPY[1]:.0%}"
+    return Check("a copy reaches the measured limit", "quiet", len(copies), found, accepted, passed)
+
+
+def contradiction(findings: Findings) -> str:
+    """The first figure that does not follow from what else is there, in a line; empty if there is none."""
+    for condition, runs in findings.runs.items():
+        for run in runs:
+            for half, said in run.said.items():
+                follows = _follows(said, run.noise_floor)
+                if follows != said.verdict:
+                    return f"{condition} run {run.seed}, {half}: {said.verdict}, but its interval says {follows}"
+    for says, gives in zip(findings.checks, judge(findings), strict=True):
+        if says != gives:
+            return f"{says.check}, {says.condition}: {says.found}, but its runs give {gives.found}"
+    return ""
+
+
+def _follows(said: Said, noise_floor: float | None) -> str:
+    """The verdict of an interval; without one, whatever was said."""
+    if said.ratio is None or said.low is None or said.high is None or noise_floor is None:
+        return said.verdict
+    return stats.verdict(stats.Estimate(said.ratio, said.low, said.high), noise_floor)[0]

@@ -1,0 +1,157 @@
+"""What a calibration measured and what follows from it: frozen dataclasses <-> recorded/<device>/calibration.json.
+
+Ratios are versus / variant, as everywhere; times are seconds. The checks can be computed again from all the rest.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from common.pair import ROOT
+from common.result import BELIEVED, PairResult, RecordError, file_of_device, write_file
+
+SCHEMA = 1
+FILE = "calibration.json"
+PAIRS = Path(__file__).with_name("pairs")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the harness said of one variant; `reason`: why there is no ratio."""
+
+    verdict: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measurement of a pair: what was said, by variant."""
+
+    seed: int
+    blocks: int
+    noise_floor: float | None
+    said: dict[str, Said]
+
+
+@dataclass(frozen=True)
+class Spin:
+    """Samples of a call of known length. `true_s`: by each independent clock; `read_s`: by the harness."""
+
+    nominal_s: float
+    true_s: dict[str, list[float]]
+    read_s: list[float]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Samples of calls whose length, or what sets it, is known; seconds. On a CPU there are no reads."""
+
+    spins: list[Spin]
+    one_s: list[float]  # the pair `work` with one repetition
+    many_s: list[float]  # the same with `many`
+    many: int
+    cold_s: list[float]  # reads of a buffer smaller than a GPU's L2, behind a flush
+    warm_s: list[float]  # the same, each directly behind another
+
+
+@dataclass(frozen=True)
+class Check:
+    """A row of the table."""
+
+    check: str
+    condition: str
+    runs: int
+    found: str
+    accepted: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that a calibration measured, and its checks."""
+
+    schema: int
+    environment: dict[str, Any]
+    source_hashes: dict[str, str]  # of the pairs
+    repetitions: dict[str, int]  # half of the pair `work` -> how often it does the same thing
+    runs: dict[str, list[Run]]  # condition -> runs of the pair `work`
+    nothing: list[Run]  # runs of the pair `nothing`
+    copies: list[float | None]  # shares of the limit that copies reached; None where none was given
+    known: Known
+    checks: list[Check]
+
+
+def run_of(seed: int, measured: PairResult) -> Run:
+    said = {}
+    for row in measured.rows:
+        low, high = row.interval or (None, None)
+        reason = "" if row.verdict in BELIEVED else row.reason
+        said[row.variant.removeprefix("optimized/")] = Said(row.verdict, row.ratio, low, high, reason)
+    return Run(seed, len(measured.orders), measured.noise_floor, said)
+
+
+def to_json(findings: Findings) -> str:
+    """A line for each run, spin and check: json itself knows one line for everything, or one for every number."""
+
+    def lines(value: Any) -> str:
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            return "[\n" + ",\n".join(json.dumps(item, allow_nan=False) for item in value) + "\n]"
+        if isinstance(value, dict) and any(isinstance(item, list) for item in value.values()):
+            return "{" + ",\n".join(f"{json.dumps(key)}: {lines(item)}" for key, item in value.items()) + "}"
+        return json.dumps(value, allow_nan=False)
+
+    return "{" + ",\n".join(f"{json.dumps(key)}: {lines(value)}" for key, value in asdict(findings).items()) + "}\n"
+
+
+def from_dict(data: dict[str, Any]) -> Findings:
+    """Raises TypeError, KeyError or AttributeError where `data` is no calibration."""
+    runs = {condition: [_run(run) for run in found] for condition, found in data["runs"].items()}
+    nothing, checks = [_run(run) for run in data["nothing"]], [Check(**check) for check in data["checks"]]
+    known = Known(**{**data["known"], "spins": [Spin(**spin) for spin in data["known"]["spins"]]})
+    return Findings(**{**data, "runs": runs, "nothing": nothing, "known": known, "checks": checks})
+
+
+def _run(data: dict[str, Any]) -> Run:
+    return Run(**{**data, "said": {name: Said(**said) for name, said in data["said"].items()}})
+
+
+def load(path: Path) -> Findings:
+    """Read a calibration and compute its checks again. Raises RecordError."""
+    from common.calibration.checks import contradiction  # imports numpy
+
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{path}: not JSON ({error})") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise RecordError(f"{path}: not a calibration that this version of the course reads (schema {SCHEMA})")
+    try:
+        findings = from_dict(data)
+        wrong = contradiction(findings)
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise RecordError(f"{path}: not a calibration ({type(error).__name__}: {error})") from None
+    if wrong:
+        raise RecordError(f"{path}: a calibration whose checks do not follow from its runs ({wrong})")
+    return findings
+
+
+def keep(findings: Findings, folder: Path = ROOT / "recorded") -> Path:
+    """Save under recorded/<device>/calibration.json. Raises RecordError."""
+    path = file_of_device(findings.environment, FILE, folder)
+    text = to_json(findings)
+    write_file(path, lambda file: file.write(text.encode()))
+    return path
+
+
+def newest(folder: Path = ROOT / "recorded") -> list[tuple[Path, Findings]]:
+    """The newest calibration of each kind of device, the newest first. Raises RecordError."""
+    found = [(path, load(path)) for path in folder.glob(f"*/{FILE}")]
+    found.sort(key=lambda item: item[1].environment["date"], reverse=True)
+    kinds = dict.fromkeys(findings.environment["device"]["kind"] for _, findings in found)
+    return [next(item for item in found if item[1].environment["device"]["kind"] == kind) for kind in kinds]

@@ -1,0 +1,41 @@
+"""Take the sine of a small vector 101 times over: 1 % more than the baseline, too little to call.
+
+A repetition is the same operation on as many numbers, so 101 of them take 101/100 of the baseline's time,
+whatever the machine; what a call costs besides, like a first repetition on cold caches, is measured and added to both
+counts. These files are no lesson but a ruler to hold against the harness, and only therefore may one half do more work
+than another. The answer is the same: sin(sin(x)), from the second repetition on.
+
+The first repetition reads `x`, which all halves share. From then on everything is read from and written to buffers
+that each half allocates for itself in `setup`, anew in every block: halves of equal text have nothing in common but
+one in a hundred of their reads.
+
+Predict: what will the harness call two halves of equal text? How far apart must they be before it says so?
+"""
+
+import torch
+
+REPETITIONS = 101
+SIZES = {
+    "check": {"n": 127},
+    "default": {"n": 1_048_576},  # 4 MiB: stays in L2, a few us a repetition
+    "cpu": {"n": 16_384},  # 64 KiB: stays in a core's cache, about 10 us a repetition
+}
+
+
+def inputs(n: int = 1_048_576, device: str = "cuda") -> dict[str, torch.Tensor]:
+    return {"x": torch.randn(n, device=device)}
+
+
+def setup(x: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {"once": torch.empty_like(x), "twice": torch.empty_like(x)}
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return x[:256].sin().sin()
+
+
+def run(x: torch.Tensor, once: torch.Tensor, twice: torch.Tensor) -> torch.Tensor:
+    torch.sin(x, out=once)
+    for _ in range(REPETITIONS - 1):
+        torch.sin(once, out=twice)
+    return twice[:256]  # what is compared after every call: comparing all would take as long again

@@ -1,0 +1,99 @@
+"""A pair, measured again and again: as any other is, and with every core kept busy."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from common import process
+from common.calibration.findings import Run, run_of
+from common.contract import OneLine
+from common.measure import measure
+from common.pair import Pair, load
+from common.result import Record
+from common.runner import run_pairs, sizes_of
+from common.session import Job
+
+BLOCKS = 12  # what the pilot chooses on a quiet machine; on a noisy one it would ask for up to four times as many
+PER_PROCESS = 20  # runs: with a process for each, as other pairs have, a quarter of the time were starts
+HOG = """
+import os, sys, numpy
+x = numpy.ones(1 << 22)  # 32 MiB: keeps its core busy, and the caches and the memory that all share
+while os.getppid() == int(sys.argv[1]):
+    x += 1.0
+"""
+Say = Callable[[str, int, int], None]  # what is going on, how much of it is done, of how much
+
+
+class Failed(OneLine):
+    """A measurement that could not be made."""
+
+
+def repetitions(pair: Pair) -> dict[str, int]:
+    """How often each half does the same thing, as its file says."""
+    return {half.label.removeprefix("optimized/"): load(half.path).REPETITIONS for half in pair.halves}
+
+
+def in_turn(pair: Pair, device: str, times: int, say: Say) -> Record:
+    """A pair several times, exactly as benchmark.py measures it."""
+    done: list[str] = []
+
+    def tell(_: Pair, size: str, stage: str, fraction: float) -> None:
+        done.extend([size] * (stage == "start"))
+        say(pair.name, len(done) - 1, times)
+
+    record = run_pairs([pair] * times, device=device, on_progress=tell)
+    if record.environment["interrupted"]:
+        raise KeyboardInterrupt
+    return record
+
+
+def job_of(pair: Pair, record: Record, device: str) -> Job:
+    """What a process is asked to do that measures a pair on the machine of a record."""
+    info, labels = record.environment["device"], [half.label for half in pair.halves]
+    (size,) = sizes_of(pair, "default", info["kind"] == "cpu")
+    return Job(pair, size, device, info, record.limits, labels, labels, BLOCKS)
+
+
+def many(job: Job, runs: int, condition: str, say: Say) -> list[Run]:
+    """The same job with one seed after the other, a few in each process."""
+    found: list[Run] = []
+    for first in range(0, runs, PER_PROCESS):
+        jobs = [replace(job, seed=seed) for seed in range(first, min(first + PER_PROCESS, runs))]
+        found += apart(measure_all, jobs, tell=lambda run, _: say(condition, int(run), runs))
+    return found
+
+
+def measure_all(jobs: list[Job], say: Callable[[str, float], None]) -> list[Run]:
+    """In a process of its own: what is said of each, of which only the ratios are kept."""
+    found = []
+    for job in jobs:
+        say(str(job.seed), 0.0)
+        found.append(run_of(job.seed, measure(job, lambda stage, fraction: None)))
+    return found
+
+
+def apart(function: Callable[..., Any], *arguments: Any, tell: Callable[[str, float], None] | None = None) -> Any:
+    try:
+        return process.call(function, *arguments, on_progress=tell or (lambda stage, fraction: None))
+    except process.Death as death:
+        raise Failed(str(death)) from None
+
+
+@contextmanager
+def all_cores_busy() -> Iterator[None]:
+    """Inside, a process for each core computes without a pause. They end when this process does, however it ends."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    command = [sys.executable, "-c", HOG, str(os.getpid())]
+    hogs = [subprocess.Popen(command, start_new_session=True) for _ in range(cores)]  # deaf to Ctrl-C
+    try:
+        yield
+        if any(hog.poll() is not None for hog in hogs):
+            raise Failed("a process that was to keep a core busy ended by itself")
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
