@@ -4,7 +4,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help setup ch1 bench test lab notebooks check readme
+.PHONY: help setup ch1 bench calibrate test lab notebooks check readme
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
@@ -16,6 +16,9 @@ ch1: .venv/.ready ## chapter 1: every pair, measured on this machine
 
 bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'coal*' --size large"
 	$(PY) benchmark.py $(or $(ARGS),--list)
+
+calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
+	$(PY) -m common.calibrate $(ARGS)
 
 test: .venv/.tested ## unit tests, every pair's tests, the notebooks
 	$(PY) -m pytest tests $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120

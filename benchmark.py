@@ -1,156 +1,122 @@
 #!/usr/bin/env python3
 """Measure the course's pairs on this machine: what each optimization is worth, and proof that its halves agree.
 
-Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died; 2 usage, or a file that breaks the contract;
-3 --compare found a regression; 130 interrupted.
+Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died, or a file cannot be written; 2 usage, or a file
+that breaks the contract; 3 --compare found a regression; 130 interrupted.
 """
 
-import argparse
-import os
 import signal
+
+if __name__ == "__main__":  # importing takes a second or more, in which Ctrl-C is to end us without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import os
 import sys
-from pathlib import Path
-from typing import NoReturn
+from argparse import Namespace
 
-from common import result
+from common import interrupt, result
 from common.contract import OneLine
-from common.pair import ROOT, Pair, chapters, discover
+from common.pair import ROOT, Pair
 from common.report import listing
-
-EXAMPLES = """
-  benchmark.py --chapter 1                          every pair of the chapter
-  benchmark.py --list                               pairs, sizes, what each needs
-  benchmark.py --chapter 1 --only 'coal*' --size large --device cuda:0
-  benchmark.py --path DIR --check                   your own pairs, verified only
-  benchmark.py --chapter 1 --fast --json F --plot F.png
-  benchmark.py --compare OLD.json NEW.json          regressions between two runs
-"""
+from common.request import check_request, lacking, parse, select
 
 
-class UsageError(OneLine):
-    """A request that makes no sense."""
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (--help shows all)")
-
-
-def parse(argv: list[str] | None) -> argparse.Namespace:
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = Parser("benchmark.py", description=__doc__, epilog="examples:" + EXAMPLES, formatter_class=raw)
-    what = parser.add_argument_group("what")
-    what.add_argument("--chapter", type=int, metavar="N", help="the pairs of chapter N")
-    what.add_argument("--path", type=Path, metavar="DIR", help="the pairs of any folder")
-    what.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
-    what.add_argument("--size", default="default", metavar="NAME", help="`small` takes small/* too; `all` is a sweep")
-    how = parser.add_argument_group("how")
-    how.add_argument("--device", metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
-    how.add_argument("--check", action="store_true", help="verify only, time nothing")
-    how.add_argument("--fast", action="store_true", help="half the blocks: wider intervals")
-    instead = parser.add_argument_group("instead of measuring pairs").add_mutually_exclusive_group()
-    instead.add_argument("--list", action="store_true", help="list pairs, sizes and needs")
-    instead.add_argument("--limits", action="store_true", help="measure what this machine can do")
-    instead.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
-    output = parser.add_argument_group("output")
-    output.add_argument("--json", type=Path, metavar="F", help="write the record, with all samples")
-    output.add_argument("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
-    output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
-    output.add_argument("--record", action="store_true", help="keep the record under recorded/ (a whole chapter)")
-    args = parser.parse_args(argv)
-    if (args.list or args.limits or args.compare) and (args.json or args.plot or args.profile or args.record):
-        parser.error("--json, --plot, --profile and --record belong to a measurement of pairs")
-    return args
-
-
-def select(args: argparse.Namespace) -> list[Pair]:
-    """The pairs that were asked for. Raises UsageError or ContractError."""
-    if args.chapter is not None and args.path is not None:
-        raise UsageError("--chapter and --path exclude each other")
-    if args.path is not None:
-        folders = [args.path]
-    elif args.chapter is not None:
-        if args.chapter not in chapters():
-            raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
-        folders = [chapters()[args.chapter]]
-    elif args.list:
-        folders = list(chapters().values())
-    else:
-        raise UsageError("nothing to do: say --chapter N, --path DIR, --list, --limits or --compare (--help shows all)")
-    return [pair for folder in folders for pair in discover(folder, args.only)]
-
-
-def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
-    """All that can be wrong with a request is said before anything runs. Raises UsageError or RecordError."""
-    sizes = {size for pair in pairs for size in pair.sizes if size not in pair.check_sizes}
-    names = {"all"} | sizes | {size.split("/")[0] for size in sizes}
-    if args.size not in names:
-        raise UsageError(f"no selected pair has a size {args.size!r}: there are {', '.join(sorted(names))}")
-    if args.record and (args.path or args.fast or args.check or args.only != "*" or args.size != "default"):
-        excluded = "--path, --only, --size, --fast and --check"
-        raise UsageError(f"--record keeps a whole chapter, measured in full: it excludes {excluded}")
-    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
-    for path in filter(None, (args.json, args.plot)):
-        result.check_writable(path)
-
-
-def measure(args: argparse.Namespace, pairs: list[Pair]) -> int:
+def measure(args: Namespace, pairs: list[Pair]) -> int:
+    """The exit status of a run, with all that it prints and writes."""
     from common import console, runner
 
-    def keep(record: result.Record) -> None:
-        if args.json and record.pairs:  # a run that was stopped before its first result replaces no file
-            result.save_record(record, args.json)
+    unwritten: list[str] = []
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with console.progress(len(pairs)) as on_progress:
-        record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, on_progress, keep)
-    console.print_record(record, console.make_console())
-    keep(record)
-    interrupted, failed = record.environment["interrupted"], runner.has_failed(record)
+    def keep(record: result.Record) -> None:
+        unwritten.clear()
+        if args.json and record.pairs:  # a run that was stopped before its first result replaces no file
+            with result.noting(unwritten):
+                result.save_record(record, args.json)
+
+    choices = (args.size, args.device, args.fast, args.check)
+    with interrupt.held_back():
+        with console.progress(len(pairs)) as (on_progress, on_neighbours):
+            record = runner.run_pairs(pairs, *choices, on_progress, keep, on_neighbours)
+        console.print_record(record, console.make_console())
+        if args.verbose:
+            console.print_spent(record, console.make_console())
+        keep(record)
+        finish(args, pairs, record, unwritten)
+        for problem in unwritten:
+            print(f"benchmark.py: {problem}", file=sys.stderr)
+        if record.environment["interrupted"] or interrupt.came():
+            return 130
+    return 1 if unwritten or runner.has_failed(record) else 0
+
+
+def finish(args: Namespace, pairs: list[Pair], record: result.Record, unwritten: list[str]) -> None:
+    """What comes after the table: plot, record, profiles."""
+    from common.runner import has_failed
+
+    interrupted = record.environment["interrupted"]
     if interrupted:
         print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
     if args.plot and record.pairs:
         from common import plot
 
-        plot.for_record(record).savefig(args.plot, dpi=150)
+        with result.noting(unwritten):
+            plot.save(plot.for_record(record), args.plot)
     if args.record and not interrupted:
-        print(f"recorded in {result.keep_record(record)}" if not failed else "not recorded: a pair failed")
+        with result.noting(unwritten):
+            print("not recorded: a pair failed" if has_failed(record) else f"recorded in {result.keep_record(record)}")
     if args.profile and not interrupted:
         from common.compare import profile_pairs
 
         profile_pairs(pairs, ROOT / "results" / pairs[0].chapter, args.device)
-    return 130 if interrupted else 1 if failed else 0
+
+
+def run(argv: list[str] | None) -> int:
+    """Raises OneLine."""
+    args = parse(argv, str(__doc__))
+    if args.limits:
+        from common import console, runner
+
+        with interrupt.held_back():
+            console.print_limits(*runner.survey_apart(args.device), console.make_console())
+        return 0
+    if args.compare:
+        from common.compare import compare_files
+
+        return compare_files(*args.compare)
+    pairs = select(args)
+    if not args.list:
+        check_request(args, pairs)
+        if left_out := lacking(pairs, args.size):
+            print(f"left out, having no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
+        return measure(args, pairs)
+    print(listing(pairs))
+    return 0
 
 
 def main(argv: list[str] | None = None) -> int:
     try:
-        args = parse(argv)
-        if args.limits:
-            from common import console, runner
-
-            console.print_limits(*runner.survey_apart(args.device), console.make_console())
-            return 0
-        if args.compare:
-            from common.compare import compare_files
-
-            return compare_files(*args.compare)
-        pairs = select(args)
-        if not args.list:
-            check_request(args, pairs)
-            return measure(args, pairs)
-        print(listing(pairs))
-        return 0
+        status = run(argv)
+        sys.stdout.flush()
+        return status
     except OneLine as error:
         print(f"benchmark.py: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("interrupted before anything was measured", file=sys.stderr)
+        print("interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of stdout has seen enough, as in `| head`
+    except (
+        OSError
+    ) as error:  # stdout's reader has seen enough, as in `| head`; its disk is full; a file is not to be read
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if isinstance(error, BrokenPipeError):
+            return 0
+        print(f"benchmark.py: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may lack a character
+    status = main()
+    interrupt.ignore()  # nothing is left to do but to exit
+    sys.exit(status)

@@ -18,13 +18,48 @@ def is_array(x: Any) -> bool:
     return isinstance(x, torch.Tensor) or (isinstance(x, np.ndarray) and x.dtype.kind in "biufc") or is_cupy(x)
 
 
+def is_plain(x: Any) -> bool:
+    """An array of the library's own kind, not of a subclass that could compute when it is looked at."""
+    return type(x) in (torch.Tensor, torch.nn.Parameter, np.ndarray) or type(x).__module__ == "cupy"
+
+
+def laziness(t: torch.Tensor) -> str:
+    """What is left to be done with a tensor when it is read; empty if nothing is."""
+    if t.layout != torch.strided:
+        return f"a tensor of layout {t.layout}"
+    if t.is_conj() or t.is_neg():
+        return "a tensor that is negated or conjugated when read"
+    return "an expanded tensor, fewer values than it shows" if repeats(t) else ""
+
+
+def repeats(t: torch.Tensor) -> bool:
+    """Do several of its elements lie at the same place, if they lie anywhere?"""
+    if t.layout != torch.strided:
+        return True
+    return any(size > 1 and stride == 0 for size, stride in zip(t.shape, t.stride(), strict=True))
+
+
+def computes(t: torch.Tensor) -> bool:
+    """Is it of a floating type that can be calculated with? The types of one byte are for storing."""
+    return t.is_floating_point() and t.element_size() > 1
+
+
+def order_of(t: torch.Tensor) -> str:
+    """How it lies in memory: contiguous, or by which strides."""
+    if t.layout != torch.strided or t.is_contiguous():
+        return "contiguous"
+    return f"strides {list(t.stride())}"
+
+
 def as_tensor(x: Any) -> torch.Tensor:
-    """A tensor on the same memory (of an array with negative strides, which torch has not: on a copy)."""
+    """A tensor of real numbers on the same memory (of an array with negative strides, which torch lacks: on a copy)."""
     if isinstance(x, torch.Tensor):
-        return x.detach()
-    if isinstance(x, np.ndarray):
-        return torch.from_numpy(x if all(stride >= 0 for stride in x.strides) else x.copy())
-    return torch.as_tensor(x, device=f"cuda:{x.device.id}")
+        tensor = x.detach()
+    elif isinstance(x, np.ndarray):
+        tensor = torch.from_numpy(x if all(stride >= 0 for stride in x.strides) else x.copy())
+    else:
+        tensor = torch.as_tensor(x, device=f"cuda:{x.device.id}")
+    return torch.view_as_real(tensor) if tensor.is_complex() and not tensor.is_conj() else tensor
 
 
 def leaves(tree: Tree, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -52,9 +87,18 @@ def map_arrays(function: Callable[[Any], Any], tree: Tree) -> Tree:
     return function(tree) if is_array(tree) else tree
 
 
-def own_containers(tree: Tree) -> Tree:
-    """The same arrays in dicts and lists of their own."""
-    return map_arrays(lambda x: x, tree)
+def own_views(tree: Tree) -> Tree:
+    """The same memory behind arrays, dicts and lists of its own: what is done to those is nobody else's matter.
+
+    (A leaf that collects gradients stays itself: its view would not.)
+    """
+
+    def one(x: Any) -> Any:
+        if isinstance(x, torch.Tensor):
+            return x if x.requires_grad or type(x) is not torch.Tensor else x.view(x.shape)
+        return x.view()
+
+    return map_arrays(one, tree)
 
 
 def overlapping(tree: Tree, other: Tree) -> str:
@@ -64,8 +108,11 @@ def overlapping(tree: Tree, other: Tree) -> str:
         reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
         return t.data_ptr(), t.data_ptr() + reach * t.element_size()
 
-    taken = [(path, *span(t)) for path, t in tensors(tree) if t.numel()]
-    for start, end in (span(t) for _, t in tensors(other) if t.numel()):
+    def lies_in_memory(t: torch.Tensor) -> bool:
+        return t.layout == torch.strided and t.numel() > 0
+
+    taken = [(path, *span(t)) for path, t in tensors(tree) if lies_in_memory(t)]
+    for start, end in (span(t) for _, t in tensors(other) if lies_in_memory(t)):
         for path, low, high in taken:
             if low < end and start < high:
                 return path
@@ -89,8 +136,9 @@ def to_float64(tree: Tree) -> Tree:
 
     def one(x: Any) -> Any:
         if isinstance(x, torch.Tensor):
-            return x.detach().double() if x.is_floating_point() else x
-        return x.astype(np.float64) if x.dtype.kind == "f" else x
+            wide = torch.complex128 if x.is_complex() else torch.float64 if x.is_floating_point() else x.dtype
+            return x.detach().to(wide)
+        return x.astype({"f": np.float64, "c": np.complex128}[x.dtype.kind]) if x.dtype.kind in "fc" else x
 
     return map_arrays(one, tree)
 
@@ -133,7 +181,7 @@ def overwrite_slice(targets: list[Tree], source: Tree, rng: random.Random) -> No
         (_, s), rest = pieces[0], [t for _, t in pieces[1:]]
         if s.numel() == 0:
             continue
-        axis = max(range(s.dim()), key=s.size) if s.dim() and s.is_floating_point() else None
+        axis = max(range(s.dim()), key=s.size) if s.dim() and computes(s) else None
         if axis is None:
             start, length = 0, 0
         else:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 now = time.perf_counter
+_cpu_time = time.process_time
 _Event = torch.cuda.Event
 _synchronize = torch.cuda.synchronize
 LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to this; on a CPU malloc's state is noise
@@ -28,11 +29,15 @@ def synchronize(device: str) -> None:
 
 @dataclass(frozen=True)
 class Sample:
-    """Seconds of a call. `host_s`: until it returned. `tail_s`: from the clock's stop until the device was idle."""
+    """Seconds of a call. `host_s`: until it returned. `tail_s`: from the clock's stop until the device was idle.
+
+    `cores`: how many of them this process kept busy meanwhile.
+    """
 
     seconds: float
     host_s: float
     tail_s: float
+    cores: float
     outputs: Any
 
 
@@ -48,14 +53,15 @@ class WallClock:
     def sample(self, calls: list[Call], host_s: float = 0.0) -> Sample:
         """Mean seconds of the calls, one after the other; the outputs are the last one's."""
         synchronize(self._device)
-        start = now()
+        busy, start = _cpu_time(), now()
         for call in calls[:-1]:
             call()
         outputs = calls[-1]()
         returned = now()
         synchronize(self._device)
         stop = now()
-        return Sample((stop - start) / len(calls), (returned - start) / len(calls), 0.0, outputs)
+        cores = (_cpu_time() - busy) / (stop - start)
+        return Sample((stop - start) / len(calls), (returned - start) / len(calls), 0.0, cores, outputs)
 
 
 class DeviceClock:
@@ -98,7 +104,7 @@ class DeviceClock:
         self._stop.synchronize()
         stopped = now()
         _synchronize(self._device)
-        return Sample(self._start.elapsed_time(self._stop) * 1e-3, returned - start, now() - stopped, outputs)
+        return Sample(self._start.elapsed_time(self._stop) * 1e-3, returned - start, now() - stopped, 1.0, outputs)
 
 
 Clock = WallClock | DeviceClock

@@ -70,8 +70,8 @@ def _profile(half: Half, size: dict, device: str, trace: Path, say: Callable[[st
     import torch
     from torch.profiler import ProfilerActivity, profile
 
-    from common.arms import seed_all
     from common.clock import synchronize
+    from common.inputs import seed_all
     from common.pair import load
 
     module = load(half.path)

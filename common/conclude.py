@@ -1,7 +1,10 @@
 """From samples to conclusions: what of a session may be believed, and the rows that it says."""
 
+import statistics
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from common import stats
 from common.arms import LiveArm
@@ -15,7 +18,9 @@ from common.session import Session
 FLOOR_TIMES = 3  # a time below this many floors of the clock is no time
 LONG_COMPILE_S = 1.0  # worth a note
 ABOVE_LIMIT = 1.05  # so far above a measured limit an arm may lie before the limit is in doubt
-NO_PHYSICAL_PEAK = ("h2d_bytes", "d2h_bytes", "link_bytes")  # datasheets name the link, not what it can carry
+MORE_CORES = 0.5  # kept busy than the other arm does: worth a note
+UNEVEN = 1.25  # times the baseline's mean over median: what a median hides
+LEAST_ALLOCATED = 64 << 10  # bytes: a difference below is small change
 
 
 def pair_result(session: Session, clock: Clock | None) -> PairResult:
@@ -28,13 +33,14 @@ def pair_result(session: Session, clock: Clock | None) -> PairResult:
             session.out(arm.label, "invalid", reason)
     arms = {arm.label: _arm(arm, job.limits, clock) for arm in session.racing if arm in timed and clock}
     floor = stats.noise_floor(arms["baseline"].seconds, arms["repeat"].seconds) if arms else None
-    cost = session.arms[0].cost
+    cost = session.arms[0].cost if session.arms else {}
     least_s, by = of_limit(cost, job.limits)
     variants = [half for half in pair.variants if half.label in job.labels]
     rows = [row for half in variants for row in _rows(session, half, arms, floor, clock)]
     return PairResult(
         pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, clock.name if clock else "",
         floor, cost, least_s, by, arms, session.orders, session.seeds, session.voided, session.spent_s,
+        clocks=session.clocks,
     )  # fmt: skip
 
 
@@ -42,7 +48,7 @@ def impossible(median_s: float, cost: dict[str, float], limits: dict[str, Any], 
     """Why no such hardware can do this work in that time; empty if it can. What fits in the cache need not move."""
     for key, amount in cost.items():
         peak = limits.get(key, {}).get("datasheet")
-        if not peak or key in NO_PHYSICAL_PEAK:
+        if not peak:
             continue
         least_s = (max(0.0, amount - (cache_bytes or 0)) if key == "dram_bytes" else amount) / peak
         if median_s < least_s:
@@ -53,10 +59,10 @@ def impossible(median_s: float, cost: dict[str, float], limits: dict[str, Any], 
 
 def _arm(arm: LiveArm, limits: dict[str, Any], clock: Clock) -> Arm:
     median_s = stats.overall_median(arm.seconds)
-    measured, sheet = (of_limit(arm.cost, limits, which)[0] for which in ("measured", "datasheet"))
+    (measured, by), (sheet, _) = (of_limit(arm.cost, limits, which) for which in ("measured", "datasheet"))
     shares = (None if measured is None else measured / median_s, None if sheet is None else sheet / median_s)
     host_s = arm.host_s if clock.name == "device" else None
-    return Arm(median_s, host_s, shares[0], shares[1], arm.compile_s, arm.seconds)
+    return Arm(median_s, host_s, shares[0], shares[1], arm.compile_s, arm.seconds, arm.allocated_bytes, by)
 
 
 def _rows(
@@ -69,11 +75,11 @@ def _rows(
             verdict, reason = session.bad[guilty]
             return [Row(half.label, "baseline", verdict, whose + reason, precision=precision)]
     if half.label not in arms or clock is None or floor is None:
-        return [Row(half.label, "baseline", "checked", precision=precision)]
+        voided = f"not timed: all {session.voided} rounds were voided for thermal or hardware slowdown"
+        return [Row(half.label, "baseline", "checked", voided if session.voided else "", precision=precision)]
     others = ["baseline", *([half.versus] if half.versus else [])]
     notes = _notes(session, arms, half.label)
-    floor_s = clock.floor_s / min(arm.calls for arm in session.racing)
-    rows = [_believed(arms, half.label, other, floor, floor_s) for other in others if other in arms]
+    rows = [_believed(arms, half.label, other, floor, session.floor_s) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 
 
@@ -83,10 +89,10 @@ def _believed(arms: dict[str, Arm], variant: str, versus: str, floor: float, clo
     blocks = len(arms[variant].seconds)
     if not stats.sign_interval_rank(blocks):
         return Row(variant, versus, "unsure", f"only {blocks} blocks: an interval needs six", ratio.ratio)
-    verdict, reason = stats.verdict(ratio, floor)
     if min(arms[variant].median_s, arms[versus].median_s) < FLOOR_TIMES * clock_floor_s:
-        verdict = "unsure"
-        reason = f"shorter than {FLOOR_TIMES} x the clock's own floor of {clock_floor_s * 1e6:.2f} us"
+        floors = f"{FLOOR_TIMES} x the clock's own floor of {clock_floor_s * 1e6:.3g} us"
+        return Row(variant, versus, "checked", f"too short for this clock: below {floors}")
+    verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
     for label in (label for label in arms if label.split("/")[0] == "library"):
         against = stats.estimate(arms[label].seconds, arms[variant].seconds)
@@ -102,6 +108,18 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
         notes.append(f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {work}")
     if arm.compile_s > LONG_COMPILE_S:
         notes.append(f"its first calls took {arm.compile_s:.1f} s longer: compiling, tuning")
+    live, base = (next(each for each in session.arms if each.label == name) for name in (label, "baseline"))
+    if not live.traced:
+        notes.append("the profiler could not see the device: whether all streams are joined is known from times alone")
+    cores = [statistics.median(each.cores) for each in (live, base)]
+    if session.job.info["kind"] == "cpu" and max(cores) - min(cores) > MORE_CORES:
+        notes.append(f"keeps {cores[0]:.1f} cores busy, the baseline {cores[1]:.1f}")
+    dearer = [np.mean(np.concatenate(each.seconds)) / stats.overall_median(each.seconds) for each in (live, base)]
+    if dearer[0] > UNEVEN * dearer[1]:
+        notes.append(f"some of its calls are much dearer: their mean is {dearer[0]:.2f} of the median")
+    mine, theirs = (each.allocated_bytes or 0 for each in (live, base))
+    if abs(mine - theirs) > max(LEAST_ALLOCATED, 0.1 * theirs):
+        notes.append(f"allocates {_mebibytes(mine)} a call, the baseline {_mebibytes(theirs)}")
     cost, cache_bytes = session.arms[0].cost, session.job.info.get("cache_bytes") or 0
     by_memory = of_limit(cost, session.job.limits)[1] == "dram_bytes"
     if by_memory and cost["dram_bytes"] <= cache_bytes:
@@ -109,3 +127,7 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append("above the measured limit: something else ran while the limits were measured")
     return notes + [f"{name}: {reason}" for name, (_, reason) in session.bad.items() if name.startswith("library")]
+
+
+def _mebibytes(amount: int) -> str:
+    return f"{amount / 2**20:,.1f} MiB" if amount >= LEAST_ALLOCATED else "next to nothing"

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from common.pair import Pair
 from common.report import HEADINGS, libraries, lookup, origin, ratio, share, times, variant
-from common.result import Record, recorded
+from common.result import Record, RecordError, recorded
 
 PLAIN_WIDTH = 220  # columns where nobody has a terminal to fit
 COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bold red", "unsure": "yellow"}
@@ -35,10 +35,17 @@ def make_console(stderr: bool = False) -> Console:
 
 
 @contextmanager
-def progress(pairs: int) -> Iterator[Any]:
-    """Yields the runner's `on_progress`: a bar on a terminal, a line a pair elsewhere, both on stderr."""
+def progress(pairs: int) -> Iterator[tuple[Any, Any]]:
+    """Yields the runner's `on_progress` (a bar on a terminal, else a line a pair) and `on_neighbours`; on stderr."""
     console = make_console(stderr=True)
     seen: dict[tuple[str, str], None] = {}
+    known: set[str] = set()
+
+    def note(found: dict[str, str]) -> None:
+        for who, what in found.items():
+            if who not in known:
+                console.print(f"not alone on this machine: {who} {what}", markup=False, soft_wrap=True)
+            known.add(who)
 
     def number(pair: Pair, size: str) -> int:
         seen.setdefault((pair.name, size))
@@ -49,7 +56,7 @@ def progress(pairs: int) -> Iterator[Any]:
             console.print(f"[{number(pair, size)}] {pair.name} {size}", markup=False)
 
     if not console.is_terminal:
-        yield line
+        yield line, note
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
@@ -59,7 +66,7 @@ def progress(pairs: int) -> Iterator[Any]:
             done = number(pair, size) - 1 + fraction
             bar.update(task, description=f"{pair.name} {size}: {stage}", completed=done, total=max(pairs, len(seen)))
 
-        yield draw
+        yield draw, note
 
 
 COLUMNS = ("pair", "size", *HEADINGS[1:])
@@ -92,20 +99,23 @@ def title(record: Record) -> str:
     return device["name"] + cpu + (", fast" if record.environment["fast"] else "")
 
 
-def _gpu_records(record: Record) -> dict[str, Record]:
-    """By chapter, the newest record made on a GPU; none where this one was."""
+def _gpu_records(record: Record) -> tuple[dict[str, Record], str]:
+    """By chapter, the newest record made on a GPU; none where this one was. And what kept records from being read."""
     if record.environment["device"]["kind"] == "cuda":
-        return {}
+        return {}, ""
     newest: dict[str, Record] = {}
-    for chapter in {pair.chapter for pair in record.pairs}:
-        made = [old for _, old in recorded(chapter) if old.environment["device"]["kind"] == "cuda"]
-        newest |= {chapter: made[0]} if made else {}
-    return newest
+    try:
+        for chapter in {pair.chapter for pair in record.pairs}:
+            made = [old for _, old in recorded(chapter) if old.environment["device"]["kind"] == "cuda"]
+            newest |= {chapter: made[0]} if made else {}
+    except RecordError as error:  # no reason to lose what was measured
+        return {}, str(error)
+    return newest, ""
 
 
 def print_record(record: Record, console: Console) -> None:
     """The table, then what must be said of its rows; there, too, what was recorded, if the table would be too wide."""
-    on_gpu = _gpu_records(record)
+    on_gpu, problem = _gpu_records(record)
     beside = table(record, on_gpu)
     fits = Measurement.get(console, console.options.update(max_width=1000), beside).maximum <= console.width
     console.print(beside if fits else table(record, {}))
@@ -115,9 +125,33 @@ def print_record(record: Record, console: Console) -> None:
             if pair.chapter in on_gpu and not fits:
                 texts.append(f"recorded on {origin(on_gpu[pair.chapter])}: {lookup(pair, row, on_gpu[pair.chapter])}")
             for text in filter(None, texts):
-                console.print(f"{pair.name} {variant(row)}: {text}", markup=False, soft_wrap=True)
+                _say(f"{pair.name} {variant(row)}: {text}", console)
         if pair.voided_rounds:
-            console.print(f"{pair.name}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown")
+            _say(f"{pair.name}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown", console)
+    for text in dict.fromkeys(text for pair in record.pairs for text in pair.neighbours):
+        names = dict.fromkeys(pair.name for pair in record.pairs if text in pair.neighbours)
+        _say(f"not alone on this machine ({', '.join(names)}): {text}", console)
+    if problem:
+        _say(f"nothing recorded is shown: {problem}", console)
+
+
+def print_spent(record: Record, console: Console) -> None:
+    """Where the time went: a line a pair, and one of all together with shares."""
+    _say(f"this machine and its limits: {record.environment.get('survey_s', 0.0):.2f} s", console)
+    names = [*dict.fromkeys(name for pair in record.pairs for name in pair.spent_s if name != "total"), "rest", "total"]
+    sums = dict.fromkeys(names, 0.0)
+    for pair in record.pairs:
+        parts = {"total": 0.0, **pair.spent_s}
+        parts["rest"] = 2 * parts["total"] - sum(parts.values())
+        shown = [f"{name} {parts[name]:.2f} s" for name in names if name in parts]
+        sums = {name: value + parts.get(name, 0.0) for name, value in sums.items()}
+        _say(f"{pair.name} {pair.size}: {', '.join(shown)}", console)
+    shares = [f"{name} {value:.2f} s ({value / (sums['total'] or 1):.0%})" for name, value in sums.items()]
+    _say(f"all: {', '.join(shares)}", console)
+
+
+def _say(text: str, console: Console) -> None:
+    console.print(text, markup=False, soft_wrap=True)
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:

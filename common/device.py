@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import sys
+import time
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,13 +14,18 @@ import pynvml
 from threadpoolctl import threadpool_limits
 
 DATASHEETS = Path(__file__).with_name("datasheets.json")
+CORES = Path("/sys/devices/system/cpu")  # on Linux
 PACKAGES = ("torch", "triton", "cupy-cuda13x", "numpy")
 # A power cap is normal under large GEMMs; these are not.
 SLOWDOWN = {
-    0x08: "hardware slowdown",
     0x20: "thermal slowdown (software)",
     0x40: "thermal slowdown (hardware)",
     0x80: "power brake",
+}
+SLOWDOWN_FIELDS = {  # what the driver counts -> the flag that is up meanwhile
+    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN: 0x20,
+    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN: 0x40,
+    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN: 0x80,
 }
 
 
@@ -51,7 +57,7 @@ def describe(device: str) -> dict[str, Any]:
     if kind != "cuda":
         raise ValueError(f"device {device}: the course runs on cpu and on cuda:N")
     if not torch.cuda.is_available():
-        why = "no GPU, a driver older than 580, or a CPU build of torch"
+        why = "no GPU, a driver older than 580, or a CPU build of torch; --device cpu runs what needs none"
         raise ValueError(f"device {device}: torch {torch.__version__} sees no CUDA device here ({why})")
     index = torch.device(device).index or 0
     if index >= torch.cuda.device_count():
@@ -110,10 +116,24 @@ def nvml_handle(uuid: str) -> Any:
     return pynvml.nvmlDeviceGetHandleByUUID(uuid)
 
 
-def slowdown(uuid: str) -> str:
-    """Names of the thermal or hardware slowdowns in force on a GPU; empty if there are none."""
-    flags = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(nvml_handle(uuid))
-    return ", ".join(name for bit, name in SLOWDOWN.items() if flags & bit)
+def slowdowns(info: dict[str, Any]) -> dict[str, int]:
+    """Counters, by name, of what slows a machine down against its will: where one has changed, it was slowed meanwhile.
+
+    A GPU's driver counts the time; where it does not, the clock stands for the count as long as a slowdown is in
+    force. A CPU counts the times that a core was throttled for heat, where Linux tells; else there is no counter.
+    """
+    if info["kind"] == "cpu":
+        found = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+        return {"thermal throttling of a core": sum(found)} if found else {}
+    handle = nvml_handle(info["uuid"])
+    flags = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+    values = pynvml.nvmlDeviceGetFieldValues(handle, list(SLOWDOWN_FIELDS))
+    return {
+        SLOWDOWN[bit]: value.value.ullVal
+        if value.nvmlReturn == pynvml.NVML_SUCCESS
+        else (flags & bit) and time.monotonic_ns()
+        for bit, value in zip(SLOWDOWN_FIELDS.values(), values, strict=True)
+    }
 
 
 def clocks_now(uuid: str) -> dict[str, int]:
@@ -156,5 +176,5 @@ def _cpu_name() -> str:
 def _cpu_cache_bytes() -> int | None:
     """The last-level cache in bytes, where Linux tells it."""
     units = {"K": 1024, "M": 1024**2}
-    texts = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    texts = [path.read_text().strip() for path in CORES.glob("cpu0/cache/index*/size")]
     return max((int(text[:-1]) * units[text[-1]] for text in texts if text[-1:] in units), default=None)

@@ -3,6 +3,7 @@
 Colours are Okabe and Ito's, which colour-blind readers can tell apart; markers differ too.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from common.report import digits, variant
-from common.result import PairResult, Record, Row
+from common.result import PairResult, Record, Row, write_file
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
@@ -153,3 +154,8 @@ def for_record(record: Record) -> Figure:
     for pair in record.pairs:
         sizes[pair.chapter, pair.name] = sizes.get((pair.chapter, pair.name), 0) + 1
     return sweep(record) if max(sizes.values(), default=0) > 1 else ratio_bars(record)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure in the format that the file's name says. Raises RecordError."""
+    write_file(path, lambda file: figure.savefig(file, format=path.suffix.removeprefix("."), dpi=150))

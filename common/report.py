@@ -4,12 +4,15 @@ import re
 import sys
 from pathlib import Path
 
+from common.calibration.findings import PAIRS, Findings, newest
 from common.contract import OneLine
 from common.pair import ROOT, Pair, discover, source_hash
 from common.result import PairResult, Record, Row, recorded
 
 MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
+CALIBRATION = "<!-- calibration from recorded/: python -m common.report -->"
 END = "<!-- end of results -->"
+NOTHING = "Nothing is recorded yet."
 
 
 def digits(value: float) -> str:
@@ -38,7 +41,7 @@ def share(pair: PairResult, row: Row) -> str:
     if arm is None or arm.of_limit is None:
         return ""
     sheet = f" / {arm.of_datasheet:.0%}" if arm.of_datasheet is not None else ""
-    return f"{arm.of_limit:.0%}{sheet} {pair.limit_by.removesuffix('_bytes').removesuffix('_flops')}"
+    return f"{arm.of_limit:.0%}{sheet} {(arm.limit_by or pair.limit_by).removesuffix('_bytes').removesuffix('_flops')}"
 
 
 def times(pair: PairResult, row: Row) -> str:
@@ -59,7 +62,7 @@ def libraries(row: Row) -> str:
     return ", ".join(f"{digits(value['ratio'])}x {label}".strip() for label, value in named.items())
 
 
-def origin(record: Record) -> str:
+def origin(record: Record | Findings) -> str:
     """Where and when a record was made."""
     return f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
 
@@ -92,23 +95,47 @@ def listing(pairs: list[Pair]) -> str:
 HEADINGS = (
     "pair", "variant", "verdict", "ratio [95 % interval]", "time", "of limit / datasheet", "library / variant",
 )  # fmt: skip
+CHECK_HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 
 
 def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str, str]) -> str:
     """The recorded rows of a chapter, a table a device; a row whose pair has changed since shows no figures."""
     lines = []
     for path, record in records:
-        link = f"[{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})"
-        software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
-        lines += ["", f"Recorded on {origin(record)} ({software}): {link}", ""]
-        lines += [f"| {' | '.join(HEADINGS)} |", "| --- " * len(HEADINGS) + "|"]
+        lines += ["", source(path, record), "", *head(HEADINGS)]
         for pair in record.pairs:
             stale = hashes.get(pair.name) != pair.source_hash
             for row in pair.rows:
                 figures = [row.verdict, ratio(row), times(pair, row), share(pair, row), libraries(row)]
                 cells = ["stale: the pair has changed since", "", "", "", ""] if stale else figures
                 lines.append(f"| {' | '.join([pair.name, variant(row), *cells])} |")
-    return "\n".join(lines).strip() or "Nothing is recorded yet."
+    return "\n".join(lines).strip() or NOTHING
+
+
+def calibrations(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
+    """The checks of each calibration, a table a device; of pairs that have changed since, no figures."""
+    lines = []
+    for path, findings in found:
+        lines += ["", f"{source(path, findings)}, in {findings.environment['took_s'] / 60:.1f} minutes", ""]
+        if findings.source_hashes != hashes:
+            lines.append("Stale: its pairs have changed since.")
+            continue
+        lines += head(CHECK_HEADINGS)
+        for check in findings.checks:
+            cells = [check.check, check.condition, str(check.runs), check.found, check.accepted]
+            lines.append(f"| {' | '.join([*cells, 'passed' if check.passed else '**not passed**'])} |")
+    return "\n".join(lines).strip() or NOTHING
+
+
+def source(path: Path, record: Record | Findings) -> str:
+    """Where, when and with what a file was recorded, with a link to it."""
+    link = f"[{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})"
+    software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
+    return f"Recorded on {origin(record)} ({software}): {link}"
+
+
+def head(headings: tuple[str, ...]) -> list[str]:
+    return [f"| {' | '.join(headings)} |", "| --- " * len(headings) + "|"]
 
 
 def filled_in(text: str) -> str:
@@ -119,12 +146,17 @@ def filled_in(text: str) -> str:
         hashes = {pair.name: source_hash(pair) for pair in discover(ROOT / chapter)}
         return f"{MARKER.format(chapter)}\n{markdown(chapter, recorded(chapter), hashes)}\n{END}"
 
+    def checks_of(_: re.Match) -> str:
+        hashes = {pair.name: source_hash(pair) for pair in discover(PAIRS)}
+        return f"{CALIBRATION}\n{calibrations(newest(), hashes)}\n{END}"
+
     pattern = re.escape(MARKER).replace(re.escape("{}"), r"(?P<chapter>ch\d+)") + r".*?" + re.escape(END)
-    return re.sub(pattern, table_of, text, flags=re.DOTALL)
+    text = re.sub(pattern, table_of, text, flags=re.DOTALL)
+    return re.sub(re.escape(CALIBRATION) + r".*?" + re.escape(END), checks_of, text, flags=re.DOTALL)
 
 
 def readmes() -> list[Path]:
-    return [ROOT / "README.md", *sorted(ROOT.glob("ch[0-9]*/README.md"))]
+    return [ROOT / "README.md", ROOT / "common/README.md", *sorted(ROOT.glob("ch[0-9]*/README.md"))]
 
 
 def main() -> int:

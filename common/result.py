@@ -6,20 +6,22 @@ Units: seconds, bytes, FLOPs (one FMA = 2), ratios without unit. `record.schema.
 import json
 import os
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from common.contract import OneLine
 from common.pair import ROOT
 
-SCHEMA = 1
+SCHEMA = 2
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
 BELIEVED = ("faster", "slower", "same", "unsure")  # verdicts that come with a ratio
 
 
 class RecordError(OneLine):
-    """A file that is not a record of ours."""
+    """A file that is not a record of ours, or that cannot be written."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Arm:
     of_datasheet: float | None
     compile_s: float  # first set-up and call: compiling, tuning, warming
     seconds: list[list[float]]  # [block][round]
+    allocated_bytes: int | None = None  # by one warm call: torch's and CuPy's memory
+    limit_by: str = ""  # the cost key that sets its limit; another than the baseline's under PRECISION
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ class PairResult:
     orders: list[list[list[str]]] = field(default_factory=list)  # [block][round] -> arms in the order they ran
     seeds: list[int] = field(default_factory=list)
     voided_rounds: int = 0
-    spent_s: dict[str, float] = field(default_factory=dict)  # start, check, pilot, blocks
+    spent_s: dict[str, float] = field(default_factory=dict)  # start, what its process tells of itself, total
+    neighbours: list[str] = field(default_factory=list)  # who else used the machine meanwhile, and how much
+    clocks: dict[str, int] = field(default_factory=dict)  # of a GPU at the end of the samples, still under load
 
 
 @dataclass(frozen=True)
@@ -94,50 +100,74 @@ def from_dict(data: dict[str, Any]) -> Record:
 
 
 def load_record(path: Path | str) -> Record:
-    """Read and validate a record. Raises RecordError: unreadable, not JSON, another schema, or not a record."""
+    """Read a record, check its form, and compute its figures again from its samples. Raises RecordError."""
     import jsonschema  # 0.9 s to import: only where a file comes from outside
+
+    from common.figures import contradiction  # imports numpy
 
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise RecordError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, RecursionError) as error:
         raise RecordError(f"{path}: not JSON ({error})") from None
     version = data.get("schema") if isinstance(data, dict) else None
-    if isinstance(version, int) and version != SCHEMA:
-        raise RecordError(f"{path}: schema {version}, but this version of the course reads schema {SCHEMA}")
+    if type(version) is int and version != SCHEMA:  # True is no version
+        age = "a newer" if version > SCHEMA else "an older"
+        raise RecordError(f"{path}: written by {age} version of the course (schema {version}; this one reads {SCHEMA})")
     try:
         jsonschema.validate(data, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
     except jsonschema.ValidationError as error:
         raise RecordError(f"{path}: not a benchmark record ({error.json_path}: {error.message[:120]})") from None
-    return from_dict(data)
+    record = from_dict(data)
+    if wrong := contradiction(record):
+        raise RecordError(f"{path}: a record whose figures do not follow from its samples ({wrong})")
+    return record
 
 
-def check_writable(path: Path) -> None:
-    """Raises RecordError if a file could not be written there."""
-    if path.is_dir():
+def check_writable(path: Path, makes_folder: bool = False) -> None:
+    """Raises RecordError if a file could not be written there; `makes_folder`: its folder need not exist yet."""
+    folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
+    if path.is_dir() and not makes_folder:
         raise RecordError(f"{path}: cannot be written (it is a folder)")
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror})") from None
+        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o644)  # mkstemp makes it private
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+@contextmanager
+def noting(problems: list[str]) -> Iterator[None]:
+    """A file that cannot be written is a line in `problems`: no reason to lose the run that it is of."""
+    try:
+        yield
+    except RecordError as error:
+        problems.append(str(error))
 
 
 def save_record(record: Record, path: Path | str) -> None:
-    """Write atomically: a reader sees the old file or the whole new one, never a half. The folder must exist."""
-    path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(to_json(record) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o644)  # mkstemp makes it private
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    """Write a record into a folder that exists. Raises RecordError."""
+    text = to_json(record) + "\n"
+    write_file(Path(path), lambda file: file.write(text.encode()))
 
 
 def recorded(chapter: str, folder: Path = ROOT / "recorded") -> list[tuple[Path, Record]]:
@@ -147,9 +177,18 @@ def recorded(chapter: str, folder: Path = ROOT / "recorded") -> list[tuple[Path,
 
 
 def keep_record(record: Record, folder: Path = ROOT / "recorded") -> Path:
-    """Save a chapter's record under recorded/<device>/<chapter>.json."""
-    device = "".join(c if c.isalnum() else "_" for c in record.environment["device"]["name"].lower()).strip("_")
-    path = folder / device / f"{record.pairs[0].chapter}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Save a chapter's record under recorded/<device>/<chapter>.json. Raises RecordError."""
+    path = file_of_device(record.environment, f"{record.pairs[0].chapter}.json", folder)
     save_record(record, path)
+    return path
+
+
+def file_of_device(environment: dict[str, Any], name: str, folder: Path) -> Path:
+    """A file in a device's folder, which is made if need be. Raises RecordError."""
+    device = "".join(c if c.isalnum() else "_" for c in environment["device"]["name"].lower()).strip("_")
+    path = folder / device / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
     return path

@@ -1,23 +1,26 @@
-"""Run pairs: each in its own process, whatever becomes of it; and put together the record of the run."""
+"""Run pairs: each in its own process, whatever becomes of it; and put together the record of the run.
+
+This process does without torch, which takes seconds to import: those that it starts have it.
+"""
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
-from common import process
+from common import interrupt, neighbours, process
 from common.contract import OneLine
-from common.device import clocks_now, default_device, describe, use_device, versions
-from common.limits import measure_limits
-from common.measure import measure
+from common.device import default_device, describe, use_device, versions
+from common.job import Job
 from common.pair import Pair, source_hash, why_not
 from common.result import SCHEMA, PairResult, Record, Row
-from common.session import DoesNotFit, Job
 
 FAST_BLOCKS = 6
 Progress = Callable[[Pair, str, str, float], None]
+Neighbours = Callable[[dict[str, str]], None]  # who -> what they do
 
 
 class DeviceError(OneLine):
@@ -48,6 +51,8 @@ def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str
 
 
 def _survey(device: str, with_limits: bool, say: Callable[[str, float], None]) -> tuple[dict[str, Any], dict[str, Any]]:
+    from common.limits import measure_limits
+
     say("device", 0.0)
     info = describe(device)
     use_device(device)
@@ -64,33 +69,47 @@ def run_pairs(
     check_only: bool = False,
     on_progress: Progress = lambda pair, size, stage, fraction: None,
     on_record: Callable[[Record], None] = lambda record: None,
+    on_neighbours: Neighbours = lambda found: None,
 ) -> Record:
     """Measure pairs one after the other. A bad pair never raises; Ctrl-C returns what there is, marked `interrupted`.
 
-    `on_record` gets the record so far after each pair. Raises DeviceError.
+    `on_record` gets the record so far after each pair; `on_neighbours`, before and after it, who else uses the machine.
+    Raises DeviceError, and KeyboardInterrupt before the first pair.
     """
-    device = device or default_device()
-    device = "cpu" if device.startswith("cpu:") else device  # what a pair compares with
-    found, limits = survey_apart(device, not check_only)
-    info, date = dict(found), datetime.now(UTC).isoformat(timespec="seconds")
-    environment = {"device": info, "versions": versions(), "platform": sys.platform, "date": date, "argv": sys.argv[1:]}
-    record = Record(SCHEMA, {**environment, "fast": fast, "interrupted": False}, limits, [])
-    jobs = [(pair, chosen) for pair in pairs for chosen in sizes_of(pair, size, info["kind"] == "cpu")]
-    try:
-        for number, (pair, chosen) in enumerate(jobs):
-            on_progress(pair, chosen, "start", 0.0)
-            job = Job(pair, chosen, device, info, limits, [], [], FAST_BLOCKS if fast else None, seed=number)
-            result = _run_one(job, check_only, partial(on_progress, pair, chosen))
-            record = replace(record, pairs=[*record.pairs, result])
-            on_record(record)
-    except KeyboardInterrupt:
-        record = replace(record, environment={**record.environment, "interrupted": True})
-    if info["kind"] == "cuda":
-        record.environment["clocks_at_end"] = clocks_now(info["uuid"])
+    with interrupt.held_back():
+        record, jobs = _plan(pairs, size, device or default_device(), fast, check_only)
+        try:
+            for job in jobs:
+                say = partial(on_progress, job.pair, job.size)
+                say("start", 0.0)
+                result = _run_one(job, check_only, say, on_neighbours)
+                record = replace(record, pairs=[*record.pairs, result])
+                on_record(record)
+        except KeyboardInterrupt:
+            record = replace(record, environment={**record.environment, "interrupted": True})
     return record
 
 
-def _run_one(job: Job, check_only: bool, on_progress: Callable[[str, float], None]) -> PairResult:
+def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
+    """An empty record of this machine, and all that is to be done on it."""
+    device = "cpu" if device.startswith("cpu:") else device  # what a pair compares with
+    begin = time.monotonic()
+    info, limits = survey_apart(device, not check_only)
+    environment = {**_environment(info), "fast": fast, "survey_s": time.monotonic() - begin, "interrupted": False}
+    chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
+    blocks = FAST_BLOCKS if fast else None
+    jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(chosen)]
+    return Record(SCHEMA, environment, limits, []), jobs
+
+
+def _environment(info: dict[str, Any]) -> dict[str, Any]:
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date, "argv": sys.argv[1:]}
+
+
+def _run_one(
+    job: Job, check_only: bool, on_progress: Callable[[str, float], None], on_neighbours: Neighbours
+) -> PairResult:
     """One pair in its process. Halves that cannot run here are skipped; without their baseline all are."""
     on_cpu, variants = job.info["kind"] == "cpu", job.pair.variants
     reasons = {half.label: why_not(half, job.info, job.info["gpus"]) for half in job.pair.halves}
@@ -99,12 +118,7 @@ def _run_one(job: Job, check_only: bool, on_progress: Callable[[str, float], Non
         return _untimed(job, {half.label: ("skipped", reasons[half.label] or reasons["baseline"]) for half in variants})
     interpreted = {half.label for half in job.pair.halves if on_cpu and "triton" in half.imports}
     timed = [label for label in labels if label not in interpreted and not check_only]
-    job = replace(job, labels=labels, timed=timed)
-    variables = {"TRITON_INTERPRET": "1"} if on_cpu else {}
-    try:
-        result: PairResult = process.call(_measure, job, environment=variables, on_progress=on_progress)
-    except process.Death as death:
-        result = _untimed(job, {half.label: ("died", str(death)) for half in variants if half.label in labels})
+    result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
     why = "in Triton's interpreter at the check sizes; timing needs a GPU"
     rows = [
         replace(row, reason=why) if row.verdict == "checked" and interpreted & {row.variant, "baseline"} else row
@@ -114,7 +128,29 @@ def _run_one(job: Job, check_only: bool, on_progress: Callable[[str, float], Non
     return replace(result, rows=rows)
 
 
+def _in_its_process(job: Job, on_progress: Callable[[str, float], None], on_neighbours: Neighbours) -> PairResult:
+    """What its process says of a pair, how long that took, and who else used the machine if it was timed."""
+    begin, heard = time.monotonic(), list[float]()
+
+    def hear(stage: str, fraction: float) -> None:
+        heard.append(time.monotonic())
+        on_progress(stage, fraction)
+
+    variables = {"TRITON_INTERPRET": "1"} if job.info["kind"] == "cpu" else {}
+    with neighbours.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as found:
+        try:
+            result: PairResult = process.call(_measure, job, environment=variables, on_progress=hear)
+        except process.Death as death:
+            result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
+    start_s = {"start": heard[0] - begin} if heard else {}
+    spent_s = {**start_s, **result.spent_s, "total": time.monotonic() - begin}
+    return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
+
+
 def _measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
+    from common.measure import measure
+    from common.session import DoesNotFit
+
     try:
         return measure(job, say)
     except DoesNotFit as error:

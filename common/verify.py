@@ -11,35 +11,14 @@ from typing import Any
 
 import torch
 
-from common.arrays import Tree, as_tensor, is_array, leaves
+from common.arrays import Tree, as_tensor, computes, is_array, is_plain, leaves
+from common.tolerance import Tolerance
 
-EPS = {"fp64": 2.0**-52, "fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7, "fp8": 2.0**-3}
-# Elementwise: wide enough for a long sum's rounding, far too narrow for zeros. rtol = atol / RMS.
-TOLERANCE = {"fp64": 1e-10, "fp32": 2e-4, "tf32": 5e-2, "fp16": 2e-2, "bf16": 1e-1, "fp8": 0.3}
-DTYPES = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
-TIMES_BASELINE = 10  # how far above the baseline's error another order of operations may lie
-FLOOR_EPS = {"fp64": 32, "fp32": 32}  # RMS error that any honest order of operations may have, in eps ...
-FLOOR_EPS_SHORT = 4  # ... and in the short types, which round once, at the end
+WRONG, MOST_WRONG = 0.5, 0.01  # values off by half of themselves; the share of them that rounding may leave
 CHUNKS = 64
 LEAST_CHUNK = 256  # values: fewer do not pool to a steady RMS
-BLOCK = 1 << 22  # values compared at once, to bound the float64 copies
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """What an arm is judged by: a precision's table row, loosened where its file says why."""
-
-    precision: str
-    rtol: float
-    atol: float
-
-    @classmethod
-    def of(cls, dtype: torch.dtype, precision: str = "", custom: tuple[float, float] | None = None) -> "Tolerance":
-        precision = precision or DTYPES.get(dtype, "")
-        if not precision:  # integers and booleans: equal or wrong
-            return cls("", 0.0, 0.0)
-        rtol, atol = custom or (TOLERANCE[precision], TOLERANCE[precision])
-        return cls(precision, rtol, atol)
+LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # part of an answer that says something; values to tell it from
+BLOCK = 1 << 18  # values compared at once: in float64 these are 2 MiB, which a cache holds
 
 
 def compare(
@@ -57,10 +36,74 @@ def compare(
     return ""
 
 
+def blind_spot(
+    truth: Tree, base: Tree, other: Tree, precision: str = "", custom: tuple[float, float] | None = None
+) -> str:
+    """What of wrong answers would pass: NaN, zeros, or `other`, the baseline's on other inputs. Empty if none would."""
+    model, stale = dict(leaves(base)), dict(leaves(other))
+    told = {path: value for path, value in leaves(truth) if as_tensor(value).numel()}
+    for path, value in told.items():
+        oracle, of = as_tensor(value), f" as {path}" if path else ""
+        sample = oracle.reshape(-1)[:: 1 + oracle.numel() // SAMPLED]
+        if oracle.is_floating_point() and int(sample.double().isfinite().sum()) < LEAST_FINITE * sample.numel():
+            return f"nearly all that is expected{of} is NaN or infinite"
+    for what, wrong in (("of zeros", lambda path: _zeros(model[path])), ("to other inputs", lambda path: stale[path])):
+        if told and not any(_compare_leaf(wrong(path), told[path], model[path], precision, custom) for path in told):
+            return f"an answer {what} would pass"
+    return ""
+
+
+def _zeros(x: Any) -> Any:
+    return torch.zeros_like(x) if isinstance(x, torch.Tensor) else x ^ x if x.dtype.kind == "b" else x * 0
+
+
+def near(out: Tree, other: Tree, precision: str = "", custom: tuple[float, float] | None = None) -> str:
+    """What is wrong with `out` beside another answer in its own precision: element by element, and quickly."""
+    mine, theirs = dict(leaves(out)), dict(leaves(other))
+    if mine.keys() == theirs.keys() and all(_is_near(mine[path], theirs[path], precision, custom) for path in mine):
+        return ""
+    return compare(out, other, None, precision, custom)  # which says where, or knows better
+
+
+def _is_near(value: Any, model: Any, precision: str, custom: tuple[float, float] | None) -> bool:
+    if _compare_form(value, model, model):
+        return False
+    out, other = as_tensor(value).reshape(-1), as_tensor(model).reshape(-1)
+    tolerance = Tolerance.of(out.dtype, precision, custom)
+    for start in range(0, out.numel(), BLOCK):
+        if not tolerance.precision:
+            return bool((out == other).all())
+        a, b = (x[start : start + BLOCK] if computes(x) else x[start : start + BLOCK].float() for x in (out, other))
+        scale = float(b.float().square().mean()) ** 0.5
+        allowed = b.abs().mul_(tolerance.rtol).add_(tolerance.atol * scale)
+        if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are not near anything
+            return False
+    return True
+
+
+def same_form(out: Tree, base: Tree) -> str:
+    """What is wrong with the kinds, types and shapes of `out`, whose values may differ from the baseline's."""
+    mine, model = dict(leaves(out)), dict(leaves(base))
+    if mine.keys() != model.keys():
+        return f"returns {len(mine)} value(s), expected {len(model)}"
+    return next(filter(None, (_compare_form(mine[path], model[path], model[path]) for path in mine)), "")
+
+
 def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: tuple[float, float] | None) -> str:
-    if not is_array(value):
-        kind = f"{type(value).__name__} {getattr(value, 'dtype', '')}".strip()
-        return f"returns {kind}, not a tensor or an array of numbers"
+    problem = _compare_form(value, truth, model)
+    if problem:
+        return problem
+    out, oracle = as_tensor(value), as_tensor(truth)
+    if out.numel() == 0:
+        return ""
+    base = as_tensor(model).reshape(-1) if model is not None else None
+    return _compare_values(out.reshape(-1), oracle.reshape(-1), base, Tolerance.of(out.dtype, precision, custom))
+
+
+def _compare_form(value: Any, truth: Any, model: Any) -> str:
+    if not is_array(value) or not is_plain(value):
+        kind = f"{type(value).__module__}.{type(value).__qualname__} {getattr(value, 'dtype', '')}".strip()
+        return f"returns {kind.removeprefix('builtins.')}, not a plain tensor or array of numbers"
     if model is not None and type(value) is not type(model):
         mine, theirs = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), type(model)))
         return f"returns {mine}, the baseline {theirs}"
@@ -71,10 +114,7 @@ def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: tu
         return f"dtype {out.dtype}, the baseline's is {as_tensor(model).dtype}"
     if model is None and out.is_floating_point() != oracle.is_floating_point():
         return f"dtype {out.dtype}, expected {oracle.dtype}"
-    if out.numel() == 0:
-        return ""
-    base = as_tensor(model).reshape(-1) if model is not None else None
-    return _compare_values(out.reshape(-1), oracle.reshape(-1), base, Tolerance.of(out.dtype, precision, custom))
+    return ""
 
 
 def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor | None, tolerance: Tolerance) -> str:
@@ -82,45 +122,68 @@ def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor 
     if not tolerance.precision:
         wrong = int((out.to(oracle.device) != oracle.to(out.dtype)).sum())
         return f"{wrong} of {out.numel()} values differ" if wrong else ""
-    size = min(BLOCK, max(LEAST_CHUNK, -(-out.numel() // CHUNKS)))
-    square = base_error = 0.0
-    errors: list[tuple[float, int]] = []
-    for start in range(0, out.numel(), size):
-        part = slice(start, start + size)
-        ref, mine = _finite(oracle[part].to(out.device), out.dtype), out[part].double()
-        if not _same_special(mine, ref):
-            return f"NaN or inf differ from the oracle's near element {start} of {out.numel()}"
-        scale = math.sqrt(float(_zeroed(ref).square().mean()))
-        error = _zeroed(mine - ref).abs()
-        excess = error - tolerance.rtol * _zeroed(ref).abs() - tolerance.atol * scale
-        if float(excess.max()) > 0:
+    step = min(BLOCK, max(LEAST_CHUNK, -(-out.numel() // CHUNKS)))
+    chunks, models = [], []
+    for start in range(0, out.numel(), step):
+        part = slice(start, start + step)
+        ref, values = oracle[part].to(out.device).double(), [x[part].double() for x in (out, base) if x is not None]
+        if not (bool(values[0].isfinite().all()) and float(ref.abs().max()) <= torch.finfo(out.dtype).max):
+            ref = _rounded(ref, out.dtype)
+            if not _same_special(values[0], ref):
+                return f"NaN or inf differ from the oracle's near element {start} of {out.numel()}"
+            known = ref.isfinite()
+            ref, *values = (torch.where(known, x, 0.0) for x in (ref, *values))
+        errors, size = [(x - ref).abs_() for x in values], ref.abs()
+        chunks.append(Chunk.of(errors[0], size, out.dtype))
+        excess = torch.sub(errors[0], size, alpha=tolerance.rtol)
+        if float(excess.max()) > tolerance.atol * chunks[-1].scale:
             at = int(excess.argmax())
-            return f"element {start + at} of {out.numel()} is {float(mine[at]):.6g}, expected {float(ref[at]):.6g}"
-        errors.append((float(error.square().mean()), ref.numel()))
-        square += float(_zeroed(ref).square().sum())
-        if base is not None:
-            base_error += float(_zeroed(base[part].double() - ref).square().sum())
-    scale = math.sqrt(square / out.numel())
-    floor = FLOOR_EPS.get(tolerance.precision, FLOOR_EPS_SHORT) * EPS[tolerance.precision]
-    accepted = max(TIMES_BASELINE * math.sqrt(base_error / out.numel()), floor * scale)
-    worst, chunk = max((math.sqrt(mean), i) for i, (mean, n) in enumerate(errors) if n >= min(LEAST_CHUNK, out.numel()))
-    if base is not None and worst > accepted:
-        where = f"in chunk {chunk + 1} of {len(errors)}, accepted {accepted / scale:.2g}"
-        return f"relative RMS error {worst / scale:.2g} {where}: not {tolerance.precision}, or partly wrong"
+            return f"element {start + at} of {out.numel()} is {float(values[0][at]):.6g}, expected {float(ref[at]):.6g}"
+        models += [Chunk.of(error, size, out.dtype) for error in errors[1:]]
+    return _compare_chunks(chunks, models, tolerance) if models else ""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of an answer: how many values, their RMS, that of their errors, and how many are off by half."""
+
+    count: int
+    scale: float
+    error: float
+    wrong: int
+
+    @classmethod
+    def of(cls, error: torch.Tensor, size: torch.Tensor, dtype: torch.dtype) -> "Chunk":
+        wrong = 0
+        if float(torch.sub(error, size, alpha=WRONG).max()) > 0:  # as it rarely is
+            wrong = int(((error > WRONG * size) & (size > torch.finfo(dtype).tiny)).sum())
+        scale, rms = (math.sqrt(float(torch.dot(x, x)) / x.numel()) for x in (size, error))
+        return cls(size.numel(), scale, rms, wrong)
+
+
+def _compare_chunks(mine: list[Chunk], base: list[Chunk], tolerance: Tolerance) -> str:
+    """Are the errors those of this precision, everywhere?"""
+    total = sum(chunk.count for chunk in mine)
+    scale, base_error = (
+        math.sqrt(sum(chunk.count * getattr(chunk, what) ** 2 for chunk in base) / total) for what in ("scale", "error")
+    )
+    wrong, theirs = (sum(chunk.wrong for chunk in chunks) / total for chunks in (mine, base))
+    if wrong > MOST_WRONG + 10 * theirs:
+        return f"{wrong:.0%} of {total} values are wrong by more than half of themselves, the baseline's {theirs:.0%}"
+    for i, (chunk, model) in enumerate(zip(mine, base, strict=True)):
+        accepted = max(tolerance.times * max(model.error, base_error), tolerance.floor * max(chunk.scale, scale))
+        if chunk.count >= min(LEAST_CHUNK, total) and chunk.error > accepted:
+            of = max(chunk.scale, scale) or 1.0
+            where = f"in chunk {i + 1} of {len(mine)}, accepted {accepted / of:.2g}"
+            return f"relative RMS error {chunk.error / of:.2g} {where}: not {tolerance.precision}, or partly wrong"
     return ""
 
 
-def _finite(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The oracle in float64, infinite where the output's dtype could not hold it."""
-    double = oracle.double()
-    return torch.where(double.abs() > torch.finfo(dtype).max, double.sign() * math.inf, double)
+def _rounded(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """An oracle in float64, infinite where the output's dtype could not hold it."""
+    return torch.where(oracle.abs() > torch.finfo(dtype).max, oracle.sign() * math.inf, oracle)
 
 
 def _same_special(mine: torch.Tensor, ref: torch.Tensor) -> bool:
     infinite = mine.isinf() | ref.isinf()
     return bool((mine.isnan() == ref.isnan()).all()) and bool((mine[infinite] == ref[infinite]).all())
-
-
-def _zeroed(x: torch.Tensor) -> torch.Tensor:
-    """NaN and inf, already compared, as zeros."""
-    return torch.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)

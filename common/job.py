@@ -1,0 +1,21 @@
+"""What the process of a pair is asked to do. Whoever asks need not import torch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from common.pair import Pair
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one process is asked to do. `labels`: the halves to load; `timed`: those to time, not only to check."""
+
+    pair: Pair
+    size: str
+    device: str
+    info: dict[str, Any]
+    limits: dict[str, Any]
+    labels: list[str]
+    timed: list[str]
+    blocks: int | None = None  # None: the pilot decides
+    seed: int = 0

@@ -1,0 +1,99 @@
+"""What is asked of benchmark.py: its arguments read, and all that can be wrong with them said before anything runs."""
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from common.contract import OneLine
+from common.pair import ROOT, Pair, chapters, discover
+from common.result import check_writable
+
+EXAMPLES = """
+  benchmark.py --chapter 1                          every pair of the chapter
+  benchmark.py --list                               pairs, sizes, what each needs
+  benchmark.py --chapter 1 --only 'coal*' --size large --device cuda:0
+  benchmark.py --path DIR --check                   your own pairs, verified only
+  benchmark.py --chapter 1 --fast --json F --plot F.png
+  benchmark.py --compare OLD.json NEW.json          regressions between two runs
+"""
+
+
+class UsageError(OneLine):
+    """A request that makes no sense."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (--help shows all)")
+
+
+def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
+    """The arguments. Raises UsageError."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser("benchmark.py", description=description, epilog="examples:" + EXAMPLES, formatter_class=raw)
+    what = parser.add_argument_group("what")
+    what.add_argument("--chapter", type=int, metavar="N", help="the pairs of chapter N")
+    what.add_argument("--path", type=Path, metavar="DIR", help="the pairs of any folder")
+    what.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
+    what.add_argument("--size", default="default", metavar="NAME", help="`small` takes small/* too; `all` is a sweep")
+    how = parser.add_argument_group("how")
+    how.add_argument("--device", metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
+    how.add_argument("--check", action="store_true", help="verify only, time nothing")
+    how.add_argument("--fast", action="store_true", help="half the blocks: wider intervals")
+    instead = parser.add_argument_group("instead of measuring pairs").add_mutually_exclusive_group()
+    instead.add_argument("--list", action="store_true", help="list pairs, sizes and needs")
+    instead.add_argument("--limits", action="store_true", help="measure what this machine can do")
+    instead.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", type=Path, metavar="F", help="write the record, with all samples")
+    output.add_argument("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
+    output.add_argument("--verbose", action="store_true", help="say where the time went")
+    output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
+    output.add_argument("--record", action="store_true", help="keep the record under recorded/ (a whole chapter)")
+    args = parser.parse_args(argv)
+    if (args.list or args.limits or args.compare) and (args.json or args.plot or args.profile or args.record):
+        parser.error("--json, --plot, --profile and --record belong to a measurement of pairs")
+    return args
+
+
+def select(args: argparse.Namespace) -> list[Pair]:
+    """The pairs that were asked for. Raises UsageError or ContractError."""
+    if args.chapter is not None and args.path is not None:
+        raise UsageError("--chapter and --path exclude each other")
+    if args.path is not None:
+        folders = [args.path.absolute()]  # for a pair may change to another folder
+    elif args.chapter is not None:
+        if args.chapter not in chapters():
+            raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
+        folders = [chapters()[args.chapter]]
+    elif args.list:
+        folders = list(chapters().values())
+    else:
+        raise UsageError("nothing to do: say --chapter N, --path DIR, --list, --limits or --compare (--help shows all)")
+    return [pair for folder in folders for pair in discover(folder, args.only)]
+
+
+def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
+    """All that can be wrong with a request is said before anything runs. Raises UsageError or RecordError."""
+    sizes = {size for pair in pairs for size in pair.sizes if size not in pair.check_sizes}
+    names = {"all"} | sizes | {size.split("/")[0] for size in sizes}
+    if args.size not in names:
+        raise UsageError(f"no selected pair has a size {args.size!r}: there are {', '.join(sorted(names))}")
+    if args.record and (args.path or args.fast or args.check or args.only != "*" or args.size != "default"):
+        excluded = "--path, --only, --size, --fast and --check"
+        raise UsageError(f"--record keeps a whole chapter, measured in full: it excludes {excluded}")
+    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
+    for path in filter(None, (args.json, args.plot)):
+        check_writable(path)
+    for folder in ["recorded"] * args.record + ["results"] * args.profile:
+        check_writable(ROOT / folder / pairs[0].chapter, makes_folder=True)
+
+
+def lacking(pairs: list[Pair], size: str) -> list[str]:
+    """The names of pairs that have no such size."""
+
+    def has(pair: Pair) -> bool:
+        return any(size in (own, own.split("/")[0]) for own in pair.sizes if own not in pair.check_sizes)
+
+    return [pair.name for pair in pairs if size != "all" and not has(pair)]
