@@ -15,3 +15,14 @@ def pytest_collection_modifyitems(items):
     skip = pytest.mark.skip(reason=f"needs an NVIDIA GPU; torch {torch.__version__}, {built_for}, sees none here")
     for item in needs_gpu:
         item.add_marker(skip)
+
+
+@pytest.fixture(scope="module")
+def machine():
+    """This machine, described once; what it can do is measured where it is tested."""
+    from common import runner  # imports torch
+
+    surveyed = runner.survey_apart("cpu", with_limits=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "survey_apart", lambda device, with_limits=True: surveyed)
+        yield surveyed[0]

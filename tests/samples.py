@@ -4,6 +4,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+from common import stats
 from common.pair import Pair, discover
 from common.result import SCHEMA, Arm, PairResult, Record, Row
 
@@ -59,10 +60,33 @@ def arm(median_s: float = 1e-3, **fields: Any) -> Arm:
     )
 
 
+def arms_for(rows: list[Row]) -> dict[str, Arm]:
+    """Arms whose samples give the figures of these rows: the first variant takes 1 ms."""
+    found = {"baseline": arm(1e-3 * next((row.ratio for row in rows if row.ratio), 1.0))}
+    for row in [row for row in rows if row.ratio]:
+        versus = found.setdefault(row.versus, arm())
+        found[row.variant] = _scaled(versus, [1 / factor for factor in _factors(row.ratio, row.interval)])
+        for label, value in row.vs_library.items():
+            found[label] = _scaled(found[row.variant], _factors(value["ratio"], value["interval"]))
+    return {**found, "repeat": found["baseline"]}
+
+
+def _factors(ratio: float, interval: tuple[float, float] | None) -> list[float]:
+    """A block each: their median is the ratio, and the interval of six is from end to end."""
+    low, high = interval or (ratio, ratio)
+    return [low, ratio, ratio, ratio, ratio, high]
+
+
+def _scaled(of: Arm, factors: list[float]) -> Arm:
+    seconds = [[second * factor for second in block] for block, factor in zip(of.seconds, factors, strict=True)]
+    return arm(stats.overall_median(seconds), seconds=seconds)
+
+
 def pair_result(name: str = "double", ratio: float = 2.0, **fields: Any) -> PairResult:
     """A pair whose variant takes 1 ms and whose baseline takes `ratio` times that, with an interval of +- 1 %."""
-    rows = [Row("optimized", "baseline", "faster", ratio=ratio, interval=(0.99 * ratio, 1.01 * ratio))]
-    arms = {"baseline": arm(ratio * 1e-3), "optimized": arm(), "repeat": arm(ratio * 1e-3)}
+    interval = (0.99 * ratio, 1.01 * ratio)
+    verdict = stats.verdict(stats.Estimate(ratio, *interval))[0]
+    rows = fields.setdefault("rows", [Row("optimized", "baseline", verdict, ratio=ratio, interval=interval)])
     return PairResult(
         **{
             "chapter": "ch1",
@@ -70,13 +94,12 @@ def pair_result(name: str = "double", ratio: float = 2.0, **fields: Any) -> Pair
             "size": "default",
             "sizes": {"n": 8},
             "source_hash": "0123456789abcdef",
-            "rows": rows,
             "clock": "device",
             "noise_floor": 0.0,
             "cost": {"dram_bytes": 8.0},
             "limit_s": 5e-4,
             "limit_by": "dram_bytes",
-            "arms": arms,
+            "arms": arms_for(rows),
             "orders": [[["baseline", "optimized", "repeat"]] * 5] * 6,
             "seeds": [1, 2],
             **fields,

@@ -1,20 +1,21 @@
 """The command line: every mistake is one line and exit status 2, and what comes out goes where it belongs."""
 
+import errno
 import gzip
 import io
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from samples import HONEST, half, one_pair, pair_result, record, write_pair
 
 import benchmark
-from common import compare, console, result, runner
+from common import compare, console, request, result, runner, stats
 from common.pair import ROOT, discover
 from common.result import Row, load_record, save_record
 
@@ -45,16 +46,14 @@ def ran(monkeypatch):
         record = record(pair_result())
         asked = None
 
-        def run_pairs(self, pairs, size, device, fast, check, on_progress, on_record):
+        def run_pairs(self, pairs, size, device, fast, check, on_progress, on_record, on_neighbours):
             self.asked = ([pair.name for pair in pairs], size, device, fast, check)
             on_record(self.record)
             return self.record
 
     found = Ran()
     monkeypatch.setattr(runner, "run_pairs", found.run_pairs)
-    before = signal.getsignal(signal.SIGTERM)
-    yield found
-    signal.signal(signal.SIGTERM, before)
+    return found
 
 
 # Mistakes
@@ -125,8 +124,8 @@ MISTAKES = {  # arguments, what must be said
         ["foreign.json: not a benchmark record"],
     ),
     "compare a newer record": (
-        lambda tmp: ["--compare", foreign(tmp, '{"schema": 2}'), tmp],
-        ["foreign.json: schema 2"],
+        lambda tmp: ["--compare", foreign(tmp, '{"schema": 99}'), tmp],
+        ["foreign.json: written by a newer version of the course (schema 99"],
     ),
 }
 
@@ -154,12 +153,10 @@ def test_a_device_that_is_not_there_is_one_line(device, pairs, capfd):
     assert device in err
 
 
-def shell(*arguments, **environment):
+def shell(*arguments, **options):
     """benchmark.py as its user starts it, from another folder."""
-    command = [sys.executable, *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **environment}, cwd=Path.home(), timeout=120
-    )
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.run([sys.executable, *arguments], text=True, cwd=Path.home(), timeout=120, **options)
 
 
 def test_a_mistake_on_the_real_command_line_is_no_traceback():
@@ -201,6 +198,7 @@ def test_help_shows_every_option_and_examples(capsys):
         "--compare",
         "--json",
         "--plot",
+        "--verbose",
         "--profile",
         "--record",
     ):
@@ -365,6 +363,127 @@ def test_cpu_results_and_fast_runs_say_so(pairs, ran, capsys):
     assert "A processor (CPU results, 1 of 2 cores), fast" in capsys.readouterr().out
 
 
+def test_where_the_time_went_is_told_on_request(pairs, ran, capsys):
+    spent = {"start": 0.25, "check": 1.0, "blocks": 2.0, "total": 4.0}
+    dead = pair_result("dead", rows=[], spent_s={"total": 1.0})
+    ran.record = record(pair_result(spent_s=spent), dead, survey_s=8.0)
+    assert call("--path", pairs) == 0
+    assert "0.25 s" not in capsys.readouterr().out
+    assert call("--path", pairs, "--verbose") == 0
+    *_, survey, measured, dead, everything = capsys.readouterr().out.splitlines()
+    assert survey == "this machine and its limits: 8.00 s"
+    assert measured == "double default: start 0.25 s, check 1.00 s, blocks 2.00 s, rest 0.75 s, total 4.00 s"
+    assert dead == "dead default: rest 1.00 s, total 1.00 s"
+    shares = "start 0.25 s (5%), check 1.00 s (20%), blocks 2.00 s (40%), rest 1.75 s (35%), total 5.00 s (100%)"
+    assert everything == f"all: {shares}"
+
+
+def test_neighbours_are_told_once_with_the_pairs_concerned(pairs, ran, capsys):
+    make, other = "make (pid 7) kept 1.0 cores busy", "python (pid 8) uses this GPU, too"
+    one = pair_result("one", neighbours=[make, other])
+    ran.record = record(one, pair_result("two"), pair_result("three", neighbours=[make]))
+    assert call("--path", pairs) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not alone")]
+    assert said == [f"not alone on this machine (one, three): {make}", f"not alone on this machine (one): {other}"]
+
+
+def test_pairs_that_lack_the_size_are_named(pairs, ran, capsys):
+    assert call("--path", pairs, "--size", "small") == 0
+    assert capsys.readouterr().err.splitlines()[0] == "left out, having no size small: double"
+    for size in ("default", "all"):
+        assert call("--path", pairs, "--size", size) == 0
+        assert "left out" not in capsys.readouterr().err
+
+
+# Files that cannot be written or read
+
+
+def test_a_record_that_cannot_be_written_costs_no_run(pairs, ran, monkeypatch, tmp_path, capsys):
+    def fail(record, path):
+        raise result.RecordError(f"{path}: cannot be written (No space left on device)")
+
+    monkeypatch.setattr(result, "save_record", fail)
+    assert call("--path", pairs, "--json", "r.json", "--plot", tmp_path / "p.png") == 1
+    out, err = capsys.readouterr()
+    assert "2.00x [1.98, 2.02]" in out
+    assert err.splitlines() == ["benchmark.py: r.json: cannot be written (No space left on device)"]
+    assert (tmp_path / "p.png").exists()
+
+
+def test_a_record_that_could_be_written_in_the_end_is_no_failure(pairs, ran, monkeypatch, tmp_path):
+    save, left = result.save_record, [result.RecordError("no space")]
+
+    def fail_once(record, path):
+        if left:
+            raise left.pop()
+        save(record, path)
+
+    monkeypatch.setattr(result, "save_record", fail_once)
+    assert call("--path", pairs, "--json", tmp_path / "r.json") == 0
+    assert load_record(tmp_path / "r.json").pairs
+
+
+def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_path, capsys):
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "p.png").write_text("old")
+    monkeypatch.setattr(os, "fsync", fail)
+    monkeypatch.setattr(result, "keep_record", lambda record: tmp_path)
+    assert call("--chapter", 1, "--record", "--plot", tmp_path / "p.png") == 1
+    out, err = capsys.readouterr()
+    assert "2.00x [1.98, 2.02]" in out
+    assert err == f"benchmark.py: {tmp_path / 'p.png'}: cannot be written (No space left on device)\n"
+    assert (tmp_path / "p.png").read_text() == "old"
+    assert "recorded in" in out  # one file's trouble is not another's
+    assert os.listdir(tmp_path) == ["p.png"]
+
+
+@pytest.mark.parametrize(("option", "folder"), [("--record", "recorded"), ("--profile", "results")])
+def test_where_a_run_leaves_files_is_looked_at_before_it(option, folder, ran, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(request, "ROOT", tmp_path)
+    (tmp_path / folder).write_text("no folder")
+    assert call("--chapter", 1, option) == 2
+    assert ran.asked is None
+    said = f"{tmp_path / folder / 'ch1'}: cannot be written (Not a directory)"
+    assert capsys.readouterr().err == f"benchmark.py: {said}\n"
+
+
+def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, monkeypatch, tmp_path, capsys):
+    (tmp_path / "h200").mkdir()
+    (tmp_path / "h200" / "ch1.json").write_text("{")
+    ran.record = record(pair_result(), kind="cpu")
+    monkeypatch.setattr(console, "recorded", partial(result.recorded, folder=tmp_path))
+    assert call("--path", pairs) == 0
+    *table, said = capsys.readouterr().out.splitlines()
+    assert any("2.00x [1.98, 2.02]" in line for line in table)
+    assert said.startswith(f"nothing recorded is shown: {tmp_path / 'h200' / 'ch1.json'}: not JSON (")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of a file")
+def test_a_record_beyond_what_the_system_allows_is_one_line(pairs, tmp_path):
+    import resource
+
+    (tmp_path / "r.json").write_text("old")
+    done = shell(
+        ROOT / "benchmark.py", "--path", pairs, "--check", "--json", tmp_path / "r.json",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "checked" in done.stdout
+    assert done.stderr.splitlines()[-1] == f"benchmark.py: {tmp_path / 'r.json'}: cannot be written (File too large)"
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "r.json").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["pairs", "r.json"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_list_onto_a_full_disk_is_one_line():
+    with open("/dev/full", "w") as full:
+        done = shell(ROOT / "benchmark.py", "--list", stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, "benchmark.py: [Errno 28] No space left on device\n")
+
+
 # Colours
 
 
@@ -384,8 +503,10 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, stream())
     (pair,) = [one for one in discover(ROOT / "ch1") if one.name == "coalescing"]
-    with console.progress(1) as on_progress:
+    with console.progress(1) as (on_progress, on_neighbours):
         on_progress(pair, "default", "start", 0.0)
+        on_neighbours({"make (pid 7)": "kept 1.0 cores busy"})
+        on_neighbours({"make (pid 7)": "kept 1.1 cores busy"})  # once is enough
         on_progress(pair, "default", "block 1 of 6", 0.5)
     console.print_record(record(pair_result()), console.make_console())
     assert "double" in sys.stdout.getvalue()
@@ -393,7 +514,8 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     assert (ESCAPE not in sys.stdout.getvalue()) is is_plain
     assert (ESCAPE not in sys.stderr.getvalue()) is is_plain
     if is_plain:
-        assert sys.stderr.getvalue() == "[1] coalescing default\n"
+        said = "[1] coalescing default\nnot alone on this machine: make (pid 7) kept 1.0 cores busy\n"
+        assert sys.stderr.getvalue() == said
 
 
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
@@ -426,7 +548,8 @@ def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_r
     done, _ = real_run
     assert ESCAPE not in done.stdout + done.stderr
     assert "chatter" not in done.stdout + done.stderr  # what a pair prints is its own affair
-    assert done.stderr.splitlines() == ["[1] double default", "[2] liar default"]
+    progress = [line for line in done.stderr.splitlines() if not line.startswith("not alone on this machine")]
+    assert progress == ["[1] double default", "[2] liar default"]
     assert "liar optimized: wrong answer at size check" in done.stdout
     assert "cores), fast" in done.stdout
     assert done.returncode == 1
@@ -471,11 +594,10 @@ def saved(folder, file, *pairs, **environment):
 )
 def test_a_regression_is_status_3(old, new, status, tmp_path, capsys):
     def row(found):
-        return (
-            Row("optimized", "baseline", "faster", "", *found)
-            if found
-            else Row("optimized", "baseline", "invalid", "wrong answer")
-        )
+        if not found:
+            return Row("optimized", "baseline", "invalid", "wrong answer")
+        verdict, reason = stats.verdict(stats.Estimate(found[0], *found[1]))
+        return Row("optimized", "baseline", verdict, reason, *found)
 
     files = [
         saved(tmp_path, f"{name}.json", pair_result(rows=[row(found)])) for name, found in (("old", old), ("new", new))
@@ -493,7 +615,7 @@ def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, capsys)
     assert call("--compare", old, saved(tmp_path, "new.json", *rows)) == 3
     out = capsys.readouterr().out
     assert "1 of 1 regressed" in out
-    assert "faster 2.00x [1.98, 2.02] -> faster 1.00x [0.990, 1.01]" in out
+    assert "faster 2.00x [1.98, 2.02] -> same 1.00x [0.990, 1.01]" in out
     assert re.search("missing +ch1 gone", out)
     assert call("--compare", old, saved(tmp_path, "new.json", *rows, name="Another")) == 0
     assert "different devices, NVIDIA H200 and Another: no regression can be told" in capsys.readouterr().out

@@ -5,9 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from common.pair import ROOT
-from common.verify import EPS, FLOOR_EPS, FLOOR_EPS_SHORT, TOLERANCE
+from common.tolerance import DTYPES, TOLERANCE, Tolerance
 
 READMES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -15,9 +16,12 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 def test_the_tolerances_in_words_are_those_in_force():
     text = (ROOT / "common/README.md").read_text(encoding="utf-8")
-    floors = {key: FLOOR_EPS.get(key, FLOOR_EPS_SHORT) * eps for key, eps in EPS.items()}
-    rows = [f"| {key} | {tolerance:g} | {floors[key]:.1g} |" for key, tolerance in TOLERANCE.items()]
-    assert re.findall(r"\| \w*\d+ \|.*", text) == rows
+    own = {name: dtype for dtype, name in DTYPES.items()}
+    rows = []
+    for name in TOLERANCE:
+        row = Tolerance.of(own.get(name, torch.float32), "" if name in own else name)
+        rows.append(f"| {name} | {row.rtol:g} | {row.times} | {row.floor:.1g} |")
+    assert re.findall(r"^\| \w*\d+ \|.*", text, flags=re.MULTILINE) == rows
 
 
 def test_the_map_names_every_module():

@@ -150,6 +150,7 @@ def course(tmp_path, monkeypatch):
     records = []
     monkeypatch.setattr(report, "ROOT", tmp_path)
     monkeypatch.setattr(report, "recorded", lambda chapter: records)
+    monkeypatch.setattr(report, "newest", list)
 
     def keep(*results):
         records[:] = [(named("h200"), record(*results))]
@@ -192,28 +193,36 @@ def test_a_pair_that_changes_turns_its_row_stale(course, tmp_path):
 def test_the_command_writes_every_readme(course, tmp_path, monkeypatch, capsys):
     pair = course(pair_result())
     course(pair_result(source_hash=source_hash(pair)))
-    for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md"):
-        path.write_text(readme())
+    (tmp_path / "common").mkdir()
+    paths = [tmp_path / folder / "README.md" for folder in (".", "common", "ch1")]
+    for path in paths:
+        path.write_text(readme() + f"{report.CALIBRATION}\nold\n{report.END}\n")
     assert report.main() == 0
-    assert all(
-        "2.00x [1.98, 2.02]" in path.read_text() for path in (tmp_path / "README.md", tmp_path / "ch1" / "README.md")
-    )
+    for path in paths:
+        assert "2.00x [1.98, 2.02]" in path.read_text()
+        assert path.read_text().endswith(f"{report.CALIBRATION}\n{report.NOTHING}\n{report.END}\n")
     (tmp_path / "ch1" / "optimized_double.py").write_text("def def")
     assert report.main() == 2
     assert re.fullmatch(r".*optimized_double\.py:1: syntax error.*\n", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [ROOT / "README.md", *(folder / "README.md" for folder in sorted(ROOT.glob("ch[0-9]*")))],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
+CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
+MARKERS = {
+    "README.md": [report.MARKER.format(chapter) for chapter in CHAPTERS],
+    "common/README.md": [report.CALIBRATION],
+    **{f"{chapter}/README.md": [report.MARKER.format(chapter)] for chapter in CHAPTERS},
+}
+
+
+@pytest.mark.parametrize("path", MARKERS)
 def test_the_committed_tables_are_what_is_recorded(path):
-    text = path.read_text(encoding="utf-8")
-    chapters = [path.parent.name] if path.parent != ROOT else [folder.name for folder in ROOT.glob("ch[0-9]*")]
-    for chapter in chapters:
-        assert report.MARKER.format(chapter) in text
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert [marker for marker in MARKERS[path] if marker not in text] == []
     assert report.filled_in(text) == text, "make readme writes the tables anew"
+
+
+def test_every_readme_with_tables_is_written():
+    assert {str(path.relative_to(ROOT)) for path in report.readmes()} == set(MARKERS)
 
 
 # What was recorded, beside what this machine cannot measure
@@ -272,6 +281,6 @@ def test_nothing_recorded_is_shown_beside_a_gpus_own_results(shown):
 
 
 def test_every_recorded_pair_is_one_of_its_chapter():
-    for path in (ROOT / "recorded").glob("*/*.json"):
+    for path in (ROOT / "recorded").glob("*/ch*.json"):
         names = {pair.name for pair in discover(ROOT / path.stem)}
         assert {pair.name for pair in report.recorded(path.stem)[0][1].pairs} <= names

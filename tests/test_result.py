@@ -1,16 +1,29 @@
 """The record: round trip, schema, atomic writes, and every kind of file that is no record of ours."""
 
 import dataclasses
+import errno
 import json
 import os
+import re
 import stat
+import tempfile
 
 import jsonschema
 import pytest
-from samples import pair_result, record
+from samples import arm, pair_result, record
 
 from common import result
-from common.result import SCHEMA, RecordError, Row, keep_record, load_record, recorded, save_record, to_json
+from common.result import (
+    SCHEMA,
+    RecordError,
+    Row,
+    check_writable,
+    keep_record,
+    load_record,
+    recorded,
+    save_record,
+    to_json,
+)
 
 
 def schema_errors(data):
@@ -33,13 +46,15 @@ def full():
             "tf32",
             ["a note"],
         ),
-        Row("optimized/b", "optimized", "unsure", "only 3 blocks", 1.0, None),
+        Row("optimized/b", "optimized", "unsure", "noise", 1.0, (0.9, 1.1)),
         Row("optimized/c", "baseline", "died", "killed by SIGSEGV"),
     ]
     return record(
         pair_result(rows=rows),
-        pair_result("other", spent_s={"check": 0.5}),
-        pair_result("none", rows=[], arms={}, limit_s=None),
+        pair_result(
+            "other", spent_s={"check": 0.5}, neighbours=["make (pid 7) kept 1.0 cores busy"], clocks={"sm_mhz": 1}
+        ),
+        pair_result("none", rows=[], arms={}, limit_s=None, noise_floor=None),
     )
 
 
@@ -91,6 +106,12 @@ ROW, ARM, PAIR = ("pairs", 0, "rows", 0), ("pairs", 0, "arms", "optimized"), ("p
         ((*ARM, "median_s"), -1.0),
         ((*ARM, "seconds"), [[1.0, 0.0]]),
         ((*ARM, "seconds"), [1.0]),
+        ((*ARM, "seconds"), []),
+        ((*ARM, "seconds"), [[1e-3], []]),
+        ((*ARM, "allocated_bytes"), -1),
+        ((*ARM, "allocated_bytes"), KeyError),
+        ((*PAIR, "neighbours"), [1]),
+        ((*PAIR, "clocks"), {"sm_mhz": "fast"}),
         ((*PAIR, "clock"), "sundial"),
         ((*PAIR, "cost"), {"dram_bytes": "many"}),
         ((*PAIR, "source_hash"), KeyError),
@@ -116,12 +137,78 @@ def test_the_schema_rejects_what_is_no_record(full, path, value, tmp_path):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("version", [0, SCHEMA + 1, 99])
-def test_another_version_is_named(full, version, tmp_path):
+@pytest.mark.parametrize(("version", "age"), [(0, "an older"), (SCHEMA - 1, "an older"), (SCHEMA + 1, "a newer")])
+def test_another_version_is_named(full, version, age, tmp_path):
     file = tmp_path / "r.json"
     file.write_text(json.dumps({**json.loads(to_json(full)), "schema": version, "new_field": 1}))
-    with pytest.raises(RecordError, match=f"schema {version}, but .* schema {SCHEMA}"):
+    said = rf"written by {age} version of the course \(schema {version}; this one reads {SCHEMA}\)$"
+    with pytest.raises(RecordError, match=said):
         load_record(file)
+
+
+# Figures that their samples do not give
+
+
+def doubled(data, path):
+    *_, found = [data := data[step] for step in path]
+    return [2 * value for value in found] if isinstance(found, list) else 2 * found
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ((*ROW, "ratio"), doubled, "optimized vs baseline: ratio is 4, its samples give 2"),
+        ((*ROW, "ratio"), 2.00001, "ratio is 2.00001, its samples give 2"),
+        ((*ROW, "interval"), doubled, r"interval is \[3.8, 4.2\], its samples give \[1.9, 2.1\]"),
+        ((*ROW, "interval"), None, r"interval is None, its samples give \[1.9, 2.1\]"),
+        ((*ROW, "verdict"), "same", "verdict is same, its samples give faster"),
+        ((*ROW, "verdict"), "unsure", "verdict is unsure, its samples give faster"),
+        ((*ROW, "vs_library", "library", "ratio"), doubled, "against library is .* its samples give"),
+        ((*ROW, "vs_library", "library", "interval"), [0.4, 0.9], "against library is .* its samples give"),
+        ((*ROW, "vs_library", "other"), {"ratio": 1.0, "interval": [1.0, 1.0]}, "no samples of 'other'"),
+        ((*ARM, "median_s"), doubled, "the median of optimized is 0.002, its samples give 0.001"),
+        ((*ARM, "seconds"), [[2e-3] * 5] * 6, "the median of optimized is 0.001, its samples give 0.002"),
+        ((*ARM, "seconds", 0), [1e-3] * 4, "not sampled in the same rounds"),
+        ((*PAIR, "noise_floor"), 0.5, "the noise floor is 0.5, its samples give 0$"),
+        ((*PAIR, "noise_floor"), None, None),
+        ((*PAIR, "arms", "repeat"), KeyError, "no samples of 'repeat'"),
+        ((*PAIR, "arms", "baseline"), KeyError, "no samples of 'baseline'"),
+        ((*PAIR, "rows", 1, "ratio"), doubled, "optimized/b vs optimized: ratio is 2, its samples give 1"),
+    ],
+)
+def test_figures_must_follow_from_the_samples(full, path, value, said, tmp_path):
+    data = json.loads(to_json(full))
+    change(data, path, value(data, path) if value is doubled else value)
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(data))
+    if said is None:
+        assert load_record(file)
+        return
+    with pytest.raises(RecordError) as caught:
+        load_record(file)
+    assert str(caught.value).startswith(f"{file}: a record whose figures do not follow from its samples (ch1 double")
+    assert re.search(said, str(caught.value).removesuffix(")")), caught.value
+
+
+def test_rounding_in_the_last_digits_is_no_contradiction(full, tmp_path):
+    data = json.loads(to_json(full))
+    change(data, (*ROW, "ratio"), 2 + 1e-9)
+    (tmp_path / "r.json").write_text(json.dumps(data))
+    assert load_record(tmp_path / "r.json").pairs[0].rows[0].ratio == 2 + 1e-9
+
+
+def test_five_blocks_give_a_ratio_and_nothing_more(tmp_path):
+    """Their widest interval has 93.8 %: `unsure`, and no interval."""
+    row = Row("optimized", "baseline", "unsure", "only 5 blocks", 2.0)
+    arms = {
+        label: arm(of, seconds=[[of]] * 5) for label, of in (("baseline", 2.0), ("optimized", 1.0), ("repeat", 2.0))
+    }
+    save_record(record(pair_result(rows=[row], arms=arms)), tmp_path / "r.json")
+    assert load_record(tmp_path / "r.json").pairs[0].rows == [row]
+    sure = dataclasses.replace(row, verdict="faster")
+    save_record(record(pair_result(rows=[sure], arms=arms)), tmp_path / "r.json")
+    with pytest.raises(RecordError, match="verdict is faster, its samples give unsure"):
+        load_record(tmp_path / "r.json")
 
 
 @pytest.mark.parametrize(
@@ -169,20 +256,40 @@ def test_a_missing_file_and_a_folder_cannot_be_read(tmp_path):
 # Writing
 
 
-@pytest.mark.parametrize("step", ["fsync", "replace"])
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(full, step, tmp_path, monkeypatch):
+def disk_full(*arguments, **options):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+STEPS = {"create": (tempfile, "mkstemp"), "write": (os, "fdopen"), "fsync": (os, "fsync"), "replace": (os, "replace")}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_write_that_fails_is_one_line_and_leaves_the_old_file_and_nothing_else(full, step, tmp_path, monkeypatch):
     file = tmp_path / "r.json"
     save_record(record(), file)
     before = file.read_bytes()
-
-    def fail(*arguments):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(os, step, fail)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr(*STEPS[step], disk_full)
+    with pytest.raises(RecordError) as caught:
         save_record(full, file)
+    assert str(caught.value) == f"{file}: cannot be written (No space left on device)"
     assert file.read_bytes() == before
     assert os.listdir(tmp_path) == ["r.json"]
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(full, tmp_path):
+    (tmp_path / "recorded").write_text("a file")
+    with pytest.raises(RecordError, match=r"ch1\.json: cannot be written \(.*\)$"):
+        keep_record(full, tmp_path / "recorded")
+
+
+def test_where_a_file_could_be_written_is_told_before(tmp_path):
+    (tmp_path / "file").write_text("")
+    check_writable(tmp_path / "r.json")
+    check_writable(tmp_path / "no" / "folder" / "r.json", makes_folder=True)
+    for path, makes_folder in (("no/r.json", False), ("file/r.json", False), ("file/r.json", True), (".", False)):
+        with pytest.raises(RecordError, match=r": cannot be written \(.*\)$"):
+            check_writable(tmp_path / path, makes_folder)
+    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_a_reader_never_sees_half_a_file(full, tmp_path, monkeypatch):
@@ -242,5 +349,5 @@ def test_the_newest_record_comes_first(tmp_path):
 
 
 def test_every_committed_record_is_valid():
-    for path in (result.ROOT / "recorded").glob("*/*.json"):
+    for path in (result.ROOT / "recorded").glob("*/ch*.json"):
         assert load_record(path).pairs

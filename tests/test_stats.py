@@ -233,12 +233,15 @@ def conclude(tmp_path):
     def result(times, cost=(), limits=LIMITS, clock="wall", floor_s=0.0, host_s=0.0, cache=None, bad=()):
         blocks = {label: value if isinstance(value, list) else blocks_of(value) for label, value in times.items()}
         live = [
-            LiveArm(label, ModuleType(label), print, seconds=seconds, host_s=host_s, cost=dict(cost), compile_s=0.5)
+            LiveArm(
+                label, ModuleType(label), print, seconds=seconds, host_s=host_s, cost=dict(cost), compile_s=0.5,
+                cores=[1.0],
+            )
             for label, seconds in {"repeat": blocks["baseline"], **blocks}.items()
         ]
         job = Job(pair, "default", "cpu", {"kind": "cpu", "cache_bytes": cache}, limits, list(blocks), list(blocks))
-        session = Session(job, print, live, random.Random(0), bad=dict(bad))
-        return pair_result(session, SimpleNamespace(name=clock, floor_s=floor_s))
+        session = Session(job, print, random.Random(0), live, bad=dict(bad), floor_s=floor_s)
+        return pair_result(session, SimpleNamespace(name=clock))
 
     return result
 
@@ -330,10 +333,11 @@ def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
     assert guilty not in found.arms
 
 
-def test_times_near_the_clocks_floor_are_unsure_whatever_their_ratio(conclude):
+def test_times_near_the_clocks_floor_get_no_ratio(conclude):
     above = conclude({"baseline": 9e-6, "optimized": 3.1e-6}, floor_s=1e-6).rows[0]
     below = conclude({"baseline": 9e-6, "optimized": 2.9e-6}, floor_s=1e-6).rows[0]
-    assert (above.verdict, below.verdict) == ("faster", "unsure")
+    assert (above.verdict, below.verdict) == ("faster", "checked")
+    assert (below.ratio, below.interval) == (None, None)
     assert "floor" in below.reason
 
 

@@ -1,0 +1,93 @@
+"""What a case consists of, and the texts of its halves: 2 * x + w_shift on a vector unless said otherwise."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from samples import HONEST, VECTOR, half
+
+X = 'return {"x": torch.randn(n, device=device)}'
+MATRIX = 'return {"x": torch.randn(n, n, device=device)}'
+ARRAY = 'import numpy\nreturn {"x": numpy.random.standard_normal(n).astype(numpy.float32)}'
+SIZES = {"check": {"n": 127}, "default": {"n": 2048}}
+SQUARE = {"check": {"n": 65}, "default": {"n": 96}}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A liar and its twin, as bodies of `run` and what stands before it (`extra`).
+
+    Where `twin_baseline` is given it is the baseline that lies, and condemns all that is compared with it.
+    """
+
+    ways: tuple[int, ...]
+    reason: str  # a regular expression
+    run: str = HONEST
+    twin: str = HONEST
+    extra: str = ""
+    twin_extra: str = ""
+    arguments: str = "x, w_shift"
+    more_arguments: str = ""  # of liar and twin: what `setup` made
+    liar_arguments: str = ""
+    inputs: str = VECTOR
+    liar_inputs: str = ""
+    baseline: str = HONEST
+    baseline_extra: str = ""
+    twin_baseline: str = ""
+    twin_baseline_extra: str = ""
+    twin_inputs: str = ""
+    twin_arguments: str = ""
+    sizes: dict[str, dict[str, int]] = field(default_factory=lambda: SIZES)
+    verdict: str = "invalid"
+
+    def halves(self) -> dict[str, tuple[str, str]]:
+        """The texts of the liar and of its twin, each with that of its baseline."""
+        liar_inputs, twin_inputs = self.liar_inputs or self.inputs, self.twin_inputs or self.inputs
+        liar_arguments = self.liar_arguments or self.arguments + self.more_arguments
+        twin_arguments = self.twin_arguments or self.arguments + self.more_arguments
+        baseline = half(self.baseline, self.arguments, self.inputs, self.baseline_extra, self.sizes)
+        return {
+            "liar": (half(self.run, liar_arguments, liar_inputs, self.extra, self.sizes), baseline),
+            "twin": (
+                half(self.twin, twin_arguments, twin_inputs, self.twin_extra, self.sizes),
+                half(
+                    self.twin_baseline,
+                    self.twin_arguments or self.arguments,
+                    twin_inputs,
+                    self.twin_baseline_extra,
+                    self.sizes,
+                )
+                if self.twin_baseline
+                else baseline,
+            ),
+        }
+
+
+Rooms = dict[str, tuple[dict[str, str], str]]  # a pair's name -> (variant -> text, the baseline's text)
+
+
+def rooms(families: dict[str, dict[str, Case]]) -> tuple[Rooms, dict[tuple[str, str], tuple[str, str]]]:
+    """The pairs to write, and where in them to find (name, "liar" or "twin"): (pair, variant).
+
+    Those that have the same baseline (of the usual one: and are of the same family) are variants of one pair: a liar
+    must not cost its neighbours anything, and a process less is half a second.
+    """
+    pairs: Rooms = {}
+    found, doors, usual = {}, {}, Case((), "").halves()["twin"][1]
+    for family, cases in families.items():
+        for name, case in cases.items():
+            for who, (text, baseline) in case.halves().items():
+                room = (family if baseline == usual else "", baseline)
+                pair = doors.setdefault(room, f"{family}{len(doors)}")
+                pairs.setdefault(pair, ({}, baseline))[0][f"{name}_{who}"] = text
+                found[name, who] = (pair, f"optimized/{name}_{who}")
+    return pairs, found
+
+
+def shows(*ways: int) -> Callable[[Callable], Callable]:
+    """Marks a test of the harness itself that covers these ways to lie, where no pair can."""
+
+    def mark(test: Callable) -> Callable:
+        test.ways = ways
+        return test
+
+    return mark

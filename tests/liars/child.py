@@ -1,0 +1,121 @@
+"""What is done in a pair's own process before it is measured there: it sees nothing of what a test patches in its own.
+
+These stand in for `runner._measure`, which pickles them by name.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from common import runner
+from common.job import Job
+from common.result import PairResult
+
+Say = Callable[[str, float], None]
+
+
+def measure_quickly(job: Job, say: Say) -> PairResult:
+    """Smaller batches and fewer rounds: times are coarser, which no liar is told by."""
+    from common import clock, pilot
+
+    clock.LEAST_WALL_S["cpu"] = 50e-6
+    pilot.ROUNDS = pilot.LEAST_ROUNDS
+    return runner._measure(job, say)
+
+
+def measured(pairs: Any, patch: Any, measure: Callable[[Job, Say], PairResult], **options: Any) -> Any:
+    """The record of these pairs on the CPU, each measured by `measure` in its process."""
+    patch.setattr(runner, "_measure", measure)
+    return runner.run_pairs(pairs, device="cpu", **{"fast": True, **options})
+
+
+class World:
+    """Time that passes in naps only, and by a `tick` whenever the clock is read: what is measured in it is known.
+
+    Every thread that there is keeps a core busy meanwhile. `slowness` is what the machine does to all that runs on it.
+    """
+
+    tick = 1e-9
+
+    def __init__(self) -> None:
+        self.moment, self.core_seconds, self.naps, self.since_break = 0.0, 0.0, 0, 0
+        self.others = threading.active_count() - 1  # who sleeps
+
+    def now(self) -> float:
+        self.moment += self.tick
+        return self.moment
+
+    def nap(self, seconds: float) -> None:
+        self.moment += seconds * self.slowness()
+        self.core_seconds += seconds * self.slowness() * (threading.active_count() - self.others)
+        self.naps += 1
+        self.since_break += 1
+
+    def rest(self) -> None:
+        """Between two rounds, while the inputs are overwritten."""
+        self.since_break = 0
+
+    def slowness(self) -> float:
+        return 1.0
+
+
+class CoarseClock(World):
+    tick = 1e-6
+
+
+class WarmsUp(World):
+    """It gets hotter, and slower, from beginning to end."""
+
+    def slowness(self) -> float:
+        return 1 + 2 * self.moment
+
+
+class BusyNeighbour(World):
+    """Somebody else works for 30 of every 70 ms."""
+
+    def slowness(self) -> float:
+        return 1.5 if self.moment % 0.070 < 0.030 else 1.0
+
+
+class Outliers(World):
+    def slowness(self) -> float:
+        return 20.0 if self.naps % 7 == 3 else 1.0
+
+
+class Uneven(Outliers):
+    """No two naps in a row take the same time."""
+
+    def slowness(self) -> float:
+        return super().slowness() * (1 + 0.02 * (self.naps * 5 % 11) / 11)
+
+
+class ColdStart(World):
+    """Whoever comes first after a break waits for the caches."""
+
+    def slowness(self) -> float:
+        return 1.0 if self.since_break else 1.5
+
+
+class TiresInARound(World):
+    """Every nap since the last break has made the next one longer."""
+
+    def slowness(self) -> float:
+        return 1 + 0.1 * self.since_break
+
+
+def measure_in(world: type[World], job: Job, say: Say) -> PairResult:
+    """By the clock of such a world, in which `time.sleep` is a nap."""
+    import time
+
+    from common import clock, inputs
+
+    here, overwrite = world(), inputs.InputSet.overwrite
+
+    def overwrite_in_peace(self: Any, *arguments: Any) -> None:
+        here.rest()
+        overwrite(self, *arguments)
+
+    clock.now, clock._cpu_time, time.sleep = here.now, lambda: here.core_seconds, here.nap
+    inputs.InputSet.overwrite = overwrite_in_peace
+    clock.LEAST_WALL_S["cpu"] = 20e-6
+    return runner._measure(job, say)

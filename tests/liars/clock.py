@@ -1,0 +1,257 @@
+"""Liars about the clock: unfinished work, lazy answers, replaced clocks, compiling on the clock, recordings."""
+
+from samples import HONEST, VECTOR
+
+from liars.case import ARRAY, MATRIX, SQUARE, Case, X
+
+POOL = "from concurrent.futures import ThreadPoolExecutor\n"
+STEPS = """
+    def steps(x, w_shift, y):
+        for _ in range({}):
+            torch.sin(x, out=y)
+        torch.add(w_shift, x, alpha=2, out=y)
+        return y
+"""
+FORKED = f"""
+{STEPS.format(50)}
+    compiled = torch.jit.script(steps)
+    @torch.jit.script
+    def begin(x, w_shift, y):
+        future = torch.jit.fork(compiled, x, w_shift, y)
+        return {{}}
+"""
+
+UNFINISHED = {
+    "leaves_a_thread": Case(
+        (1,),
+        "leaves threads behind: sleeper$",
+        f"""
+        import threading, time
+        threading.Thread(target=time.sleep, args=(60,), daemon=True, name="sleeper").start()
+        {HONEST}
+        """,
+        twin=f"""
+        import threading
+        thread = threading.Thread(target=print)
+        thread.start()
+        thread.join()
+        {HONEST}
+        """,
+    ),
+    "returns_before_its_thread": Case(
+        (1,),
+        "leaves threads behind: late$",
+        """
+        import threading, time
+        y = torch.empty_like(x)
+        def work():
+            time.sleep(0.05)
+            torch.add(2 * x, w_shift, out=y)
+        threading.Thread(target=work, name="late").start()
+        return y
+        """,
+        twin="""
+        import threading
+        y = torch.empty_like(x)
+        thread = threading.Thread(target=lambda: torch.add(2 * x, w_shift, out=y))
+        thread.start()
+        thread.join()
+        return y
+        """,
+    ),
+    "hands_its_work_to_a_pool": Case(
+        (1,),
+        "leaves threads behind: worker_0$",
+        """
+        y = torch.empty_like(x)
+        pool.submit(torch.add, w_shift, x, alpha=2, out=y)
+        return y
+        """,
+        extra=f'{POOL}pool = ThreadPoolExecutor(1, "worker")\npool.submit(int).result()',  # from its import on
+        twin="""
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(torch.add, w_shift, x, alpha=2).result()
+        """,
+        twin_extra=POOL,
+    ),
+    "works_on_in_torchs_own_pool": Case(  # whose threads Python does not know
+        (1,),
+        "wrong answer",
+        "y = torch.empty_like(x)\nbegin(x, w_shift, y)\nreturn y",
+        extra=FORKED.format("x"),
+        twin="y = torch.empty_like(x)\nreturn begin(x, w_shift, y)",
+        twin_extra=FORKED.format("torch.jit.wait(future)"),
+    ),
+    "leaves_a_process": Case(
+        (1,),
+        r"leaves processes behind: sleep \(\d+\)$",
+        extra='import subprocess\ndef setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {}',
+        twin_extra='import subprocess\ndef setup(x, w_shift): subprocess.run(["true"]); return {}',
+    ),
+    "starts_company_at_import": Case(
+        (1, 22),
+        r"leaves processes behind: sleep \(\d+\)$",
+        extra='import subprocess\nsubprocess.Popen(["sleep", "60"])',
+        twin_extra='import subprocess\nsubprocess.run(["true"])',
+    ),
+}
+
+PAIRS_OF_NUMBERS = 'return {"x": torch.randn(n, 2, device=device)}'
+LAZY = {
+    "a_function": Case((2,), "returns function, not a plain tensor", "return lambda: 2 * x + w_shift"),
+    "a_generator": Case((2,), "returns generator, not a plain tensor", "yield 2 * x + w_shift"),
+    "a_coroutine": Case(
+        (2,),
+        "returns coroutine, not a plain tensor",
+        "return later(x, w_shift)",
+        extra=f"async def later(x, w_shift): {HONEST}",
+    ),
+    "a_lazy_tensor": Case(
+        (2,),
+        r"Lazy torch.float32, not a plain tensor",
+        "return (2 * x + w_shift).as_subclass(Lazy)",
+        extra="class Lazy(torch.Tensor): pass",
+    ),
+    "a_masked_array": Case(
+        (2,),
+        "returns numpy.ma.*, not a plain",
+        "import numpy\nreturn numpy.ma.masked_array(x * 2)",
+        twin="return x * 2",
+        baseline="return x + x",
+        arguments="x",
+        inputs=ARRAY,
+    ),
+    "conjugated_when_read": Case(
+        (2,),
+        "negated or conjugated when read",
+        "return torch.view_as_complex(2 * x).conj()",
+        twin="return torch.view_as_complex(2 * x).conj().resolve_conj()",
+        baseline="return torch.view_as_complex(2 * x).conj_physical()",
+        arguments="x",
+        inputs=PAIRS_OF_NUMBERS,
+    ),
+    "one_row_shown_many_times": Case(
+        (2,),
+        "an expanded tensor",
+        "return x.sum(0).expand(len(x), -1)",
+        twin="return x.sum(0).expand(len(x), -1).contiguous()",
+        baseline="return x.sum(0).repeat(len(x), 1)",
+        arguments="x",
+        inputs=MATRIX,
+        sizes=SQUARE,
+    ),
+    "a_sparse_layout": Case(
+        (2,),
+        "layout torch.sparse",
+        "return (2 * x).to_sparse()",
+        twin="return (2 * x).to_sparse().to_dense()",
+        baseline="return 2 * x",
+        arguments="x",
+        inputs=X,
+    ),
+}
+
+
+def replaces(what: str, by: str, before: str = "", at_import: bool = False) -> Case:
+    """Another function under a name that everybody calls; the twin calls it under that name."""
+    text, home = f"{before}\n{what} = {by}", what.rpartition(".")[0]
+    reason = f"leaves global state behind: .*{what.replace('.', '[.]')} was replaced"
+    if at_import:
+        return Case((3, 12), reason, extra=text, twin_extra=f"{before}\n_ = {home}")
+    return Case((3, 12), reason, f"{text}\n{HONEST}", twin=f"{before}\n_ = {home}\n{HONEST}")
+
+
+SLOW = """
+plain = {0}
+def slow(*arguments, **named):
+    for _ in range(1000): pass
+    return plain(*arguments, **named)
+"""
+
+
+def slows(name: str) -> Case:
+    """Makes a function slow that others may call, from its import on."""
+    return replaces(name, "slow", f"import {name.split('.')[0]}\n{SLOW.format(name)}", at_import=True)
+
+
+REPLACES = {
+    "stops_the_clock": replaces("time.perf_counter", "lambda: 0.0", "import time"),
+    "stops_the_clock_at_import": replaces("time.perf_counter", "lambda: 0.0", "import time", at_import=True),
+    "waits_for_nothing": replaces("torch.cuda.synchronize", "lambda device=None: None"),
+    "reads_short_times": replaces("torch.cuda.Event.elapsed_time", "lambda self, end: 1e-3", at_import=True),
+    "records_other_events": replaces("torch.cuda.Event", "type(None)"),
+    "calls_all_of_it_one": replaces("torch.cuda.CUDAGraph.replay", "lambda self: None"),
+    "joins_no_stream": replaces("torch.cuda.Stream.wait_stream", "lambda self, other: None", at_import=True),
+    **{f"slows_{name.replace('.', '_')}": slows(name) for name in (
+        "torch.add", "torch.Tensor.mul", "torch.nn.functional.relu", "torch.linalg.norm", "torch.autograd.grad",
+        "numpy.add", "numpy.linalg.norm", "builtins.sum", "math.exp",
+    )},
+}  # fmt: skip
+
+EVALUATE = 'return eval("2 * x + w_shift")'
+PREPARED = 'code = compile("2 * x + w_shift", "formula", "eval")\n'
+DOUBLE = "def double(x, w_shift): return 2 * x + w_shift\n"
+FRESH = 'import sys\nsys.modules.pop("colorsys", None)\nimport colorsys\n'
+ON_THE_CLOCK = {
+    "compiles_python": Case(
+        (4,), "compiles Python code.* inside the timed region", EVALUATE, twin="return formula(x, w_shift)",
+        twin_extra='formula = eval("lambda x, w_shift: 2 * x + w_shift")',
+    ),
+    "scripts_every_call": Case(
+        (4,), "compiles .*.* inside the timed region", f"{DOUBLE}return torch.jit.script(double)(x, w_shift)",
+        twin="return double(x, w_shift)", twin_extra=f"@torch.jit.script\n{DOUBLE}",
+    ),
+    "imports_every_call": Case(
+        (4,), "(imports colorsys|new Python code).* inside the timed region", f"{FRESH}{HONEST}", twin_extra=FRESH,
+    ),
+    "starts_a_compiler": Case(
+        (4,), "starts true.* inside the timed region", f'subprocess.run(["true"])\n{HONEST}', extra="import subprocess",
+        twin_extra='import subprocess\nsubprocess.run(["true"])',
+    ),
+    "its_baseline_compiles": Case(
+        (4,), "^the baseline: .*compiles Python code.* inside the timed region", baseline=EVALUATE,
+        twin_baseline=HONEST,
+    ),
+}  # fmt: skip
+
+# What a CUDA graph is, in plain Python: steps recorded on static buffers, played back later (gpu.py has real ones)
+RECORD = """
+    def setup(x, w_shift):
+        static, y = torch.empty_like(x), torch.empty_like(x)
+        steps = [lambda: torch.mul(static, 2, out=y), lambda: y.add_(w_shift)]
+        for step in steps:
+            step()
+        return {{"static": static, "y": y, "steps": steps{}}}
+"""
+PLAY = "static.copy_(x)\nfor step in steps: step()\nreturn y"
+RECORDINGS = {
+    "a_recording_of_nothing": Case(
+        (5, 11), "wrong answer at size check", PLAY, extra=RECORD.format("[:0]"), twin=PLAY,
+        twin_extra=RECORD.format(""), more_arguments=", static, y, steps",
+    ),
+    "a_recording_of_a_part": Case(
+        (5,), "wrong answer at size check", PLAY, extra=RECORD.format("[:1]"), twin=PLAY,
+        twin_extra=RECORD.format(""), more_arguments=", static, y, steps",
+    ),
+    "a_recording_of_other_inputs": Case(
+        (5, 8), "wrong answer at size check", PLAY.replace("static.copy_(x)\n", ""), extra=RECORD.format(""), twin=PLAY,
+        twin_extra=RECORD.format(""), more_arguments=", static, y, steps",
+    ),
+    "a_trace_that_froze_a_number": Case(  # torch.jit.trace keeps Python numbers as constants
+        (5, 8), "wrong answer at size check", "return traced(x, w_shift)",
+        extra="def f(x, w): return x - float(x.mean()) + w\n"
+        "def setup(x, w_shift): return {'traced': torch.jit.trace(f, (x, w_shift))}",
+        twin="return traced(x, w_shift)",
+        twin_extra="def f(x, w): return x - x.mean() + w\n"
+        "def setup(x, w_shift): return {'traced': torch.jit.trace(f, (x, w_shift))}",
+        more_arguments=", traced", baseline="return x - x.mean() + w_shift", inputs=VECTOR,
+    ),
+}  # fmt: skip
+
+FAMILIES = {
+    "unfinished": UNFINISHED,
+    "lazy": LAZY,
+    "replaces": REPLACES,
+    "on_the_clock": ON_THE_CLOCK,
+    "recordings": RECORDINGS,
+}

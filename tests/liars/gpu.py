@@ -1,0 +1,176 @@
+"""Liars that need a GPU: streams, graphs, CUDA's clocks, TF32, CuPy's memory, kernels compiled while the clock runs."""
+
+from samples import HONEST
+
+from liars.case import Case, X
+from liars.clock import replaces
+
+SIZES = {"check": {"n": 127}, "default": {"n": 1 << 22}}  # 16 MiB a vector
+SQUARE = {"check": {"n": 128}, "check/odd": {"n": 65}, "default": {"n": 1024}}
+CUPY = 'import cupy\nreturn {"x": cupy.random.standard_normal(n, dtype=cupy.float32)}'
+
+SIDE = "def setup(x, w_shift): return {'side': torch.cuda.Stream()}"
+FORK, JOIN = "side.wait_stream(torch.cuda.current_stream())", "torch.cuda.current_stream().wait_stream(side)"
+ASIDE = """
+y = torch.empty_like(x)
+{}
+with torch.cuda.stream(side):
+    torch.add(w_shift, x, alpha=2, out=y)
+{}
+return y
+"""
+OTHER = "def setup(x): return {'side': cupy.cuda.Stream(non_blocking=True)}"
+CUPY_ASIDE = """
+here = cupy.cuda.get_current_stream()
+{}
+with side:
+    y = 2 * x
+{}
+return y
+"""
+CUPY_FORK, CUPY_JOIN = "side.wait_event(here.record())", "here.wait_event(side.record())"
+
+
+def aside(reason: str, fork: str, join: str) -> Case:
+    """Work on a stream of torch's that does not wait, or is not waited for."""
+    return Case(
+        (1,), f"{reason}|wrong answer", ASIDE.format(fork, join), twin=ASIDE.format(FORK, JOIN), extra=SIDE,
+        twin_extra=SIDE, more_arguments=", side", sizes=SIZES,
+    )  # fmt: skip
+
+
+def aside_in_cupy(reason: str, fork: str, join: str) -> Case:
+    return Case(
+        (1,), f"{reason}|wrong answer", CUPY_ASIDE.format(fork, join), twin=CUPY_ASIDE.format(CUPY_FORK, CUPY_JOIN),
+        extra=f"import cupy\n{OTHER}", twin_extra=f"import cupy\n{OTHER}", baseline="return x + x", arguments="x",
+        more_arguments=", side", inputs=CUPY, sizes=SIZES,
+    )  # fmt: skip
+
+
+LATE, EARLY = "on a stream that is not joined", "waits for nothing on the timed stream"
+STREAMS = {
+    "never_joined": aside(LATE, FORK, ""),
+    "never_waits": aside(EARLY, "", JOIN),  # and so runs before the clock is started, while the L2 is flushed
+    "never_joined_in_cupy": aside_in_cupy(LATE, CUPY_FORK, ""),
+    "never_waits_in_cupy": aside_in_cupy(EARLY, "", CUPY_JOIN),
+}
+
+CAPTURE = """
+    def setup(x, w_shift):
+        static, y, graph = torch.empty_like(x), torch.empty_like(x), torch.cuda.CUDAGraph()
+        torch.mul(static, 2, out=y).add_(w_shift)
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph):
+            {}
+        return {{"static": static, "y": y, "graph": graph}}
+"""
+WHOLE = "torch.mul(static, 2, out=y).add_(w_shift)"
+REPLAY = "static.copy_(x)\ngraph.replay()\nreturn y"
+
+
+def graph(captured: str, run: str = REPLAY) -> Case:
+    return Case(
+        (5,), "wrong answer at size check", run, twin=REPLAY, extra=CAPTURE.format(captured),
+        twin_extra=CAPTURE.format(WHOLE), more_arguments=", static, y, graph", sizes=SIZES,
+    )  # fmt: skip
+
+
+GRAPHS = {
+    "a_graph_of_a_part": graph("torch.mul(static, 2, out=y)"),
+    "a_graph_of_nothing": graph("torch.zeros(1, device=x.device)"),  # nothing of it: an empty one is warned of
+    "a_graph_of_other_inputs": graph(WHOLE, "graph.replay()\nreturn y"),
+}
+
+CLOCKS = {
+    "records_no_event": replaces("torch.cuda.Event.record", "lambda self, stream=None: None", at_import=True),
+    "reads_short_times": replaces("torch.cuda.Event.elapsed_time", "lambda self, end: 1e-3"),
+    "waits_for_nothing": replaces("torch.cuda.synchronize", "lambda device=None: None"),
+}
+
+PRODUCT = 'return {"x": torch.randn(n, n, device=device), "w_m": torch.randn(n, n, device=device)}'
+TF32 = """
+before = torch.backends.cuda.matmul.fp32_precision
+torch.backends.cuda.matmul.fp32_precision = "{}"
+y = x @ w_m
+torch.backends.cuda.matmul.fp32_precision = before
+return y
+"""
+FILLED = {
+    "tf32_for_fp32": Case(
+        (17,), "wrong answer", TF32.format("tf32"), twin=TF32.format("ieee"), baseline="return x @ w_m",
+        arguments="x, w_m", inputs=PRODUCT, sizes=SQUARE,
+    ),
+    "unwritten_in_cupy": Case(
+        (11,), "wrong answer", "return cupy.empty_like(x)", extra="import cupy", twin="return x + x",
+        baseline="return 2 * x", arguments="x", inputs=CUPY, sizes=SIZES,
+    ),
+    "adds_to_unwritten_memory_in_cupy": Case(
+        (11,), "wrong answer at size check",
+        "y = cupy.empty_like(x)\ny *= 0\ny += 2 * x\nreturn y", extra="import cupy",
+        twin="y = cupy.zeros_like(x)\ny += 2 * x\nreturn y", twin_extra="import cupy", baseline="return 2 * x",
+        arguments="x", inputs=CUPY, sizes=SIZES,
+    ),
+}  # fmt: skip
+
+KERNEL = """
+@triton.jit
+def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, mask=at < n), mask=at < n)
+"""
+TUNE = "@triton.autotune([triton.Config({{'BLOCK': 1 << k}}) for k in (9, 10)], key=['{}'], do_bench=briefly)"
+BRIEFLY = """
+def briefly(kernel, quantiles):
+    return triton.testing.do_bench(kernel, warmup=1, rep=1, quantiles=quantiles)
+"""
+LAUNCH = "y = torch.empty_like(x)\ndouble[(triton.cdiv(len(x), 1024),)](x, y, len(x), BLOCK=1024)\nreturn y"
+TUNED = "y = torch.empty_like(x)\ncalls.append(0)\n" + (
+    "double[lambda meta: (triton.cdiv(len(x), meta['BLOCK']),)](x, y, len(x), calls=len(calls))\nreturn y"
+)
+TRITON = "import triton\nimport triton.language as tl\n"
+
+
+def tuned(key: str) -> str:
+    """A kernel that is tuned for every value of `key`."""
+    kernel = KERNEL.replace("n, BLOCK", "n, calls, BLOCK").replace(
+        "@triton.jit", f"{TUNE.format(key)}\n@triton.jit(do_not_specialize=['calls'])"
+    )
+    return f"{TRITON}calls = []\n{BRIEFLY}{kernel}"
+
+
+def compiles(reason: str, run: str, twin: str, extra: str, twin_extra: str) -> Case:
+    return Case(
+        (4,), reason, run, twin, extra=extra, twin_extra=twin_extra, baseline="return 2 * x", arguments="x", inputs=X,
+        baseline_extra="def reference(x): return x + x", sizes=SIZES,
+    )  # fmt: skip
+
+
+ON_THE_CLOCK = {
+    "defines_its_kernel_in_every_call": compiles(
+        "compiles a Triton kernel.* inside the timed region", KERNEL + LAUNCH, LAUNCH, TRITON, TRITON + KERNEL
+    ),
+    "tunes_in_every_call": compiles(
+        "(tunes|compiles) a Triton kernel.* inside the timed region", TUNED, TUNED, tuned("calls"), tuned("n")
+    ),
+}
+
+COST = "def cost(x, w_shift): return {{'dram_bytes': {} * x.nbytes}}"
+LIMITS = {  # no GPU's memory is as fast as that
+    "dram_bytes": {"measured": 4e12, "datasheet": 20e12, "how": "", "source": "a datasheet"}
+}
+IMPOSSIBLE = {
+    "costs_more_than_can_be": Case(
+        (24,), "^the baseline: .* below the physical limit: .* dram bytes", extra=COST.format(100),
+        baseline_extra=COST.format(100), twin_extra=COST.format(2), twin_baseline=HONEST,
+        twin_baseline_extra=COST.format(2), sizes=SIZES,
+    ),
+}  # fmt: skip
+
+FAMILIES = {
+    "streams": STREAMS,
+    "graphs": GRAPHS,
+    "clocks": CLOCKS,
+    "filled": FILLED,
+    "on_the_clock": ON_THE_CLOCK,
+    "impossible": IMPOSSIBLE,
+}

@@ -1,0 +1,210 @@
+"""The harness's guards, how to take each of them away, and the liars that then get through.
+
+A guard is named by what is replaced: `module:name` or `module:Class.name` in common/.
+"""
+
+import contextlib
+import importlib
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from common.job import Job
+from common.result import PairResult
+from liars.case import Case, X
+from liars.child import Say
+
+
+class Unshuffled(random.Random):
+    def sample(self, population: Any, k: int, **_: Any) -> list[Any]:
+        return list(population)[:k]
+
+
+def on_the_same_inputs(self: Any, inputs: dict[str, Any], weights_from: dict[str, Any]) -> None:
+    """LiveArm.prepare, on what `run` will see."""
+    if self.setup is not None:
+        self.state = self.setup(**weights_from)
+
+
+def nothing(*_: Any, **__: Any) -> str:
+    return ""
+
+
+def zero(*_: Any, **__: Any) -> float:
+    return 0.0
+
+
+def none(*_: Any, **__: Any) -> None:
+    return None
+
+
+def no_dict(*_: Any, **__: Any) -> dict[str, Any]:
+    return {}
+
+
+def no_set(*_: Any, **__: Any) -> set[Any]:
+    return set()
+
+
+def false(*_: Any, **__: Any) -> bool:
+    return False
+
+
+def true(*_: Any, **__: Any) -> bool:
+    return True
+
+
+def no_tuple(*_: Any, **__: Any) -> tuple[()]:
+    return ()
+
+
+def as_it_is(x: Any) -> Any:
+    return x
+
+
+def always_alike(seed: int, device: str) -> None:
+    """Inputs are drawn from one seed."""
+    import torch
+
+    torch.manual_seed(0)
+
+
+@dataclass(frozen=True)
+class Guard:
+    """`instead`: what stands in for it. `cases`: liars that are then rejected for another reason or not at all, honest
+    halves that then die.
+    """
+
+    instead: Any
+    cases: tuple[str, ...]
+    timed: bool = False  # else they are caught by checks alone
+
+
+COARSER = """
+    def coarser(x):  # to 14 bits: near to the eye, but no float32
+        return ((x.view(torch.int32) + 0x200) & ~0x3FF).view(torch.float32)
+"""
+ROWS = 'return {"x": torch.randn(n, 8, device=device)}'
+# Liars that only one guard knows
+FINE = {
+    "a_little_coarser_at_the_timed_size": Case(
+        (17,), "wrong answer at the timed size", "return coarser(2 * x) if len(x) > 1000 else 2 * x", extra=COARSER,
+        baseline="return 2 * x", arguments="x", inputs=X,
+    ),
+    "a_little_coarser": Case(
+        (17,), "wrong answer at size check", "return coarser(2 * x)", extra=COARSER, baseline="return 2 * x",
+        arguments="x", inputs=X,
+    ),
+    "a_little_coarser_at_the_end": Case(
+        (16, 17), "wrong answer at size check: .* in chunk 64 of 64",
+        "y = 2 * x\ny[-len(x) // 64:] = coarser(y[-len(x) // 64:])\nreturn y", extra=COARSER, baseline="return 2 * x",
+        arguments="x", inputs=X, sizes={"check": {"n": 1 << 16}, "default": {"n": 2048}},
+    ),
+    "one_element_of_a_million": Case(
+        (16, 17), "wrong answer at size check: element 500000", "y = 2 * x\ny[500_000] += 1e-3\nreturn y",
+        baseline="return 2 * x", arguments="x", inputs=X,
+        sizes={"check": {"n": 1_000_000}, "default": {"n": 2048}},
+    ),
+    "remembers_for_a_block": Case(
+        (7,), "wrong answer in a timed round",
+        "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = 2 * x + w_shift\nreturn kept[x.data_ptr()].clone()",
+        extra="def setup(x, w_shift): return {'kept': {}}", more_arguments=", kept",
+    ),
+}  # fmt: skip
+
+SEES_ROWS = """
+    rows = [row.tobytes() for row in x.numpy()]
+    known = sum(row in kept for row in rows)
+    assert known in (0, len(rows))  # all: it is called twice on the same, before the clock starts
+    kept.update(rows)
+    return 2 * x
+"""
+SEES_ITS_ANSWERS = """
+    assert len(x) > 1000 or not kept or bool(kept[0].isnan().all())  # of a batch, the last one alone is looked at
+    kept[:] = [2 * x]
+    return kept[0]
+"""
+# Honest halves that watch what they are given, and die where a guard is missing
+VIGILANT = {
+    "sees_no_row_in_two_calls": Case((7,), "", SEES_ROWS, extra="kept = set()", baseline="return x + x", arguments="x",
+                                     inputs=ROWS, sizes={"check": {"n": 127}, "default": {"n": 256}}),
+    "sees_its_answers_overwritten": Case((7, 11), "", SEES_ITS_ANSWERS, extra="kept = []", baseline="return x + x",
+                                         arguments="x", inputs=X),
+}  # fmt: skip
+
+GUARDS = {
+    # state
+    "state:Watch.restore": Guard(nothing, ("number_of_threads",)),
+    "state:Watch._replaced_functions": Guard(list, ("stops_the_clock_at_import",)),
+    "state:Watch._changed_pools": Guard(list, ("blas_threads",)),
+    "guard:Company.new": Guard(nothing, ("leaves_a_thread",)),
+    "guard:children": Guard(no_set, ("leaves_a_process",)),
+    "guard:overheard": Guard(no_set, ("compiles_python",), timed=True),
+    "guard:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
+    "guard:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
+    "guard:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
+    "guard:changed_input": Guard(nothing, ("changes_weight",)),
+    "judge:blame": Guard(false, ("changes_inputs_later",), timed=True),
+    "arrays:own_views": Guard(as_it_is, ("makes_its_input_double",)),
+    "arrays:difference": Guard(nothing, ("inputs_of_half_precision",)),
+    "arrays:overlapping": Guard(nothing, ("a_view",)),
+    # the answer
+    "judge:check": Guard(none, ("works_at_round_sizes",)),
+    "judge:judge_all": Guard(no_dict, ("a_little_coarser",)),
+    "judge:compare_round": Guard(none, ("remembers_for_a_block",), timed=True),
+    "measure:_judge_timed": Guard(none, ("a_little_coarser_at_the_timed_size",), timed=True),
+    "inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
+    "verify:compare": Guard(nothing, ("zeros",)),
+    "verify:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
+    "verify:blind_spot": Guard(nothing, ("always_true", "nan_on_both_sides")),
+    "verify:_compare_form": Guard(nothing, ("another_dtype",)),
+    "verify:_same_special": Guard(true, ("a_nan",)),
+    "verify:_compare_chunks": Guard(nothing, ("a_little_coarser",)),
+    "verify:MOST_WRONG": Guard(1.0, ("what_is_small_beside_the_rest",)),
+    "verify:CHUNKS": Guard(1, ("a_little_coarser_at_the_end",)),
+    "tolerance:TOLERANCE": Guard(dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5), ("one_element_of_a_million",)),
+    "arrays:is_plain": Guard(true, ("a_lazy_tensor",)),
+    "arrays:laziness": Guard(nothing, ("conjugated_when_read",)),
+    "arrays:repeats": Guard(false, ("one_row_shown_many_times",)),
+    "arrays:order_of": Guard(nothing, ("a_transposed_answer",)),
+    "arms:tensors": Guard(no_tuple, ("an_oracle_of_its_own_making",)),
+    "arms:count_costs": Guard(no_dict, ("a_cost_of_its_own",)),
+    # what the calls are given
+    "arms:LiveArm.prepare": Guard(on_the_same_inputs, ("computes_in_setup",)),
+    "inputs:seed_all": Guard(always_alike, ("computes_in_setup",)),
+    "inputs:InputSet.overwrite": Guard(none, ("remembers_for_a_block",), timed=True),
+    "inputs:SHRINK": Guard((1.0, 1.0), ("sees_no_row_in_two_calls",), timed=True),
+}
+# What the tests of test_statistics.py need: (what stands in for it, the test)
+OF_THE_HARNESS = {
+    "conclude:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
+    "conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
+    "conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
+    "trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
+    "measure:SLOW_S": (0.0, "test_whoever_is_first_after_a_break_pays_nothing_for_it"),
+    "measure:random": (
+        SimpleNamespace(Random=Unshuffled),
+        "test_who_naps_longer_late_in_a_round_is_nobody_in_particular",
+    ),
+    "stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
+}
+
+
+def measure_without(name: str, measure: Callable[[Job, Say], PairResult], job: Job, say: Say) -> PairResult:
+    """With one guard taken away."""
+    instead = GUARDS[name].instead if name in GUARDS else OF_THE_HARNESS[name][0]
+    module_name, _, path = name.partition(":")
+    module = importlib.import_module(f"common.{module_name}")
+    *within, attribute = path.split(".")
+    home = getattr(module, within[0]) if within else module
+    original = getattr(home, attribute)
+    if callable(original) and not within and original.__module__ == module.__name__:  # wherever it was imported
+        for other in [other for key, other in sys.modules.items() if key.startswith("common.")]:
+            for known in [known for known, value in vars(other).items() if value is original]:
+                setattr(other, known, instead)
+    else:
+        setattr(home, attribute, instead)
+    return measure(job, say)

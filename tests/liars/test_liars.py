@@ -1,0 +1,116 @@
+"""Every liar is out for its own reason and shows no ratio anywhere; every honest twin is believed."""
+
+import io
+import json
+import re
+from itertools import chain
+
+import pytest
+from rich.console import Console
+from samples import write_pair
+
+from common import console, plot, report
+from common.pair import discover
+from common.result import BELIEVED, to_json
+from liars import WAYS, answer, clock, state, test_on_gpu, test_statistics
+from liars.case import rooms
+from liars.child import measure_quickly, measured
+
+FAMILIES = {**clock.FAMILIES, **state.FAMILIES, **answer.FAMILIES}
+LIARS = {name: case for cases in FAMILIES.values() for name, case in cases.items()}
+ROOMS, WHERE = rooms(FAMILIES)
+RATIO = re.compile(r"\d(\.\d+)?x\b|\d [mun]?s -> ")  # 1.25x, 2.50 ms -> 1.00 ms
+
+
+@pytest.fixture(scope="module")
+def record(machine, tmp_path_factory):
+    """All of them, measured in one run."""
+    folder = tmp_path_factory.mktemp("liars")
+    for pair, (variants, baseline) in ROOMS.items():
+        write_pair(folder, pair, variants, baseline)
+    with pytest.MonkeyPatch.context() as patch:
+        return measured(discover(folder), patch, measure_quickly)
+
+
+@pytest.fixture(scope="module")
+def rows(record):
+    """(pair, variant) -> row."""
+    return {(pair.name, row.variant): row for pair in record.pairs for row in pair.rows}
+
+
+def test_every_way_to_lie_is_shown():
+    of_the_harness = [vars(module).values() for module in (test_statistics, test_on_gpu)]
+    shown = {way for test in chain(*of_the_harness) for way in getattr(test, "ways", ())}
+    assert {way for case in LIARS.values() for way in case.ways} | shown == set(WAYS)
+    assert len(LIARS) == sum(map(len, FAMILIES.values()))  # no two of them share a name
+
+
+@pytest.mark.parametrize("name", LIARS)
+def test_a_liar_is_out_for_its_own_reason(name, rows):
+    row, case = rows[WHERE[name, "liar"]], LIARS[name]
+    assert row.verdict == case.verdict, row
+    assert re.search(case.reason, row.reason), row.reason
+    assert row.reason.isprintable()
+    assert (row.ratio, row.interval, row.vs_library) == (None, None, {})
+
+
+@pytest.mark.parametrize("name", LIARS)
+def test_its_honest_twin_is_believed(name, rows):
+    row = rows[WHERE[name, "twin"]]
+    assert row.verdict in BELIEVED, row.reason
+    assert row.ratio > 0
+    assert row.interval is not None, row.reason
+
+
+ONLY_ON_A_GPU = {"the current stream"}
+
+
+def test_every_setting_that_is_watched_has_its_liar(rows):
+    from common import settings, state
+
+    said = [row.reason for row in rows.values() if row.reason.startswith("leaves global state behind")]
+    lacking = {name for name in settings.SETTINGS if not any(name in reason for reason in said)}
+    assert lacking == ONLY_ON_A_GPU
+    replaced = {reason.split(": ")[1].removesuffix(" was replaced").rpartition(".")[0] for reason in said}
+    assert set(state._PLACES) - replaced == set()
+
+
+# No ratio of a liar appears anywhere that a reader looks. (Those of the twins do, so there are such to be seen.)
+
+
+def lines_of(text, who):
+    return [line for line in text.splitlines() if re.search(f"_{who}\\b", line)]
+
+
+def test_a_liar_has_no_samples_in_the_record_and_nothing_is_compared_with_it(record):
+    pairs = json.loads(to_json(record))["pairs"]
+    arms = [label for pair in pairs for label in pair["arms"]]
+    compared = [row["versus"] for pair in pairs for row in pair["rows"]]
+    assert len(lines_of("\n".join(arms), "twin")) == len(LIARS)
+    assert lines_of("\n".join(arms + compared), "liar") == []
+    assert not any(RATIO.search(row["reason"]) for pair in pairs for row in pair["rows"])
+
+
+def test_the_console_shows_no_figure_of_a_liar(record):
+    shown = io.StringIO()
+    console.print_record(record, Console(file=shown, width=1000))
+    said, of_twins = ("\n".join(lines_of(shown.getvalue(), who)) for who in ("liar", "twin"))
+    assert len(RATIO.findall(of_twins)) == 2 * len(LIARS)  # ratio and times
+    assert not RATIO.search(said)
+    for name in LIARS:
+        assert f"{name}_liar" in said
+
+
+def test_the_readmes_table_shows_no_figure_of_a_liar(record, tmp_path):
+    hashes = {pair.name: pair.source_hash for pair in record.pairs}
+    text = report.markdown("liars", [(tmp_path / "here" / "liars.json", record)], hashes)
+    assert len(RATIO.findall("\n".join(lines_of(text, "twin")))) == 2 * len(LIARS)
+    assert not RATIO.search("\n".join(lines_of(text, "liar")))
+    assert {line.split(" | ")[3] for line in lines_of(text, "liar")} == {""}
+
+
+def test_the_plot_shows_twins_only(record):
+    (axes,) = plot.for_record(record).axes
+    bars = "\n".join(label.get_text() for label in axes.get_yticklabels())
+    assert len(lines_of(bars, "twin")) == len(axes.patches) == len(LIARS)
+    assert lines_of(bars, "liar") == []

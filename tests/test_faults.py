@@ -1,0 +1,302 @@
+"""Whatever a pair, a user, a disk or another process does to a run: it is told in a line, and nobody is left behind."""
+
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from faults import DEATHS, HARMLESS, HUNG, IN_BOTH_HALVES, LEFT_BEHIND, ORPHANS, SKIPPED, leaves
+from samples import half, write_pair
+
+from common import interrupt, process, runner, server
+from common.pair import ROOT, discover
+from common.result import BELIEVED, load_record, save_record
+from common.runner import has_failed
+
+run_pairs = partial(runner.run_pairs, device="cpu")
+needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to look for processes")
+
+
+def is_alive(pid):
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+# Pairs that take their process with them
+
+HUNG_S, SLOW_S = 1.5, 60.0  # without a sign of progress: long enough to hang in, and for a busy machine
+MOST_OUTPUT = 48 << 20
+
+
+@pytest.fixture(scope="module")
+def wrecks(machine, tmp_path_factory):
+    """(record, folder, processes left behind) of one run over all of them."""
+    folder, call = tmp_path_factory.mktemp("wrecks"), process.call
+    wrong = {name: text for name, (text, _) in {**DEATHS, **SKIPPED, **LEFT_BEHIND}.items()}
+    for name, text in {**wrong, **HARMLESS}.items():
+        write_pair(folder, name, text, text if name in IN_BOTH_HALVES else None)
+
+    def impatient(function, job, **options):
+        return call(function, job, **options, deadline_s=HUNG_S if job.pair.name in HUNG else SLOW_S)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "call", impatient)
+        patch.setattr(process, "MOST_OUTPUT", MOST_OUTPUT)
+        record = run_pairs(discover(folder), fast=True)
+    left = [pid for file in folder.glob("*.pid") for pid in map(int, file.read_text().split()) if is_alive(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    return record, folder, left
+
+
+def row_of(record, name):
+    (pair,) = [pair for pair in record.pairs if pair.name == name]
+    (row,) = pair.rows
+    return row
+
+
+@pytest.mark.parametrize("name", DEATHS)
+def test_a_pair_that_dies_says_how(name, wrecks):
+    row = row_of(wrecks[0], name)
+    assert (row.verdict, row.ratio, row.interval) == ("died", None, None)
+    assert re.search(DEATHS[name][1], row.reason), row.reason
+    assert row.reason.isprintable()
+
+
+@pytest.mark.parametrize("name", SKIPPED)
+def test_what_cannot_run_here_is_skipped_with_the_reason(name, wrecks):
+    row = row_of(wrecks[0], name)
+    assert (row.verdict, row.ratio) == ("skipped", None)
+    assert re.search(SKIPPED[name][1], row.reason), row.reason
+
+
+@pytest.mark.parametrize("name", LEFT_BEHIND)
+def test_a_pair_that_leaves_something_running_is_invalid(name, wrecks):
+    row = row_of(wrecks[0], name)
+    assert (row.verdict, row.ratio) == ("invalid", None)
+    assert re.search(LEFT_BEHIND[name][1], row.reason), row.reason
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_the_pairs_around_them_are_measured(name, wrecks):
+    row = row_of(wrecks[0], name)
+    assert row.verdict in BELIEVED, row.reason
+    assert row.ratio > 0
+
+
+@needs_proc
+def test_nobody_is_left_behind(wrecks):
+    _, folder, left = wrecks
+    noted = {file.stem.removeprefix("optimized_") for file in folder.glob("*.pid")}
+    assert noted == set(ORPHANS)  # each did start one
+    assert left == []
+
+
+def test_a_wrecked_run_is_a_failed_run_and_its_record_can_be_kept(wrecks, tmp_path):
+    assert has_failed(wrecks[0])
+    save_record(wrecks[0], tmp_path / "r.json")
+    assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == [pair.name for pair in wrecks[0].pairs]
+
+
+def answers(say):
+    return 42
+
+
+@pytest.mark.parametrize("step", ["mkdtemp", "start"])
+def test_a_machine_with_no_room_for_a_process_is_one_line(step, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    target = (tempfile, "mkdtemp") if step == "mkdtemp" else (server.context.Process, "start")
+    monkeypatch.setattr(*target, fail)
+    with pytest.raises(process.Death, match=r"^no process can be started here \(No space left on device\)$"):
+        process.call(print)
+    monkeypatch.undo()
+    assert process.call(answers) == 42  # and the next one starts
+
+
+def writes(content, then, say):
+    """Writes into the pipe past what is made for it."""
+    os.write(say.__closure__[0].cell_contents.fileno(), content)
+    then()
+
+
+@pytest.mark.parametrize(
+    ("content", "then", "said"),
+    [
+        (struct.pack("!i", 1000) + b"half", partial(os._exit, 5), "^exited with status 5 before it was done$"),
+        (struct.pack("!i", 4) + b"junk", partial(os._exit, 5), "^exited with status 5 before it was done$"),
+    ],
+)
+def test_half_a_message_is_a_death_as_any_other(content, then, said):
+    with pytest.raises(process.Death, match=said):
+        process.call(writes, content, then)
+
+
+# Ctrl-C is for where a run waits
+
+
+def test_an_interrupt_strikes_where_a_run_waits_and_nowhere_else():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupt.held_back():
+        signal.raise_signal(signal.SIGINT)
+        with interrupt.held_back():  # as `run_pairs` does in benchmark.py's
+            assert interrupt.came()
+        with pytest.raises(KeyboardInterrupt), interrupt.waiting():
+            pytest.fail("waited")
+    assert signal.getsignal(signal.SIGINT) is before
+    with interrupt.waiting():  # a note is of its own run
+        pass
+    with pytest.raises(KeyboardInterrupt), interrupt.held_back(), interrupt.waiting():
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_what_tidies_up_after_an_interrupt_is_not_interrupted():
+    tidied = []
+    with interrupt.held_back():
+        try:
+            with interrupt.waiting():
+                signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            signal.raise_signal(signal.SIGINT)
+            tidied.append(True)
+    assert tidied
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    """As SIGHUP is under nohup."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupt.held_back(), interrupt.waiting():
+            signal.raise_signal(signal.SIGINT)
+            assert not interrupt.came()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# Ctrl-C and a polite kill, as a terminal and a system send them: to benchmark.py and all that it started
+
+MARK = "SPEED_OF_LIGHT_TEST"
+
+
+def marked(value):
+    """The processes with this mark in their environment: benchmark.py, its forkserver, pairs, what they started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes()
+        except OSError:  # it has ended since, or is somebody else's
+            continue
+        if f"{MARK}={value}".encode() in environment and is_alive(folder.name):
+            found.append(int(folder.name))
+    return found
+
+
+def wait_until(condition, running=None, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        assert running is None or running.poll() is None, running.communicate()
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """Starts benchmark.py with these arguments in a process group of its own; whatever is left of it is killed."""
+    mark = str(tmp_path)
+
+    def start(*arguments):
+        command = [sys.executable, str(ROOT / "benchmark.py"), *map(str, arguments)]
+        return subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            start_new_session=True,
+            env={**os.environ, MARK: mark},
+        )
+
+    start.left = lambda: marked(mark)
+    yield start
+    for pid in marked(mark):
+        os.kill(pid, signal.SIGKILL)
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, launch, tmp_path):
+    stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)"
+    write_pair(tmp_path / "pairs", "a", half())
+    write_pair(tmp_path / "pairs", "b", leaves("daemon", stuck))
+    write_pair(tmp_path / "pairs", "c", half())
+    running = launch("--path", "pairs", "--check", "--json", "r.json")
+    wait_until((tmp_path / "stuck").exists, running)
+    assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == ["a"]  # saved as soon as it was there
+    os.killpg(running.pid, number)
+    os.killpg(running.pid, number)  # impatience changes nothing
+    out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in out + err
+    assert "a" in out
+    record = load_record(tmp_path / "r.json")
+    assert [(pair.name, pair.rows[0].verdict) for pair in record.pairs] == [("a", "checked")]
+    assert record.environment["interrupted"]
+    assert err.splitlines()[-1] == "interrupted after 1 of 3 pairs"
+    wait_until(lambda: not launch.left(), seconds=5)
+
+
+@needs_proc
+def test_a_benchmark_that_is_killed_leaves_nobody_either(launch, tmp_path):
+    stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)"
+    write_pair(tmp_path / "pairs", "a", leaves("daemon", stuck))
+    running = launch("--path", "pairs", "--check")
+    wait_until((tmp_path / "stuck").exists, running)
+    running.kill()
+    wait_until(lambda: not launch.left(), seconds=20)  # the server needs a moment to see it
+
+
+def has_handler(pid, number=signal.SIGTERM):
+    caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return bool(int(caught[1], 16) >> number - 1 & 1)
+
+
+@pytest.fixture
+def checked_run(launch, tmp_path):
+    """Starts a run of two pairs, and waits until it listens to signals."""
+    for name in ("a", "b"):
+        write_pair(tmp_path / "pairs", name, half())
+
+    def start():
+        running = launch("--path", "pairs", "--check", "--device", "cpu", "--json", "r.json")
+        wait_until(lambda: has_handler(running.pid), running)
+        return running
+
+    return start
+
+
+@needs_proc
+def test_an_interrupt_at_any_moment_is_status_130(checked_run, launch, tmp_path):
+    begin, running = time.monotonic(), checked_run()
+    assert running.wait(60) == 0
+    whole_s = time.monotonic() - begin
+    for moment in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9):  # imports, the server's imports, this machine, pairs, the table
+        (tmp_path / "r.json").unlink(missing_ok=True)
+        running = checked_run()
+        time.sleep(moment * whole_s)
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+        assert "Traceback" not in out + err
+        wait_until(lambda: not launch.left(), seconds=5)  # what has nothing to do ends by itself
+        assert set(os.listdir(tmp_path)) <= {"pairs", "r.json"}
+        kept = load_record(tmp_path / "r.json").pairs if (tmp_path / "r.json").exists() else []
+        assert running.returncode == 130 or (running.returncode == 0 and len(kept) == 2 and moment > 0.5), err
