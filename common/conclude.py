@@ -65,9 +65,7 @@ def _arm(arm: LiveArm, limits: dict[str, Any], clock: Clock) -> Arm:
     return Arm(median_s, host_s, shares[0], shares[1], arm.compile_s, arm.seconds, arm.allocated_bytes, by)
 
 
-def _rows(
-    session: Session, half: Half, arms: dict[str, Arm], floor: float | None, clock: Clock | None
-) -> list[Row]:
+def _rows(session: Session, half: Half, arms: dict[str, Arm], floor: float | None, clock: Clock | None) -> list[Row]:
     """A variant against the baseline, and against the earlier rung it names."""
     precision = half.constants.get("PRECISION", "")
     for guilty, whose in (("baseline", "the baseline: "), (half.label, "")):

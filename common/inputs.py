@@ -13,6 +13,7 @@ from common.device import cupy_on
 
 SHRINK = (0.9, 0.99)  # what all values are multiplied by from round to round, so that none stays what it was
 
+
 def seed_all(seed: int, device: str) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002 (whichever generator a pair draws from)

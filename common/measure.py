@@ -5,13 +5,12 @@ overwritten: an answer remembered from an earlier call is a wrong answer. What i
 """
 
 import random
-import statistics
 from collections.abc import Callable
 from functools import partial
 
 import torch
 
-from common import guard, judge, stats, trace
+from common import behind, guard, judge
 from common.arms import LiveArm, weights
 from common.arrays import Tree, clone, nbytes
 from common.clock import Call, Clock, Sample, make_clock
@@ -23,7 +22,6 @@ from common.result import PairResult
 from common.session import Job, NobodyLeft, Session
 
 CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
-TAIL_S, TAIL_SHARE = 30e-6, 0.02  # a device that works on for longer, usually, after the clock stopped was not joined
 
 
 def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
@@ -75,7 +73,7 @@ def _time(session: Session) -> Clock:
     if job.info["kind"] == "cuda":
         session.clocks = clocks_now(job.info["uuid"])
     with session.spending("verify"):
-        _look_behind(session, clock, source)
+        behind.look(session, clock, source)
     return clock
 
 
@@ -172,29 +170,3 @@ def _sample(session: Session, arm: LiveArm, clock: Clock, source: InputSet, chos
     for inputs in (*mine, first):
         harvest_grads(inputs)
     return sample
-
-
-def _look_behind(session: Session, clock: Clock, source: InputSet) -> None:
-    """What the samples do not show: what a warm call has no business doing, late or hidden device work, memory."""
-    timed = [arm for arm in session.racing if arm.seconds]
-    for arm in timed:
-        heard = []
-        for _ in range(2):  # what happens once may be a library's own late beginning
-            source.overwrite(source, session.rng)
-            call = arm.bind(source.by_arm[arm.label])
-            heard.append(session.attempt(arm.label, partial(guard.overheard, call)) or set())
-        if heard[0] & heard[1]:
-            untimely = ", ".join(sorted(heard[0] & heard[1]))
-            session.out(arm.label, "invalid", f"every call, however warm, {untimely} inside the timed region")
-    for arm in timed:  # last, as the profiler slows every later launch
-        call = arm.bind(source.by_arm[arm.label])
-        seen = session.attempt(arm.label, partial(trace.look, call, session.job.device, clock.name == "device"))
-        if seen is None:
-            continue
-        arm.allocated_bytes, arm.traced = seen.allocated_bytes, seen.outside is not None
-        tail_s, seconds = statistics.median(arm.tails), stats.overall_median(arm.seconds)
-        if seen.outside:
-            session.out(arm.label, "invalid", seen.outside)
-        elif not arm.traced and tail_s > max(TAIL_S, TAIL_SHARE * seconds):
-            late = f"its device works on for {tail_s * 1e6:.0f} us after the clock stopped"
-            session.out(arm.label, "invalid", f"{late}: a stream is not joined")

@@ -15,7 +15,7 @@ from common.inputs import InputSet, harvest_grads
 from common.session import Session
 
 SAMPLES_S = 8.0  # about how long the blocks of a pair may take
-ROUNDS, LEAST_ROUNDS = 5, 2
+ROUNDS, LEAST_ROUNDS, LEAST_REPEATS = 5, 1, 2
 SLOW_S = 0.1  # a call that the pilot need not repeat
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
 MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls under the wall clock
@@ -39,7 +39,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
     for arm in session.racing:
         arm.calls = max(arm.calls, shared)  # a batch hides latency: alike in all arms, where it can be
     round_s = sum(arm.pilot_s * arm.calls + arm.host_s for arm in session.racing)
-    blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, ROUNDS if round_s < 0.2 else LEAST_ROUNDS))
+    blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, ROUNDS if round_s < 0.2 else LEAST_REPEATS))
     rounds = ROUNDS
     while rounds > LEAST_ROUNDS and blocks * (prepared_s + rounds * round_s) > SAMPLES_S:
         rounds -= 1

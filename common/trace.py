@@ -38,7 +38,7 @@ def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
                 call()
             synchronize(device)
         return Seen(outside, _allocated(device) - before + sum(taken))
-    with profile(profile_memory=True, use_kineto=True, acc_events=True) as profiler:
+    with profile(profile_memory=True, use_kineto=True) as profiler:
         kept = call()
     del kept
     sizes = [event.nbytes() for event in profiler.kineto_results.events() if event.name() == "[memory]"]
@@ -52,7 +52,7 @@ def _allocated(device: str) -> int:
 
 def _device_work(call: Callable[[], Any], device: str) -> list[Any]:
     """All that the device did between and around the markers, as the profiler recorded it."""
-    with profile(use_device="cuda", use_kineto=True, acc_events=True) as profiler:
+    with profile(use_device="cuda", use_kineto=True) as profiler:
         torch.cuda._sleep(BUSY_CYCLES)
         call()
         torch.cuda._sleep(1)

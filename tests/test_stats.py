@@ -234,7 +234,13 @@ def conclude(tmp_path):
         blocks = {label: value if isinstance(value, list) else blocks_of(value) for label, value in times.items()}
         live = [
             LiveArm(
-                label, ModuleType(label), print, seconds=seconds, host_s=host_s, cost=dict(cost), compile_s=0.5,
+                label,
+                ModuleType(label),
+                print,
+                seconds=seconds,
+                host_s=host_s,
+                cost=dict(cost),
+                compile_s=0.5,
                 cores=[1.0],
             )
             for label, seconds in {"repeat": blocks["baseline"], **blocks}.items()
