@@ -37,37 +37,42 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
     with interrupt.held_back():
         with console.progress(len(pairs)) as (on_progress, on_neighbours):
             record = runner.run_pairs(pairs, *choices, on_progress, keep, on_neighbours)
+        keep(record)
+        written = write(args, record, unwritten)  # before anything is printed, which a closed pipe or a full disk ends
         console.print_record(record, console.make_console())
         if args.verbose:
             console.print_spent(record, console.make_console())
-        keep(record)
-        finish(args, pairs, record, unwritten)
+        print(written, end="")
+        interrupted = record.environment["interrupted"]
+        if interrupted:
+            print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
         for problem in unwritten:
             print(f"benchmark.py: {problem}", file=sys.stderr)
-        if record.environment["interrupted"] or interrupt.came():
+        if args.profile and not interrupted:
+            from common.compare import profile_pairs
+
+            profile_pairs(pairs, ROOT / "results" / pairs[0].chapter, args.device)
+        if interrupted or interrupt.came():
             return 130
     return 1 if unwritten or runner.has_failed(record) else 0
 
 
-def finish(args: Namespace, pairs: list[Pair], record: result.Record, unwritten: list[str]) -> None:
-    """What comes after the table: plot, record, profiles."""
+def write(args: Namespace, record: result.Record, unwritten: list[str]) -> str:
+    """What was asked for besides --json: plot, record. Returns what there is to say of it."""
     from common.runner import has_failed
 
-    interrupted = record.environment["interrupted"]
-    if interrupted:
-        print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
     if args.plot and record.pairs:
         from common import plot
 
         with result.noting(unwritten):
             plot.save(plot.for_record(record), args.plot)
-    if args.record and not interrupted:
-        with result.noting(unwritten):
-            print("not recorded: a pair failed" if has_failed(record) else f"recorded in {result.keep_record(record)}")
-    if args.profile and not interrupted:
-        from common.compare import profile_pairs
-
-        profile_pairs(pairs, ROOT / "results" / pairs[0].chapter, args.device)
+    if not args.record or record.environment["interrupted"]:
+        return ""
+    if has_failed(record):
+        return "not recorded: a pair failed\n"
+    with result.noting(unwritten):
+        return f"recorded in {result.keep_record(record)}\n"
+    return ""
 
 
 def run(argv: list[str] | None) -> int:
@@ -104,9 +109,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except (
-        OSError
-    ) as error:  # stdout's reader has seen enough, as in `| head`; its disk is full; a file is not to be read
+    except OSError as error:  # stdout's reader has seen enough, as in `| head`; its disk is full; a file cannot be read
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 0

@@ -37,6 +37,7 @@ class LiveArm:
     pilot_s: float = 0.0  # the pilot's seconds a call
     host_s: float = 0.0  # until a call returns
     calls: int = 1  # per sample
+    floor_s: float = 0.0  # what the clock reads for as many calls that do nothing
     tails: list[float] = field(default_factory=list)  # of every sample: until the device was idle
     grads: dict[str, Any] = field(default_factory=dict)  # what its last judged call left in its inputs' .grad
     allocated_bytes: int | None = None  # by one warm call

@@ -36,7 +36,7 @@ from common.contract import OneLine
 from common.device import default_device
 from common.pair import ROOT, discover, source_hash
 from common.request import Parser
-from common.result import Record, check_writable
+from common.result import Record, check_writable, noting
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
 BUSY = 5  # one run in so many while every core is busy, where each takes more than twice as long
@@ -128,10 +128,16 @@ def run(argv: list[str] | None, folder: Path) -> int:
         check_writable(folder / "any", makes_folder=True)
     with _progress() as say:
         findings = calibrate(args.device or default_device(), args.runs, say)
+    unwritten: list[str] = []
+    written = ""
+    if args.record:  # before anything is printed, which a closed pipe ends
+        with noting(unwritten):
+            written = f"recorded in {keep(findings, folder)}\n"
     print_findings(findings, make_console())
-    if args.record:
-        print(f"recorded in {keep(findings, folder)}")
-    return 0 if all(check.passed for check in findings.checks) else 1
+    print(written, end="")
+    for problem in unwritten:
+        print(f"calibrate: {problem}", file=sys.stderr)
+    return 1 if unwritten or not all(check.passed for check in findings.checks) else 0
 
 
 def main(argv: list[str] | None = None, folder: Path = ROOT / "recorded") -> int:

@@ -42,13 +42,12 @@ class Sample:
 
 
 class WallClock:
-    """Synchronize, call, synchronize. `floor_s`: what an empty call reads."""
+    """Synchronize, call, synchronize."""
 
     name = "wall"
 
     def __init__(self, device: str) -> None:
         self._device = device
-        self.floor_s = min(self.sample([lambda: None]).seconds for _ in range(20))
 
     def sample(self, calls: list[Call], host_s: float = 0.0) -> Sample:
         """Mean seconds of the calls, one after the other; the outputs are the last one's."""
@@ -85,7 +84,6 @@ class DeviceClock:
         self._flush(20)
         _synchronize(device)
         self._flush_s = (now() - begin) / 20
-        self.floor_s = min(self.sample([lambda: None]).seconds for _ in range(20))
 
     def _flush(self, times: int) -> None:
         for _ in range(times):

@@ -7,11 +7,11 @@ from pathlib import Path
 from common import process
 from common.console import make_console, print_record
 from common.contract import OneLine
-from common.device import default_device, describe, use_device
+from common.device import default_device, use_device
 from common.pair import ROOT, Half, Pair, discover, why_not
 from common.report import ratio
 from common.result import Record, RecordError, Row, load_record
-from common.runner import has_failed, run_pairs
+from common.runner import has_failed, run_pairs, survey_apart
 from common.stats import MARGIN
 
 PROFILED_CALLS = 3
@@ -39,7 +39,7 @@ def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, devi
 def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
     """One process a half; a half that cannot run here is named with the reason. Returns the traces written."""
     device = device or default_device()
-    info = process.call(_describe, device)
+    info, _ = survey_apart(device, with_limits=False)
     out.mkdir(parents=True, exist_ok=True)
     traces = []
     for pair, half in [(pair, half) for pair in pairs for half in pair.halves]:  # noqa: B020
@@ -59,10 +59,6 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
             print(f"{half.path.stem}: {death}")
     print(f"{len(traces)} traces in {out} (open them in chrome://tracing or Perfetto)")
     return traces
-
-
-def _describe(device: str, say: Callable[[str, float], None]) -> dict:
-    return describe(device)
 
 
 def _profile(half: Half, size: dict, device: str, trace: Path, say: Callable[[str, float], None]) -> str:

@@ -77,24 +77,27 @@ def _rows(session: Session, half: Half, arms: dict[str, Arm], floor: float | Non
         return [Row(half.label, "baseline", "checked", voided if session.voided else "", precision=precision)]
     others = ["baseline", *([half.versus] if half.versus else [])]
     notes = _notes(session, arms, half.label)
-    rows = [_believed(arms, half.label, other, floor, session.floor_s) for other in others if other in arms]
+    rows = [_believed(session, arms, half.label, other, floor) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 
 
-def _believed(arms: dict[str, Arm], variant: str, versus: str, floor: float, clock_floor_s: float) -> Row:
+def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str, floor: float) -> Row:
     """A row from samples that were found valid."""
+    floors_s = {arm.label: arm.floor_s for arm in session.arms}
+    for label in (variant, versus):
+        if arms[label].median_s < FLOOR_TIMES * floors_s[label]:
+            floors = f"{FLOOR_TIMES} x the clock's own floor of {floors_s[label] * 1e6:.3g} us"
+            return Row(variant, versus, "checked", f"too short for this clock: below {floors}")
     ratio = stats.estimate(arms[versus].seconds, arms[variant].seconds)
     blocks = len(arms[variant].seconds)
     if not stats.sign_interval_rank(blocks):
         return Row(variant, versus, "unsure", f"only {blocks} blocks: an interval needs six", ratio.ratio)
-    if min(arms[variant].median_s, arms[versus].median_s) < FLOOR_TIMES * clock_floor_s:
-        floors = f"{FLOOR_TIMES} x the clock's own floor of {clock_floor_s * 1e6:.3g} us"
-        return Row(variant, versus, "checked", f"too short for this clock: below {floors}")
     verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
     for label in (label for label in arms if label.split("/")[0] == "library"):
-        against = stats.estimate(arms[label].seconds, arms[variant].seconds)
-        libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high)}
+        if arms[label].median_s >= FLOOR_TIMES * floors_s[label]:
+            against = stats.estimate(arms[label].seconds, arms[variant].seconds)
+            libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high)}
     return Row(variant, versus, verdict, reason, ratio.ratio, (ratio.low, ratio.high), libraries)
 
 

@@ -20,18 +20,25 @@ PLAIN_WIDTH = 220  # columns where nobody has a terminal to fit
 COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bold red", "unsure": "yellow"}
 
 
+class _Console(Console):
+    """Whose reader may have seen enough, as in `| head`: the program goes on, where rich would end it with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
 def make_console(stderr: bool = False) -> Console:
     """Colours on a terminal; plain text in a pipe and under NO_COLOR."""
     file = sys.stderr if stderr else sys.stdout
     if os.environ.get("NO_COLOR") or not file.isatty():
-        return Console(
+        return _Console(
             file=file,
             width=None if file.isatty() else PLAIN_WIDTH,
             force_terminal=False,
             no_color=True,
             highlight=False,
         )
-    return Console(file=file, highlight=False)
+    return _Console(file=file, highlight=False)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -126,8 +127,10 @@ def slowdowns(info: dict[str, Any]) -> dict[str, int]:
         found = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
         return {"thermal throttling of a core": sum(found)} if found else {}
     handle = nvml_handle(info["uuid"])
-    flags = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
-    values = pynvml.nvmlDeviceGetFieldValues(handle, list(SLOWDOWN_FIELDS))
+    flags = _told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    values = _told(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS))
+    if values is None:
+        return {SLOWDOWN[bit]: (flags & bit) and time.monotonic_ns() for bit in SLOWDOWN}
     return {
         SLOWDOWN[bit]: value.value.ullVal
         if value.nvmlReturn == pynvml.NVML_SUCCESS
@@ -137,14 +140,23 @@ def slowdowns(info: dict[str, Any]) -> dict[str, int]:
 
 
 def clocks_now(uuid: str) -> dict[str, int]:
-    """SM and memory clock (MHz), temperature (C), throttle flags of a GPU."""
+    """SM and memory clock (MHz), temperature (C), throttle flags of a GPU, as far as it tells."""
     handle = nvml_handle(uuid)
-    return {
-        "sm_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM),
-        "memory_mhz": pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_MEM),
-        "celsius": pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU),
-        "throttle_flags": pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle),
+    found = {
+        "sm_mhz": _told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
+        "memory_mhz": _told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_MEM),
+        "celsius": _told(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
+        "throttle_flags": _told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
     }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _told(query: Callable[..., Any], *arguments: Any) -> Any:
+    """What NVML answers; None where this GPU, a virtual one perhaps, does not."""
+    try:
+        return query(*arguments)
+    except pynvml.NVMLError_NotSupported:
+        return None
 
 
 def versions() -> dict[str, str]:

@@ -19,6 +19,7 @@ SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 class _Note:
     """What the handler knows: signals have one handler a process, so there is one of these."""
 
+    held: bool = False
     came: bool = False
     waits: bool = False
 
@@ -35,19 +36,20 @@ def _handle(number: int, frame: Any) -> None:
 @contextmanager
 def held_back() -> Iterator[None]:
     """Inside, Ctrl-C and its like raise KeyboardInterrupt in `waiting` alone, at the latest in the next one."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is _handle:
+    if threading.current_thread() is not threading.main_thread() or _note.held:
         yield  # signals are the main thread's; or this is done already
         return
     found = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: handler for number, handler in found.items() if handler not in (signal.SIG_IGN, None)}  # nohup's
     try:
+        _note.held = True
         for number in before:
             signal.signal(number, _handle)
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _note.came = False
+        _note.held = _note.came = False
 
 
 @contextmanager

@@ -61,9 +61,9 @@ def _time(session: Session) -> Clock:
         source = session.inputs(job.size)
         session.count_costs(source)
         blocks, rounds = plan(session, clock, source)
-        nothing = partial(_nothing, **source.by_arm["baseline"]) if session.racing else _nothing
-        calls: list[Call] = [nothing] * min((arm.calls for arm in session.racing), default=1)
-        session.floor_s = min(clock.sample(calls).seconds for _ in range(20))
+        for arm in session.racing:
+            nothing: list[Call] = [partial(_nothing, **source.by_arm[arm.label])] * arm.calls
+            arm.floor_s = min(clock.sample(nothing).seconds for _ in range(20))
     for attempt in range(2 * blocks):  # a voided block is measured again, within reason
         done = len(session.orders)
         if done == blocks or len(session.racing) < 3:  # the baseline, the baseline again, and one more

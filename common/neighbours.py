@@ -95,7 +95,7 @@ def _other_runs(others: Collection[psutil.Process]) -> dict[str, str]:
 def _on_gpu(uuid: str, ours: set[int]) -> dict[str, str]:
     try:
         found = pynvml.nvmlDeviceGetComputeRunningProcesses(nvml_handle(uuid))
-    except (pynvml.NVMLError_NotSupported, pynvml.NVMLError_NoPermission):  # some virtual GPUs do not tell
+    except pynvml.NVMLError:  # some virtual GPUs do not tell, and one that a pair has broken cannot
         return {}
     return {_name(process.pid): "uses this GPU, too" for process in found if process.pid not in ours}
 

@@ -11,7 +11,7 @@ from IPython.display import Markdown
 from torch.overrides import TorchFunctionMode
 
 from common.pair import ROOT, Half, Pair, discover, load, source_hash
-from common.report import ratio, share, times, variant
+from common.report import origin, ratio, share, times, variant
 from common.result import Record, Row, recorded
 from common.stats import MARGIN
 
@@ -53,11 +53,6 @@ def recorded_on_gpu(chapter: str) -> Record | None:
     current = {pair.name: source_hash(pair) for pair in discover(ROOT / chapter)}
     gpu = (record for _, record in recorded(chapter) if record.environment["device"]["kind"] == "cuda")
     return next((replace(r, pairs=[p for p in r.pairs if current.get(p.name) == p.source_hash]) for r in gpu), None)
-
-
-def origin(record: Record) -> str:
-    """Where and when the figures of a record came to be: the line to show above them."""
-    return f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
 
 
 def show(record: Record) -> Markdown:

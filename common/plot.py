@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from common.report import digits, variant
+from common.report import digits, origin, variant
 from common.result import PairResult, Record, Row, write_file
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
@@ -21,10 +21,6 @@ MARKERS = "osD^vP*X<>h"  # eleven against seven colours: 77 series before a pair
 def _figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
-
-
-def _device(record: Record) -> str:
-    return f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
 
 
 def believed(record: Record) -> list[tuple[PairResult, Row]]:
@@ -54,7 +50,7 @@ def ratio_bars(record: Record) -> Figure:
         yticks=places,
         yticklabels=labels,
         xlabel="time of what it is compared with / time of the variant (95 % interval)",
-        title=_device(record),
+        title=origin(record),
     )
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -143,7 +139,7 @@ def sweep(record: Record) -> Figure:
             label=label,
         )
     axes.axhline(1, color="black", linewidth=1)
-    axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant", title=_device(record))
+    axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant", title=origin(record))
     axes.legend(fontsize=8)
     return figure
 

@@ -102,13 +102,11 @@ def _listen(
     heard = time.monotonic()
     while True:
         left = heard + deadline_s - time.monotonic()
-        if left <= 0:
-            raise Death(f"hung: no progress for {deadline_s:.0f} s")
         if log.stat().st_size > MOST_OUTPUT:
             raise Death(f"printed more than {MOST_OUTPUT >> 20} MiB")
         try:
             with interrupt.waiting():
-                ready = wait([pipe, process.sentinel], min(left, LOOK_S))
+                ready = wait([pipe, process.sentinel], min(max(left, 0.0), LOOK_S))
                 kind, *content = pipe.recv() if pipe in ready else ("",)
         except Exception:  # noqa: BLE001 (the pipe has ended, in mid-message perhaps, or holds no message of ours)
             raise Death(_cause(process, log)) from None
@@ -119,8 +117,10 @@ def _listen(
         if kind == "say":
             heard = time.monotonic()
             on_progress(*content)
-        elif not process.is_alive():
+        elif not process.is_alive() and not pipe.poll():
             raise Death(_cause(process, log))
+        elif left <= 0:  # though it was listened to: this process may have been stopped for as long
+            raise Death(f"hung: no progress for {deadline_s:.0f} s")
 
 
 def _cause(process: Any, log: Path) -> str:
@@ -186,7 +186,10 @@ def _settle(log: Path, environment: dict[str, str]) -> None:
 
 
 def _end_with_parent() -> None:
-    """A parent that is killed cannot end its child: then the child ends itself and what is below it."""
+    """A parent that is killed cannot end its child: then the child ends itself and what is below it.
+
+    (But for one that hangs in C code without letting go of Python's lock: that one stays.)
+    """
     parent: Any = multiprocessing.parent_process()
     wait([parent.sentinel])
     end_all_but(set())

@@ -7,7 +7,7 @@ from pathlib import Path
 from common.calibration.findings import PAIRS, Findings, newest
 from common.contract import OneLine
 from common.pair import ROOT, Pair, discover, source_hash
-from common.result import PairResult, Record, Row, recorded
+from common.result import PairResult, Record, Row, recorded, write_text
 
 MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
 CALIBRATION = "<!-- calibration from recorded/: python -m common.report -->"
@@ -162,7 +162,7 @@ def readmes() -> list[Path]:
 def main() -> int:
     try:
         for path in readmes():
-            path.write_text(filled_in(path.read_text(encoding="utf-8")), encoding="utf-8")
+            write_text(path, filled_in(path.read_text(encoding="utf-8")))
     except OneLine as error:
         print(error, file=sys.stderr)
         return 2

@@ -130,6 +130,8 @@ def check_writable(path: Path, makes_folder: bool = False) -> None:
     folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
     if path.is_dir() and not makes_folder:
         raise RecordError(f"{path}: cannot be written (it is a folder)")
+    if path.exists() and not path.is_dir() and not path.is_file():  # which would be replaced by a file
+        raise RecordError(f"{path}: cannot be written (it is no regular file)")
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -155,6 +157,11 @@ def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
+def write_text(path: Path, text: str) -> None:
+    """The same of a text. Raises RecordError."""
+    write_file(path, lambda file: file.write(text.encode()))
+
+
 @contextmanager
 def noting(problems: list[str]) -> Iterator[None]:
     """A file that cannot be written is a line in `problems`: no reason to lose the run that it is of."""
@@ -166,8 +173,7 @@ def noting(problems: list[str]) -> Iterator[None]:
 
 def save_record(record: Record, path: Path | str) -> None:
     """Write a record into a folder that exists. Raises RecordError."""
-    text = to_json(record) + "\n"
-    write_file(Path(path), lambda file: file.write(text.encode()))
+    write_text(Path(path), to_json(record) + "\n")
 
 
 def recorded(chapter: str, folder: Path = ROOT / "recorded") -> list[tuple[Path, Record]]:

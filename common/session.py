@@ -50,7 +50,6 @@ class Session:
     orders: list[list[list[str]]] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
     voided: int = 0
-    floor_s: float = 0.0  # what the clock reads for a call that does nothing
     blamed: int = 0  # how often inputs were found changed
     clocks: dict[str, int] = field(default_factory=dict)  # of a GPU, when the last sample was taken
     spent_s: dict[str, float] = field(default_factory=dict)  # what for -> seconds
@@ -131,6 +130,7 @@ class Session:
         except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
             synchronize(self.job.device)
             self.out(label, "died", one_line(error))
+            self.watch.restore(), self.company.new()  # what it has left behind is not the next one's
             return None
         changed, company = self.watch.restore(), self.company.new()
         if changed:

@@ -62,7 +62,7 @@ def near(out: Tree, other: Tree, precision: str = "", custom: tuple[float, float
     mine, theirs = dict(leaves(out)), dict(leaves(other))
     if mine.keys() == theirs.keys() and all(_is_near(mine[path], theirs[path], precision, custom) for path in mine):
         return ""
-    return compare(out, other, None, precision, custom)  # which says where, or knows better
+    return same_form(out, other) or compare(out, other, None, precision, custom)  # which says where, or knows better
 
 
 def _is_near(value: Any, model: Any, precision: str, custom: tuple[float, float] | None) -> bool:
@@ -108,6 +108,8 @@ def _compare_form(value: Any, truth: Any, model: Any) -> str:
         mine, theirs = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), type(model)))
         return f"returns {mine}, the baseline {theirs}"
     out, oracle = as_tensor(value), as_tensor(truth)
+    if model is not None and out.device != as_tensor(model).device:
+        return f"on {out.device}, the baseline's is on {as_tensor(model).device}"
     if out.shape != oracle.shape:
         return f"shape {list(out.shape)}, expected {list(oracle.shape)}"
     if model is not None and out.dtype != as_tensor(model).dtype:

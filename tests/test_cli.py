@@ -59,6 +59,12 @@ def ran(monkeypatch):
 # Mistakes
 
 
+def fifo(folder):
+    """The arguments of a run whose record is to replace what is no file: a named pipe, /dev/null."""
+    os.mkfifo(folder / "pipe")
+    return ["--chapter", 1, "--json", folder / "pipe"]
+
+
 def wrong_pair(folder, how):
     texts = {
         "missing": half().replace("def run", "def _run"),
@@ -111,6 +117,7 @@ MISTAKES = {  # arguments, what must be said
     "record of a fast run": (lambda tmp: ["--chapter", 1, "--record", "--fast"], ["--record", "--fast"]),
     "record of a folder": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--record"], ["--record", "--path"]),
     "json in no folder": (lambda tmp: ["--chapter", 1, "--json", tmp / "no" / "r.json"], ["r.json: cannot be written"]),
+    "json onto a pipe": (fifo, ["cannot be written (it is no regular file)"]),
     "json onto a folder": (lambda tmp: ["--chapter", 1, "--json", tmp], ["cannot be written (it is a folder)"]),
     "json under a file": (lambda tmp: ["--chapter", 1, "--json", foreign(tmp, "") / "r.json"], ["cannot be written"]),
     "plot in no folder": (lambda tmp: ["--chapter", 1, "--plot", tmp / "no" / "p.png"], ["p.png: cannot be written"]),
@@ -475,6 +482,16 @@ def test_a_record_beyond_what_the_system_allows_is_one_line(pairs, tmp_path):
     assert "Traceback" not in done.stderr
     assert (tmp_path / "r.json").read_text() == "old"
     assert sorted(os.listdir(tmp_path)) == ["pairs", "r.json"]
+
+
+def test_a_reader_that_has_seen_enough_costs_no_record(pairs, tmp_path):
+    command = [sys.executable, ROOT / "benchmark.py", "--path", pairs, "--check", "--json", tmp_path / "r.json"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child.stdout.close()
+    assert child.stderr.read().splitlines() == ["[1] double default", "[2] triple default"]
+    assert child.wait() == 0
+    child.stderr.close()
+    assert len(load_record(tmp_path / "r.json").pairs) == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")

@@ -56,6 +56,19 @@ def test_where_nothing_is_counted_a_slowdown_in_force_is_seen(driver):
     assert changed(during, device.slowdowns(GPU)) == {HOT}
 
 
+def test_what_a_gpu_does_not_tell_is_left_out(driver, monkeypatch):
+    """As some virtual ones do."""
+
+    def silent(*arguments):
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
+    for query in ("nvmlDeviceGetFieldValues", "nvmlDeviceGetTemperature", "nvmlDeviceGetCurrentClocksThrottleReasons"):
+        monkeypatch.setattr(pynvml, query, silent)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetClockInfo", lambda handle, which: 1980)
+    assert device.clocks_now("GPU-1") == {"sm_mhz": 1980, "memory_mhz": 1980}
+    assert changed(device.slowdowns(GPU), device.slowdowns(GPU)) == set()
+
+
 def test_a_throttled_core_is_counted(monkeypatch, tmp_path):
     monkeypatch.setattr(device, "CORES", tmp_path)
     assert device.slowdowns({"kind": "cpu"}) == {}

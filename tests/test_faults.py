@@ -141,6 +141,17 @@ def test_half_a_message_is_a_death_as_any_other(content, then, said):
         process.call(writes, content, then)
 
 
+def says_and_answers(say):
+    say("half", 0.5)
+    return 42
+
+
+def test_who_listens_late_takes_nobody_for_dead():
+    """A run that was stopped and goes on: its pair has been done for long."""
+    late = lambda stage, fraction: time.sleep(1.0)  # noqa: E731
+    assert process.call(says_and_answers, on_progress=late, deadline_s=0.5) == 42
+
+
 # Ctrl-C is for where a run waits
 
 
@@ -178,6 +189,10 @@ def test_a_signal_that_is_ignored_stays_ignored():
         with interrupt.held_back(), interrupt.waiting():
             signal.raise_signal(signal.SIGINT)
             assert not interrupt.came()
+        with interrupt.held_back():
+            with interrupt.held_back():
+                signal.raise_signal(signal.SIGTERM)
+            assert interrupt.came()  # the inner one is no end of it
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -116,9 +116,10 @@ def test_who_else_uses_the_gpu_is_named(monkeypatch):
     assert on_gpu == {parent, f"a process not to be seen from here (pid {nobody})"}
 
 
-def test_of_a_driver_that_does_not_tell_nothing_is_said(monkeypatch):
+@pytest.mark.parametrize("error", [pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_GPU_IS_LOST])
+def test_of_a_driver_that_does_not_tell_nothing_is_said(error, monkeypatch):
     def fail(handle):
-        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+        raise pynvml.NVMLError(error)
 
     monkeypatch.setattr(neighbours, "nvml_handle", lambda uuid: uuid)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", fail)

@@ -27,6 +27,16 @@ def test_a_run_of_checks_times_nothing(machine, tmp_path):
     assert record.pairs[0].arms == {}
 
 
+def test_what_a_half_leaves_behind_when_it_dies_is_not_the_next_ones(machine, tmp_path):
+    dies = half("torch.set_default_dtype(torch.float64)\nraise ValueError('no kernel')")
+    write_pair(tmp_path, "double", {"dies": dies, "lives": half()})
+    record = run_pairs(discover(tmp_path), check_only=True)
+    assert {row.variant: row.verdict for row in record.pairs[0].rows} == {
+        "optimized/dies": "died",
+        "optimized/lives": "checked",
+    }
+
+
 SLEEPS = {name: f"import time\ntime.sleep({ms}e-3)\n{HONEST}" for name, ms in {"slow": 6, "base": 3, "fast": 1}.items()}
 LIBRARIES = """
 def library(x, w_shift):

@@ -242,11 +242,12 @@ def conclude(tmp_path):
                 cost=dict(cost),
                 compile_s=0.5,
                 cores=[1.0],
+                floor_s=floor_s.get(label, 0.0) if isinstance(floor_s, dict) else floor_s,
             )
             for label, seconds in {"repeat": blocks["baseline"], **blocks}.items()
         ]
         job = Job(pair, "default", "cpu", {"kind": "cpu", "cache_bytes": cache}, limits, list(blocks), list(blocks))
-        session = Session(job, print, random.Random(0), live, bad=dict(bad), floor_s=floor_s)
+        session = Session(job, print, random.Random(0), live, bad=dict(bad))
         return pair_result(session, SimpleNamespace(name=clock))
 
     return result
@@ -345,6 +346,22 @@ def test_times_near_the_clocks_floor_get_no_ratio(conclude):
     assert (above.verdict, below.verdict) == ("faster", "checked")
     assert (below.ratio, below.interval) == (None, None)
     assert "floor" in below.reason
+
+
+def test_every_arm_has_a_floor_of_its_own(conclude):
+    """A batch shares what the clock costs, and only short calls are batched."""
+    times = {"baseline": 1e-1, "optimized": 2e-6, "library": 1e-6}
+    (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": 1e-7}).rows
+    assert (row.verdict, list(row.vs_library)) == ("faster", ["library"])
+    (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": 1e-6}).rows
+    assert (row.verdict, list(row.vs_library)) == ("faster", [])  # a library's time may be none, too
+    (row,) = conclude(times, floor_s=1e-6).rows
+    assert (row.verdict, row.ratio) == ("checked", None)
+
+
+def test_few_blocks_make_no_time_of_what_is_none(conclude):
+    (row,) = conclude({"baseline": blocks_of(1e-7, 5), "optimized": blocks_of(1e-7, 5)}, floor_s=1e-7).rows
+    assert (row.verdict, row.ratio) == ("checked", None)
 
 
 def test_too_few_blocks_give_no_interval(conclude):

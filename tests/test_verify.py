@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from common.arrays import copy_into, difference, overwrite_slice, same_placement
-from common.verify import compare
+from common.verify import compare, near
 
 N = 40_001
 SIZES = [1, 127, 129, N]
@@ -251,6 +251,12 @@ def test_shapes_that_broadcasting_would_forgive_are_rejected():
     x = draw(6, 1)
     for wrong in (x.reshape(6), x.reshape(1, 6), x.expand(6, 6), x[:1], x.reshape(6, 1, 1), x.sum()):
         assert compare(wrong, x.double(), x).startswith("shape ")
+
+
+def test_an_answer_on_another_device_is_rejected():
+    x = draw(6)
+    for judged in (compare(x.to("meta"), x.double(), x), near(x.to("meta"), x)):
+        assert judged == "on meta, the baseline's is on cpu"
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.pair import ROOT
-from common.result import BELIEVED, PairResult, RecordError, file_of_device, write_file
+from common.result import BELIEVED, PairResult, RecordError, file_of_device, write_text
 
 SCHEMA = 1
 FILE = "calibration.json"
@@ -144,8 +144,7 @@ def load(path: Path) -> Findings:
 def keep(findings: Findings, folder: Path = ROOT / "recorded") -> Path:
     """Save under recorded/<device>/calibration.json. Raises RecordError."""
     path = file_of_device(findings.environment, FILE, folder)
-    text = to_json(findings)
-    write_file(path, lambda file: file.write(text.encode()))
+    write_text(path, to_json(findings))
     return path
 
 

@@ -204,7 +204,7 @@ CHANGES_INPUTS = {
         """,
     ),
     "changes_inputs_later": changes(
-        "changed its input `x`",
+        "^changed its input `x`",
         """
         calls.append(0)
         y = 2 * x + w_shift
