@@ -50,6 +50,13 @@ def first(action: str, **options: str) -> str:
     return half(f"if once():\n    {action}\n{HONEST}", extra=NOTES, **options)
 
 
+def stuck_when_timed(file: object) -> str:
+    """A half whose first call that is timed in a block makes this file, and does not return."""
+    timed = '{"_block", "sample"} <= {frame.f_code.co_name for frame, _ in traceback.walk_stack(sys._getframe())}'
+    stuck = f"if {timed}:\n    open({str(file)!r}, 'w').close()\n    time.sleep(600)"
+    return half(f"{stuck}\n{HONEST}", extra="import sys, time, traceback")
+
+
 LEFT_BEHIND = {  # verdict `invalid`; a pattern of its reason
     **{start: (leaves(start), "processes behind") for start in STARTS},
     "thread": (first("threading.Thread(target=time.sleep, args=(600,)).start()"), "threads behind"),

@@ -1,11 +1,18 @@
-"""What several test modules need: pairs to write into a folder, and records with chosen contents."""
+"""What several test modules need: pairs to write into a folder, runs of benchmark.py over them, chosen records."""
 
+import os
+import signal
+import subprocess
+import sys
 import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from common import stats
-from common.pair import Pair, discover
+from common.pair import ROOT, Pair, discover
 from common.result import SCHEMA, Arm, PairResult, Record, Row
 
 SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
@@ -43,6 +50,73 @@ def write_pair(folder: Path, name: str, variants: dict[str, str] | str, baseline
 def one_pair(folder: Path, optimized: str | None = None, baseline: str | None = None, name: str = "double") -> Pair:
     write_pair(folder, name, half() if optimized is None else optimized, baseline)
     return discover(folder, name)[0]
+
+
+def row_of(record: Record, name: str) -> Row:
+    """The one row of the one result of this pair."""
+    (pair,) = [pair for pair in record.pairs if pair.name == name]
+    (row,) = pair.rows
+    return row
+
+
+# benchmark.py as a program, with all that it starts
+
+MARK = "SPEED_OF_LIGHT_TEST"  # a variable that they inherit
+PATIENCE_S = 300.0  # for what takes seconds, on a machine however busy; whoever is left behind sleeps for longer
+
+
+@contextmanager
+def launching(folder: Path) -> Iterator[Any]:
+    """Yields a function that starts benchmark.py in this folder, with its arguments, in a process group of its own.
+
+    Its `left()` are the processes that are left of that, by number; in the end they are killed.
+    """
+    started = []
+
+    def launch(*arguments: object) -> subprocess.Popen[str]:
+        command = [sys.executable, str(ROOT / "benchmark.py"), *map(str, arguments)]
+        environment, pipe = {**os.environ, MARK: str(folder)}, subprocess.PIPE
+        options: Any = {"text": True, "cwd": folder, "start_new_session": True, "env": environment}
+        started.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, **options))
+        return started[-1]
+
+    launch.left = lambda: marked(str(folder))
+    try:
+        yield launch
+    finally:
+        for running in started:
+            running.kill()
+        for pid in marked(str(folder)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for running in started:
+            running.communicate()
+
+
+def marked(value: str) -> list[int]:
+    """The processes with this mark in their environment: benchmark.py, its forkserver, pairs, what they started."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended since, or is somebody else's
+            if f"{MARK}={value}".encode() in (folder / "environ").read_bytes().split(b"\0") and is_alive(folder.name):
+                found.append(int(folder.name))
+    return found
+
+
+def is_alive(pid: int | str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:  # it has ended
+        return False
+
+
+def wait_until(condition: Callable[[], object], running: Any = None) -> None:
+    """Fails where that takes too long, or where what is `running` ends before."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        assert running is None or running.poll() is None, running.communicate()
+        time.sleep(0.05)
 
 
 def arm(median_s: float = 1e-3, **fields: Any) -> Arm:

@@ -1,14 +1,19 @@
 """What a call may not do: the guards by themselves. (Pairs that try it: tests/liars.)"""
 
+import ctypes
+import os
 import random
+import shutil
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import numpy as np
+import psutil
 import pytest
 import torch
-from samples import half, one_pair
+from samples import half, one_pair, wait_until
 
 from common import guard, trace
 from common.arms import make_arms
@@ -123,20 +128,43 @@ def test_company_is_named_once():
 def test_a_process_that_has_ended_is_no_company():
     company = guard.Company()
     process = subprocess.Popen(["true"])
-    threading.Event().wait(0.5)  # it is a zombie now: nobody has asked how it ended
+    wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)  # nobody asks how it ended
     assert company.new() == ""
     process.wait()
 
 
-def test_a_call_is_overheard_compiling_importing_and_starting_processes():
-    sys.modules.pop("this", None)
+def fork():
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
 
-    def busy():
-        eval("1 + 1")
-        subprocess.run(["true"], check=True)
 
-    heard = guard.overheard(busy)
-    assert {"compiles Python code", "executes new Python code", "starts true"} <= heard
+TRUE = shutil.which("true")
+UNTIMELY = {  # event of Python -> a call that raises it alone of those here, and what is said of it
+    "import": (partial(__import__, "this"), "imports this"),
+    "compile": (lambda: compile("1 + 1", "text", "eval"), "compiles Python code"),
+    "exec": (partial(exec, compile("1 + 1", "text", "exec")), "executes new Python code"),
+    "subprocess.Popen": (lambda: subprocess.run(["true"], check=True), "starts true"),
+    "os.fork": (fork, "forks"),
+    "os.posix_spawn": (lambda: os.waitpid(os.posix_spawn(TRUE, [TRUE], os.environ), 0), f"starts {TRUE}"),
+    "ctypes.dlopen": (partial(ctypes.CDLL, None), "loads None"),
+}
+
+
+def test_every_event_that_is_untimely_is_tried():
+    assert guard.UNTIMELY.keys() == UNTIMELY.keys()
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child just ends
+@pytest.mark.parametrize("event", UNTIMELY)
+def test_a_call_is_overheard(event, monkeypatch):
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    call, said = UNTIMELY[event]
+    assert said in guard.overheard(call)
+
+
+def test_of_a_warm_call_nothing_is_heard():
     assert guard.overheard(lambda: torch.ones(3) + 1) == set()
 
 

@@ -256,22 +256,29 @@ def test_a_missing_file_and_a_folder_cannot_be_read(tmp_path):
 # Writing
 
 
-def disk_full(*arguments, **options):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def raises(number):
+    def fail(*arguments, **options):
+        raise OSError(number, os.strerror(number))
+
+    return fail
 
 
+DISKS = {errno.ENOSPC: "No space left on device", errno.EROFS: "Read-only file system"}
 STEPS = {"create": (tempfile, "mkstemp"), "write": (os, "fdopen"), "fsync": (os, "fsync"), "replace": (os, "replace")}
 
 
+@pytest.mark.parametrize(("number", "said"), DISKS.items())
 @pytest.mark.parametrize("step", STEPS)
-def test_a_write_that_fails_is_one_line_and_leaves_the_old_file_and_nothing_else(full, step, tmp_path, monkeypatch):
+def test_a_write_that_fails_is_one_line_and_leaves_the_old_file_and_nothing_else(
+    full, step, number, said, tmp_path, monkeypatch
+):
     file = tmp_path / "r.json"
     save_record(record(), file)
     before = file.read_bytes()
-    monkeypatch.setattr(*STEPS[step], disk_full)
+    monkeypatch.setattr(*STEPS[step], raises(number))
     with pytest.raises(RecordError) as caught:
         save_record(full, file)
-    assert str(caught.value) == f"{file}: cannot be written (No space left on device)"
+    assert str(caught.value) == f"{file}: cannot be written ({said})"
     assert file.read_bytes() == before
     assert os.listdir(tmp_path) == ["r.json"]
 
@@ -290,6 +297,16 @@ def test_where_a_file_could_be_written_is_told_before(tmp_path):
         with pytest.raises(RecordError, match=r": cannot be written \(.*\)$"):
             check_writable(tmp_path / path, makes_folder)
     assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize(("number", "said"), DISKS.items())
+@pytest.mark.parametrize("makes_folder", [False, True])
+def test_a_disk_that_takes_no_file_is_told_before(makes_folder, number, said, tmp_path, monkeypatch):
+    path = tmp_path / ("folder/r.json" if makes_folder else "r.json")
+    monkeypatch.setattr(tempfile, "TemporaryFile", raises(number))
+    with pytest.raises(RecordError) as caught:
+        check_writable(path, makes_folder)
+    assert str(caught.value) == f"{path}: cannot be written ({said})"
 
 
 def test_a_reader_never_sees_half_a_file(full, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import pairwise
 
 import pytest
-from samples import HONEST, half, one_pair, write_pair
+from samples import HONEST, half, one_pair, row_of, write_pair
 
 from common import runner, stats
 from common.pair import discover
@@ -13,12 +13,6 @@ from common.result import BELIEVED, load_record, save_record
 from common.runner import sizes_of
 
 run_pairs = partial(runner.run_pairs, device="cpu")
-
-
-def row_of(record, name):
-    (pair,) = [pair for pair in record.pairs if pair.name == name]
-    (row,) = pair.rows
-    return row
 
 
 def test_a_run_of_checks_times_nothing(machine, tmp_path):
