@@ -1,9 +1,14 @@
 """What a case consists of, and the texts of its halves: 2 * x + w_shift on a vector unless said otherwise."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from samples import HONEST, VECTOR, half
+from samples import HONEST, VECTOR, half, write_pair
+
+from common.pair import Pair, discover
+from common.result import BELIEVED, Record, Row
 
 X = 'return {"x": torch.randn(n, device=device)}'
 MATRIX = 'return {"x": torch.randn(n, n, device=device)}'
@@ -38,6 +43,10 @@ class Case:
     twin_arguments: str = ""
     sizes: dict[str, dict[str, int]] = field(default_factory=lambda: SIZES)
     verdict: str = "invalid"
+
+    def is_caught(self, row: Row) -> bool:
+        """For its own reason?"""
+        return row.verdict == self.verdict and bool(re.search(self.reason, row.reason))
 
     def halves(self) -> dict[str, tuple[str, str]]:
         """The texts of the liar and of its twin, each with that of its baseline."""
@@ -81,6 +90,30 @@ def rooms(families: dict[str, dict[str, Case]]) -> tuple[Rooms, dict[tuple[str, 
                 pairs.setdefault(pair, ({}, baseline))[0][f"{name}_{who}"] = text
                 found[name, who] = (pair, f"optimized/{name}_{who}")
     return pairs, found
+
+
+def write_rooms(pairs: Rooms, folder: Path) -> list[Pair]:
+    for name, (variants, baseline) in pairs.items():
+        write_pair(folder, name, variants, baseline)
+    return discover(folder)
+
+
+def rows_of(record: Record) -> dict[tuple[str, str], Row]:
+    """(pair, variant) -> row."""
+    return {(pair.name, row.variant): row for pair in record.pairs for row in pair.rows}
+
+
+def assert_out(case: Case, row: Row) -> None:
+    """For its own reason, and without a figure."""
+    assert case.is_caught(row), row
+    assert row.reason.isprintable(), row
+    assert (row.ratio, row.interval, row.vs_library) == (None, None, {}), row
+
+
+def assert_believed(row: Row) -> None:
+    assert row.verdict in BELIEVED, row
+    assert row.ratio and row.ratio > 0, row
+    assert row.interval, row
 
 
 def shows(*ways: int) -> Callable[[Callable], Callable]:

@@ -5,6 +5,7 @@ These stand in for `runner._measure`, which pickles them by name.
 
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from common import runner
@@ -15,18 +16,26 @@ Say = Callable[[str, float], None]
 
 
 def measure_quickly(job: Job, say: Say) -> PairResult:
-    """Smaller batches and fewer rounds: times are coarser, which no liar is told by."""
+    """Smaller batches and fewer rounds: times are coarser, which no liar is told by. No core is ever too hot."""
     from common import clock, pilot
 
     clock.LEAST_WALL_S["cpu"] = 50e-6
     pilot.ROUNDS = 2
+    _throttle(lambda: 0)
     return runner._measure(job, say)
 
 
+def _throttle(count: Callable[[], int]) -> None:
+    """Whatever becomes of this machine's cores, this is how often they were throttled."""
+    from common import device
+
+    device.CORES = SimpleNamespace(glob=lambda pattern: [SimpleNamespace(read_text=lambda: f"{count()}\n")])
+
+
 def measured(pairs: Any, patch: Any, measure: Callable[[Job, Say], PairResult], **options: Any) -> Any:
-    """The record of these pairs on the CPU, each measured by `measure` in its process."""
+    """The record of these pairs (on the CPU unless said otherwise), each measured by `measure` in its process."""
     patch.setattr(runner, "_measure", measure)
-    return runner.run_pairs(pairs, device="cpu", **{"fast": True, **options})
+    return runner.run_pairs(pairs, **{"device": "cpu", "fast": True, **options})
 
 
 class World:
@@ -39,6 +48,7 @@ class World:
 
     def __init__(self) -> None:
         self.moment, self.core_seconds, self.naps, self.since_break = 0.0, 0.0, 0, 0
+        self.throttled = 0  # how often a core was, for heat
         self.others = threading.active_count() - 1  # who sleeps
 
     def now(self) -> float:
@@ -103,11 +113,43 @@ class TiresInARound(World):
         return 1 + 0.1 * self.since_break
 
 
+# Rounds in which a core gets too hot, and what that does to all that runs: nobody may ask whether it suits him
+HOT = {1: 0.5, 2: 3.0, 13: 1.0, **dict.fromkeys(range(20, 25), 0.5)}  # of five a block: one is lost as a whole
+BUSY = {6: 3.0}  # as slow, but cool
+
+
+class HotAtTimes(World):
+    """Of its rounds, as told by the breaks between them, some are hot."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.round = -1
+
+    def rest(self) -> None:
+        super().rest()
+        self.round += 1
+
+    def nap(self, seconds: float) -> None:
+        super().nap(seconds)
+        self.throttled += self.is_hot()
+
+    def is_hot(self) -> bool:
+        return self.round in HOT
+
+    def slowness(self) -> float:
+        return {**HOT, **BUSY}.get(self.round, 1.0)
+
+
+class HotAlways(HotAtTimes):
+    def is_hot(self) -> bool:
+        return True
+
+
 def measure_in(world: type[World], job: Job, say: Say) -> PairResult:
     """By the clock of such a world, in which `time.sleep` is a nap."""
     import time
 
-    from common import clock, inputs
+    from common import clock, inputs, pilot
 
     here, overwrite = world(), inputs.InputSet.overwrite
 
@@ -116,6 +158,8 @@ def measure_in(world: type[World], job: Job, say: Say) -> PairResult:
         overwrite(self, *arguments)
 
     clock.now, clock._cpu_time, time.sleep = here.now, lambda: here.core_seconds, here.nap
+    pilot.now = here.now  # which has bound the other's
+    _throttle(lambda: here.throttled)
     inputs.InputSet.overwrite = overwrite_in_peace
     clock.LEAST_WALL_S["cpu"] = 20e-6
     return runner._measure(job, say)

@@ -45,9 +45,9 @@ UNFINISHED = {
         import threading, time
         y = torch.empty_like(x)
         def work():
-            time.sleep(0.05)
+            time.sleep(60)
             torch.add(2 * x, w_shift, out=y)
-        threading.Thread(target=work, name="late").start()
+        threading.Thread(target=work, daemon=True, name="late").start()
         return y
         """,
         twin="""
@@ -189,7 +189,6 @@ REPLACES = {
 }  # fmt: skip
 
 EVALUATE = 'return eval("2 * x + w_shift")'
-PREPARED = 'code = compile("2 * x + w_shift", "formula", "eval")\n'
 DOUBLE = "def double(x, w_shift): return 2 * x + w_shift\n"
 FRESH = 'import sys\nsys.modules.pop("colorsys", None)\nimport colorsys\n'
 ON_THE_CLOCK = {
@@ -202,7 +201,7 @@ ON_THE_CLOCK = {
         twin="return double(x, w_shift)", twin_extra=f"@torch.jit.script\n{DOUBLE}",
     ),
     "imports_every_call": Case(
-        (4,), "(imports colorsys|new Python code).* inside the timed region", f"{FRESH}{HONEST}", twin_extra=FRESH,
+        (4,), "imports colorsys.* inside the timed region", f"{FRESH}{HONEST}", twin_extra=FRESH,
     ),
     "starts_a_compiler": Case(
         (4,), "starts true.* inside the timed region", f'subprocess.run(["true"])\n{HONEST}', extra="import subprocess",

@@ -9,7 +9,7 @@ SIZES = {"check": {"n": 127}, "default": {"n": 1 << 22}}  # 16 MiB a vector
 SQUARE = {"check": {"n": 128}, "check/odd": {"n": 65}, "default": {"n": 1024}}
 CUPY = 'import cupy\nreturn {"x": cupy.random.standard_normal(n, dtype=cupy.float32)}'
 
-SIDE = "def setup(x, w_shift): return {'side': torch.cuda.Stream()}"
+SIDE = "calls = []\ndef setup(x, w_shift): return {'side': torch.cuda.Stream()}"
 FORK, JOIN = "side.wait_stream(torch.cuda.current_stream())", "torch.cuda.current_stream().wait_stream(side)"
 ASIDE = """
 y = torch.empty_like(x)
@@ -34,26 +34,36 @@ CUPY_FORK, CUPY_JOIN = "side.wait_event(here.record())", "here.wait_event(side.r
 def aside(reason: str, fork: str, join: str) -> Case:
     """Work on a stream of torch's that does not wait, or is not waited for."""
     return Case(
-        (1,), f"{reason}|wrong answer", ASIDE.format(fork, join), twin=ASIDE.format(FORK, JOIN), extra=SIDE,
-        twin_extra=SIDE, more_arguments=", side", sizes=SIZES,
+        (1,), reason, ASIDE.format(fork, join), twin=ASIDE.format(FORK, JOIN), extra=SIDE, twin_extra=SIDE,
+        more_arguments=", side", sizes=SIZES,
     )  # fmt: skip
 
 
 def aside_in_cupy(reason: str, fork: str, join: str) -> Case:
     return Case(
-        (1,), f"{reason}|wrong answer", CUPY_ASIDE.format(fork, join), twin=CUPY_ASIDE.format(CUPY_FORK, CUPY_JOIN),
+        (1,), reason, CUPY_ASIDE.format(fork, join), twin=CUPY_ASIDE.format(CUPY_FORK, CUPY_JOIN),
         extra=f"import cupy\n{OTHER}", twin_extra=f"import cupy\n{OTHER}", baseline="return x + x", arguments="x",
         more_arguments=", side", inputs=CUPY, sizes=SIZES,
     )  # fmt: skip
 
 
 LATE, EARLY = "on a stream that is not joined", "waits for nothing on the timed stream"
+OR_WRONG = "|wrong answer"  # answers are judged before a call is traced: what nobody waits for may be read too soon
+# Not so the answers of timed calls: the clock waits for all streams. The last untimed one that is judged is the 28th
+# call at most; the one that is traced is the 32nd at least.
+WHILE_JUDGED = "calls.append(0)\nif len(calls) <= 30:\n    {}"
 STREAMS = {
-    "never_joined": aside(LATE, FORK, ""),
-    "never_waits": aside(EARLY, "", JOIN),  # and so runs before the clock is started, while the L2 is flushed
-    "never_joined_in_cupy": aside_in_cupy(LATE, CUPY_FORK, ""),
-    "never_waits_in_cupy": aside_in_cupy(EARLY, "", CUPY_JOIN),
-}
+    "never_joined": aside(LATE + OR_WRONG, FORK, ""),
+    "never_waits": aside(EARLY + OR_WRONG, "", JOIN),  # and so runs before the clock is started, as the L2 is flushed
+    "joins_no_more": aside(LATE, FORK, WHILE_JUDGED.format(JOIN)),
+    "waits_no_more": aside(EARLY, WHILE_JUDGED.format(FORK), JOIN),
+    "never_joined_in_cupy": aside_in_cupy(LATE + OR_WRONG, CUPY_FORK, ""),
+    "never_waits_in_cupy": aside_in_cupy(EARLY + OR_WRONG, "", CUPY_JOIN),
+    "stays_on_another_stream": Case(
+        (12,), "leaves global state behind: .*the current stream", f"{FORK}\ntorch.cuda.set_stream(side)\n{HONEST}",
+        twin=ASIDE.format(FORK, JOIN), extra=SIDE, twin_extra=SIDE, more_arguments=", side", sizes=SIZES,
+    ),
+}  # fmt: skip
 
 CAPTURE = """
     def setup(x, w_shift):
@@ -105,8 +115,10 @@ FILLED = {
         baseline="return 2 * x", arguments="x", inputs=CUPY, sizes=SIZES,
     ),
     "adds_to_unwritten_memory_in_cupy": Case(
-        (11,), "wrong answer at size check",
-        "y = cupy.empty_like(x)\ny *= 0\ny += 2 * x\nreturn y", extra="import cupy",
+        (11,), "wrong answer at size check with uninitialized memory filled",
+        # CuPy's pool gives it what `setup` has just given back
+        "return cupy.empty(9 << 20, dtype=cupy.float32)[:len(x)] + 2 * x",
+        extra="import cupy\ndef setup(x): cupy.zeros(9 << 20, dtype=cupy.float32); return {}",
         twin="y = cupy.zeros_like(x)\ny += 2 * x\nreturn y", twin_extra="import cupy", baseline="return 2 * x",
         arguments="x", inputs=CUPY, sizes=SIZES,
     ),

@@ -6,16 +6,23 @@ A guard is named by what is replaced: `module:name` or `module:Class.name` in co
 import contextlib
 import importlib
 import random
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from inspect import ismodule
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from samples import write_pair
+
 from common.job import Job
-from common.result import PairResult
+from common.pair import discover
+from common.result import PairResult, Row
 from liars.case import Case, X
-from liars.child import Say
+from liars.child import Say, measure_quickly, measured
 
 
 class Unshuffled(random.Random):
@@ -75,7 +82,7 @@ def always_alike(seed: int, device: str) -> None:
 @dataclass(frozen=True)
 class Guard:
     """`instead`: what stands in for it. `cases`: liars that are then rejected for another reason or not at all, honest
-    halves that then die.
+    halves that then see it.
     """
 
     instead: Any
@@ -88,6 +95,12 @@ COARSER = """
         return ((x.view(torch.int32) + 0x200) & ~0x3FF).view(torch.float32)
 """
 ROWS = 'return {"x": torch.randn(n, 8, device=device)}'
+SCALES = """
+    if x.data_ptr() not in kept:
+        kept[x.data_ptr()] = (x[0].clone(), 2 * x)
+    first, y = kept[x.data_ptr()]
+    return y * (x[0] / first)
+"""
 # Liars that only one guard knows
 FINE = {
     "a_little_coarser_at_the_timed_size": Case(
@@ -113,6 +126,10 @@ FINE = {
         "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = 2 * x + w_shift\nreturn kept[x.data_ptr()].clone()",
         extra="def setup(x, w_shift): return {'kept': {}}", more_arguments=", kept",
     ),
+    "remembers_up_to_a_factor": Case(
+        (7,), "wrong answer in a timed round", SCALES, extra="def setup(x): return {'kept': {}}",
+        more_arguments=", kept", baseline="return 2 * x", arguments="x", inputs=X,
+    ),
 }  # fmt: skip
 
 SEES_ROWS = """
@@ -127,7 +144,7 @@ SEES_ITS_ANSWERS = """
     kept[:] = [2 * x]
     return kept[0]
 """
-# Honest halves that watch what they are given, and die where a guard is missing
+# Honest halves that watch what they are given, and raise an error where a guard is missing
 VIGILANT = {
     "sees_no_row_in_two_calls": Case((7,), "", SEES_ROWS, extra="kept = set()", baseline="return x + x", arguments="x",
                                      inputs=ROWS, sizes={"check": {"n": 127}, "default": {"n": 256}}),
@@ -137,12 +154,13 @@ VIGILANT = {
 
 GUARDS = {
     # state
-    "state:Watch.restore": Guard(nothing, ("number_of_threads",)),
+    "state:Watch._changed_settings": Guard(list, ("number_of_threads",)),
     "state:Watch._replaced_functions": Guard(list, ("stops_the_clock_at_import",)),
     "state:Watch._changed_pools": Guard(list, ("blas_threads",)),
     "guard:Company.new": Guard(nothing, ("leaves_a_thread",)),
     "guard:children": Guard(no_set, ("leaves_a_process",)),
     "guard:overheard": Guard(no_set, ("compiles_python",), timed=True),
+    "behind:look": Guard(none, ("compiles_python",), timed=True),
     "guard:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
     "guard:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
     "guard:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
@@ -176,7 +194,16 @@ GUARDS = {
     "arms:LiveArm.prepare": Guard(on_the_same_inputs, ("computes_in_setup",)),
     "inputs:seed_all": Guard(always_alike, ("computes_in_setup",)),
     "inputs:InputSet.overwrite": Guard(none, ("remembers_for_a_block",), timed=True),
+    "arrays:overwrite_slice": Guard(none, ("remembers_up_to_a_factor",), timed=True),
     "inputs:SHRINK": Guard((1.0, 1.0), ("sees_no_row_in_two_calls",), timed=True),
+}
+# Those that only a GPU needs, and liars of gpu.py
+ON_A_GPU = {
+    "trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
+    "guard:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
+    "guard:sys": Guard(  # in whose modules it finds CuPy
+        SimpleNamespace(modules={}, addaudithook=sys.addaudithook), ("adds_to_unwritten_memory_in_cupy",)
+    ),
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)
 OF_THE_HARNESS = {
@@ -184,6 +211,7 @@ OF_THE_HARNESS = {
     "conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
     "conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
     "trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
+    "measure:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
     "measure:SLOW_S": (0.0, "test_whoever_is_first_after_a_break_pays_nothing_for_it"),
     "measure:random": (
         SimpleNamespace(Random=Unshuffled),
@@ -193,18 +221,53 @@ OF_THE_HARNESS = {
 }
 
 
-def measure_without(name: str, measure: Callable[[Job, Say], PairResult], job: Job, say: Say) -> PairResult:
+def home_of(guard: str) -> tuple[Any, str]:
+    """The module or class that it is found in, and its name there. Raises AttributeError where there is no such thing.
+
+    (In a pair's process that would be the death of the pair, and nothing of what the guard is for would be seen.)
+    """
+    module, _, path = guard.partition(":")
+    home: Any = importlib.import_module(f"common.{module}")
+    *within, name = path.split(".")
+    for part in within:
+        home = getattr(home, part)
+    getattr(home, name)
+    return home, name
+
+
+def measure_without(guard: str, measure: Callable[[Job, Say], PairResult], job: Job, say: Say) -> PairResult:
     """With one guard taken away."""
-    instead = GUARDS[name].instead if name in GUARDS else OF_THE_HARNESS[name][0]
-    module_name, _, path = name.partition(":")
-    module = importlib.import_module(f"common.{module_name}")
-    *within, attribute = path.split(".")
-    home = getattr(module, within[0]) if within else module
-    original = getattr(home, attribute)
-    if callable(original) and not within and original.__module__ == module.__name__:  # wherever it was imported
+    instead = OF_THE_HARNESS[guard][0] if guard in OF_THE_HARNESS else {**GUARDS, **ON_A_GPU}[guard].instead
+    home, name = home_of(guard)
+    original = getattr(home, name)
+    if callable(original) and ismodule(home) and original.__module__ == home.__name__:  # wherever it was imported
         for other in [other for key, other in sys.modules.items() if key.startswith("common.")]:
             for known in [known for known, value in vars(other).items() if value is original]:
                 setattr(other, known, instead)
     else:
-        setattr(home, attribute, instead)
+        setattr(home, name, instead)
     return measure(job, say)
+
+
+def row_of(case: Case, folder: Path, patch: Any, measure: Callable[[Job, Say], PairResult], **options: Any) -> Row:
+    """What is said of the liar, alone with its baseline."""
+    text, baseline = case.halves()["liar"]
+    write_pair(folder, "pair", {"liar": text}, baseline)
+    (pair,) = measured(discover(folder), patch, measure, **options).pairs
+    (row,) = pair.rows
+    return row
+
+
+def assert_needed(name: str, guard: Guard, cases: dict[str, Case], folder: Path, patch: Any, **options: Any) -> None:
+    """Without it each of its cases gets through, or is caught for something else, or somebody else is.
+
+    Nobody dies of that, or it is the harness that broke: only a vigilant half, by the error that it raises itself.
+    """
+    home_of(name)
+    unguarded = partial(measure_without, name, measure_quickly)
+    for case in guard.cases:
+        row = row_of(cases[case], folder / case, patch, unguarded, check_only=not guard.timed, **options)
+        if case in VIGILANT:
+            assert re.match(r"AssertionError \(optimized_pair_liar.py:\d+\)", row.reason), row
+        else:
+            assert row.verdict != "died" and not cases[case].is_caught(row), row

@@ -1,8 +1,13 @@
 """Liars about state: kept answers, work done in `setup` or while warming up, changed inputs, settings left behind."""
 
+import os
 import re
+import signal
 
+import numpy  # noqa: F401 (whose BLAS it is)
+import torch
 from samples import HONEST
+from threadpoolctl import ThreadpoolController
 
 from liars.case import ARRAY, MATRIX, SQUARE, Case, X
 
@@ -384,7 +389,8 @@ LEAVES_SETTINGS = {
     "seed": leaves("the random seed", "torch.initial_seed()", "torch.manual_seed({})", "7"),
     "garbage": leaves_on("garbage collection", "gc.disable()", "gc.enable()", "import gc"),
     "blas_threads": leaves(
-        "the threads of .*openblas", "BLAS.get_num_threads()", "BLAS.set_num_threads({})", "2",
+        "the threads of ", "BLAS.get_num_threads()", "BLAS.set_num_threads({})",
+        "1 + BLAS.get_num_threads() % 2",  # on many cores it has no more to give
         "import numpy\nfrom threadpoolctl import ThreadpoolController\n"
         "BLAS = ThreadpoolController().select(user_api='blas').lib_controllers[0]",
     ),
@@ -405,6 +411,21 @@ LEAVES_SETTINGS = {
         "list(os.sched_getaffinity(0))[:1]", "import os",
     ),
 }  # fmt: skip
+
+NOT_HERE = {  # those that change nothing on this machine -> why
+    name: why
+    for name, is_here, why in (
+        ("denormals", torch.set_flush_denormal(False), "this processor cannot flush denormals"),
+        ("blas_threads", ThreadpoolController().select(user_api="blas"), "NumPy's BLAS has no threads to set"),
+        ("an_alarm", hasattr(signal, "setitimer"), "this platform has no such alarm"),
+        (
+            "cores",
+            hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1,
+            "this machine has one core, or does not let itself be told which to use",
+        ),
+    )
+    if not is_here
+}
 
 SWITCHES = {  # of torch's: is it on, how it is turned, which way favours somebody
     "torch.backends.cudnn.benchmark": ("torch.backends.cudnn.benchmark", "torch.backends.cudnn.benchmark = {}", "True"),
@@ -467,7 +488,7 @@ FAMILIES = {
     "draws_on_the_warm_up": DRAWS_ON_THE_WARM_UP,
     "changes_inputs": CHANGES_INPUTS,
     "unwritten": UNWRITTEN,
-    "leaves_settings": LEAVES_SETTINGS,
+    "leaves_settings": {name: case for name, case in LEAVES_SETTINGS.items() if name not in NOT_HERE},
     "leaves_switches": LEAVES_SWITCHES,
     "leaves_tools_on": LEAVES_TOOLS_ON,
 }

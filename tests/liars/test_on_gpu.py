@@ -1,6 +1,5 @@
 """The liars that need a GPU, and what only a GPU's clock can show."""
 
-import re
 import statistics
 
 import pytest
@@ -8,22 +7,16 @@ from samples import half, write_pair
 
 from common import runner
 from common.pair import discover
-from common.result import BELIEVED
-from liars.case import rooms, shows
+from liars import guards
+from liars.case import assert_believed, assert_out, rooms, rows_of, shows, write_rooms
 from liars.gpu import FAMILIES, LIMITS, SIZES
 
 LIARS = {name: case for cases in FAMILIES.values() for name, case in cases.items()}
 ROOMS, WHERE = rooms(FAMILIES)
 
 
-def write(folder):
-    for pair, (variants, baseline) in ROOMS.items():
-        write_pair(folder, pair, variants, baseline)
-    return discover(folder)
-
-
 def test_the_pairs_for_a_gpu_keep_the_contract(tmp_path):
-    assert len(write(tmp_path)) == len(ROOMS)
+    assert len(write_rooms(ROOMS, tmp_path)) == len(ROOMS)
 
 
 @pytest.fixture(scope="module")
@@ -37,26 +30,25 @@ def measure():
 
 @pytest.fixture(scope="module")
 def rows(measure, tmp_path_factory):
-    """(pair, variant) -> row."""
-    record = measure(write(tmp_path_factory.mktemp("liars")))
-    return {(pair.name, row.variant): row for pair in record.pairs for row in pair.rows}
+    return rows_of(measure(write_rooms(ROOMS, tmp_path_factory.mktemp("liars"))))
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", LIARS)
 def test_a_liar_is_out_for_its_own_reason(name, rows):
-    row, case = rows[WHERE[name, "liar"]], LIARS[name]
-    assert row.verdict == case.verdict, row
-    assert re.search(case.reason, row.reason), row.reason
-    assert (row.ratio, row.interval, row.vs_library) == (None, None, {})
+    assert_out(LIARS[name], rows[WHERE[name, "liar"]])
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", LIARS)
 def test_its_honest_twin_is_believed(name, rows):
-    row = rows[WHERE[name, "twin"]]
-    assert row.verdict in BELIEVED, row.reason
-    assert row.ratio > 0
+    assert_believed(rows[WHERE[name, "twin"]])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", guards.ON_A_GPU)
+def test_without_it_somebody_gets_through(name, measure, tmp_path, monkeypatch):
+    guards.assert_needed(name, guards.ON_A_GPU[name], LIARS, tmp_path, monkeypatch, device="cuda:0")
 
 
 @pytest.mark.gpu
@@ -79,21 +71,31 @@ def test_an_allocation_that_the_other_arm_does_without_is_said(library, measure,
 @pytest.mark.gpu
 @shows(13)
 def test_a_call_finds_nothing_of_the_one_before_in_l2():
-    """The same sum of what fits in L2, between two events: after itself, and on the harness's clock."""
+    """A sum of rows after itself, and on the harness's clock: with its own flush, with a pause that touches no memory
+    instead, which keeps the device as busy, and with both.
+    """
     import torch
 
     from common.clock import DeviceClock
 
     clock = DeviceClock("cuda:0")
-    x = torch.randn(torch.cuda.get_device_properties(0).L2_cache_size // 16, device="cuda:0")  # a quarter of it
-    total = torch.zeros((), device="cuda:0")
+    l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    rows = torch.rand(l2 // 3 // (4 * 4096), 4096, device="cuda:0")  # fits in each half of an L2 that consists of two
+    sums = torch.empty(len(rows), device="cuda:0")
+    flush, (start, stop) = clock._flush, (torch.cuda.Event(enable_timing=True) for _ in range(2))
 
     def call():
-        return torch.sum(x, dim=0, out=total)
+        return torch.sum(rows, dim=1, out=sums)
+
+    def pause(times=0):
+        torch.cuda._sleep(1_000_000)  # half a millisecond in which the rest is queued
+
+    def flush_and_pause(times):
+        flush(times)
+        pause()
 
     def after_itself():
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        torch.cuda._sleep(1_000_000)  # half a millisecond in which the rest is queued
+        pause()
         call()
         start.record()
         call()
@@ -101,6 +103,11 @@ def test_a_call_finds_nothing_of_the_one_before_in_l2():
         torch.cuda.synchronize()
         return start.elapsed_time(stop) * 1e-3
 
-    warm = statistics.median(after_itself() for _ in range(50))
-    cold = statistics.median(clock.sample([call], 50e-6).seconds for _ in range(50))
-    assert cold > warm
+    def sampled(before):
+        clock._flush = before
+        return statistics.median(clock.sample([call], 50e-6).seconds for _ in range(50))
+
+    warm, cold = statistics.median(after_itself() for _ in range(50)), sampled(flush)
+    assert sampled(pause) == pytest.approx(warm, rel=0.2)
+    assert sampled(flush_and_pause) > 1.2 * warm
+    assert cold == pytest.approx(sampled(flush_and_pause), rel=0.2)  # and the flush alone keeps it busy

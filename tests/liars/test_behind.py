@@ -1,0 +1,93 @@
+"""The last look at an arm's device, where there is none: what it tells from events and times that are made up."""
+
+import random
+from types import SimpleNamespace
+
+import pytest
+
+from common import behind, guard, trace
+from common.arms import LiveArm
+from common.session import Session
+
+
+def event(name, start_us, end_us):
+    return SimpleNamespace(name=lambda: name, start_ns=lambda: 1000 * start_us, end_ns=lambda: 1000 * end_us)
+
+
+FIRST, LAST = event("at::cuda::spin_kernel(long)", 0, 2000), event("at::cuda::spin_kernel(long)", 2050, 2052)
+EARLY, LATE = "early waits for nothing on the timed stream", "late is on a stream that is not joined"
+
+
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        ([], ""),
+        ([event("add", 2001, 2020), event("mul", 2020, 2049)], ""),
+        ([event("add", 1999, 2051)], ""),  # as far as two clocks may differ
+        ([event("early", 500, 510)], EARLY),  # while the device is kept busy
+        ([event("early", -20, -10)], EARLY),
+        ([event("early", 1998, 2020)], EARLY),
+        ([event("early", 1900, 2100)], EARLY),  # and late
+        ([event("late", 2020, 2053)], LATE),
+        ([event("late", 2060, 2070)], LATE),
+        ([event("add", 2001, 2020), event("late", 2010, 2090)], LATE),
+    ],
+)
+@pytest.mark.parametrize("turn", [1, -1])
+def test_work_outside_of_the_markers_is_told(work, said, turn):
+    events = [FIRST, *work, LAST][::turn]  # in whatever order they were recorded
+    assert trace._outside(events) == (f"device work outside the timed interval: {said}" if said else "")
+
+
+@pytest.mark.parametrize("markers", [[], [FIRST], [LAST]])
+def test_where_the_markers_were_not_seen_nothing_is_known(markers):
+    assert trace._outside([*markers, event("add", 2001, 2020)]) is None
+
+
+@pytest.fixture
+def look(monkeypatch):
+    """(what was traced, the samples' seconds and tails) -> what is said of the arm, and was it traced."""
+
+    def looked(outside, seconds, *tails, heard=(set(),)):
+        calls = iter(heard)
+        monkeypatch.setattr(guard, "overheard", lambda call: next(calls))
+        monkeypatch.setattr(trace, "look", lambda call, device, timed_by_events: trace.Seen(outside, 0))
+        arm = LiveArm("optimized", None, lambda: None, tails=list(tails), seconds=[[seconds] * len(tails)])
+        session = Session(SimpleNamespace(device="cpu"), lambda stage, fraction: None, random.Random(0), [arm])
+        source = SimpleNamespace(by_arm={"optimized": {}}, overwrite=lambda *arguments: None)
+        behind.look(session, SimpleNamespace(name="device"), source)
+        return session.bad.get("optimized", ("", ""))[1], arm.traced
+
+    return looked
+
+
+JOINED = [  # seconds of a call, and from the clock's stop until the device was idle
+    (1e-3, 0.0, 0.0, 0.0),
+    (1e-3, 29e-6, 29e-6, 29e-6),
+    (1e-3, 5e-6, 1.0, 5e-6),  # once, for whatever reason
+    (10e-3, 199e-6, 199e-6, 199e-6),  # of long calls a part
+]
+
+
+@pytest.mark.parametrize("times", JOINED)
+def test_a_device_that_is_soon_idle_was_waited_for(times, look):
+    assert look(None, *times) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("times", "late"), [((1e-3, 31e-6, 0.0, 31e-6), 31), ((1e-6, 40e-6), 40), ((10e-3, 201e-6, 0.0, 201e-6), 201)]
+)
+def test_a_device_that_works_on_was_not(times, late, look):
+    said = f"its device works on for {late} us after the clock stopped: a stream is not joined"
+    assert look(None, *times) == (said, False)
+    assert look("", *times) == ("", True)  # the profiler has seen all of it
+
+
+def test_what_is_heard_once_is_a_late_beginning(look):
+    assert look("", 1e-3, 0.0, heard=[{"imports late"}, set()]) == ("", True)
+    said = "every call, however warm, compiles, imports inside the timed region"
+    assert look("", 1e-3, 0.0, heard=[{"forks", "imports", "compiles"}, {"imports", "compiles"}]) == (said, True)
+
+
+def test_what_the_profiler_has_seen_is_told(look):
+    assert look("device work outside", 1e-3, 0.0) == ("device work outside", True)
