@@ -77,7 +77,7 @@ def filled_memory(on: bool = True) -> Iterator[None]:
         yield
         return
     setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)  # noqa: B010 (torch declares no such name)
-    torch.use_deterministic_algorithms(True, warn_only=True)  # which is what fills torch.empty
+    torch.set_deterministic_debug_mode("warn")  # which fills torch.empty; its better known twin imports the compiler
     cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
     plain: Any = cupy.cuda.get_allocator() if cupy else None
 
@@ -93,7 +93,7 @@ def filled_memory(on: bool = True) -> Iterator[None]:
     finally:
         if cupy:
             cupy.cuda.set_allocator(plain)
-        torch.use_deterministic_algorithms(False)
+        torch.set_deterministic_debug_mode("default")
 
 
 class Company:

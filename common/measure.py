@@ -4,11 +4,10 @@ A block has fresh inputs. A round runs every arm once, in random order, on input
 overwritten: an answer remembered from an earlier call is a wrong answer. What is verified is what was timed.
 """
 
+import os
 import random
 from collections.abc import Callable
 from functools import partial
-
-import torch
 
 from common import behind, guard, judge
 from common.arms import LiveArm, weights
@@ -26,7 +25,7 @@ CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared;
 
 def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
     """All that is asked of a pair. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
-    torch._inductor.config.compile_threads = 1  # else torch.compile leaves a pool of processes behind
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # else torch.compile leaves a pool of processes behind
     say("load", 0.0)
     use_device(job.device)
     session, clock = Session(job, say, random.Random(job.seed)), None

@@ -12,7 +12,7 @@ from typing import Any
 
 from common import interrupt
 
-PRELOADED = ["torch", "torch._inductor.config", "common.measure"]
+PRELOADED = ["torch", "common.measure"]  # not Triton, which chooses its interpreter when it is imported
 _THERE_IS_ONE = "forkserver" in multiprocessing.get_all_start_methods()
 context: Any = multiprocessing.get_context("forkserver" if _THERE_IS_ONE else "spawn")
 

@@ -15,6 +15,28 @@ from common.runner import sizes_of
 run_pairs = partial(runner.run_pairs, device="cpu")
 
 
+KERNEL = """
+import triton
+import triton.language as tl
+
+def reference(x, w_shift):
+    return 2 * x + w_shift
+
+@triton.jit
+def double(x, shift, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)  # itself a function that Triton would compile
+    tl.store(y + at, total + 2 * tl.load(x + at, mask=at < n) + tl.load(shift), mask=at < n)
+"""
+
+
+def test_a_triton_kernel_is_verified_in_the_interpreter(machine, tmp_path):
+    pytest.importorskip("triton")
+    run = "y = torch.empty_like(x)\ndouble[(triton.cdiv(len(x), 64),)](x, w_shift, y, len(x), BLOCK=64)\nreturn y"
+    row = row_of(run_pairs([one_pair(tmp_path, half(run, extra=KERNEL))]), "double")
+    assert (row.verdict, row.reason) == ("checked", "in Triton's interpreter at the check sizes; timing needs a GPU")
+
+
 def test_a_run_of_checks_times_nothing(machine, tmp_path):
     record = run_pairs([one_pair(tmp_path)], check_only=True)
     assert [(row.verdict, row.ratio) for row in record.pairs[0].rows] == [("checked", None)]
