@@ -52,7 +52,8 @@ class Watch:
 
     def restore(self) -> str:
         """What differs from what was found, put back; empty if nothing does."""
-        return ", ".join([*self._changed_settings(), *self._changed_pools(), *self._replaced_functions()])
+        replaced = self._replaced_functions()  # first: the others are read by means of these
+        return ", ".join([*self._changed_settings(), *self._changed_pools(), *replaced])
 
     def _changed_settings(self) -> list[str]:
         found = []
@@ -89,7 +90,8 @@ class Watch:
 
 
 def _is_replaced(home: Any, name: str, before: dict[str, Any], value: Any) -> bool:
-    if name.startswith("_") or not callable(value):
+    private = name.startswith("_") and not name.endswith("__")  # __mul__ and its like are what `*` calls
+    if private or not callable(value):
         return False
     if name not in before:
         return inspect.isclass(home)

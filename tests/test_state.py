@@ -76,6 +76,7 @@ REPLACEMENTS = [
     (torch.cuda.Event, "elapsed_time", "torch.cuda.Event.elapsed_time"),
     (torch.cuda.CUDAGraph, "replay", "torch.cuda.CUDAGraph.replay"),
     (torch.Tensor, "clone", "torch.Tensor.clone"),  # which hides the inherited one
+    (torch.Tensor, "__mul__", "torch.Tensor.__mul__"),
     (torch.nn.functional, "relu", "torch.nn.functional.relu"),
     (np, "matmul", "numpy.matmul"),
     (__import__("builtins"), "sum", "builtins.sum"),
