@@ -11,7 +11,8 @@ from common.arms import Invalid, LiveArm, weights
 from common.arrays import clone, computes, copy_into, difference, leaves, overwrite_slice, same_placement, tensors
 from common.device import cupy_on
 
-SHRINK = (0.9, 0.99)  # what all values are multiplied by from round to round, so that none stays what it was
+SHRINK = (0.9, 0.99)  # what values are multiplied by from round to round, so that none stays what it was
+PERIOD = 1021  # of the pattern of their factors: a prime, so that rows begin at different places of it
 
 
 def seed_all(seed: int, device: str) -> None:
@@ -65,10 +66,7 @@ class InputSet:
     def overwrite(self, source: "InputSet", rng: random.Random) -> None:
         """Other values in every input but the weights, the same for every arm: shrunk a little, and a part replaced."""
         overwrite_slice([self.pristine], inputs_proper(source.base), rng)
-        shrink = rng.uniform(*SHRINK)  # of that part, too: every arm has seen the source
-        for _, tensor in tensors(self.pristine):
-            if computes(tensor):
-                tensor.mul_(shrink)
+        _shrink(self.pristine, rng)  # that part, too: every arm has seen the source
         for tree in self.trees:
             copy_into(inputs_proper(tree), self.pristine)
 
@@ -83,6 +81,20 @@ class InputSet:
     def restore(self) -> None:
         for tree in self.trees:
             copy_into(unwritable(tree), {**self.pristine, **self.pristine_weights})
+
+
+def _shrink(tree: dict[str, Any], rng: random.Random) -> None:
+    """Multiply every value by a factor of its own: one for all would leave each row what it was, but for its scale.
+
+    For arrays that fill their memory without gaps, as copies do.
+    """
+    factors = np.random.default_rng(rng.getrandbits(64)).uniform(*SHRINK, PERIOD)
+    for _, tensor in tensors(tree):
+        if computes(tensor):
+            flat = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True)).view(-1)
+            row, whole = torch.tensor(factors).to(flat), flat.numel() // PERIOD * PERIOD
+            flat[:whole].view(-1, PERIOD).mul_(row)
+            flat[whole:].mul_(row[: flat.numel() - whole])
 
 
 def harvest_grads(inputs: dict[str, Any]) -> dict[str, torch.Tensor]:

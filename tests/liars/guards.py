@@ -126,11 +126,25 @@ FINE = {
         "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = 2 * x + w_shift\nreturn kept[x.data_ptr()].clone()",
         extra="def setup(x, w_shift): return {'kept': {}}", more_arguments=", kept",
     ),
+    "remembers_integers": Case(
+        (7,), "wrong answer in a timed round",
+        "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = 2 * x\nreturn kept[x.data_ptr()].clone()",
+        extra="def setup(x): return {'kept': {}}", more_arguments=", kept", baseline="return 2 * x", arguments="x",
+        inputs='return {"x": torch.randint(-1000, 1000, (n,), device=device)}',
+    ),
     "remembers_up_to_a_factor": Case(
         (7,), "wrong answer in a timed round", SCALES, extra="def setup(x): return {'kept': {}}",
         more_arguments=", kept", baseline="return 2 * x", arguments="x", inputs=X,
     ),
 }  # fmt: skip
+
+SEES_NO_SCALE = """
+    for probe in [probe for probe in kept if len(probe) == len(x) and not probe.equal(x)]:
+        scale = x[:, :1] / probe[:, :1]
+        assert not bool(((x - scale * probe).abs() <= 1e-5 * x.abs()).all(dim=1).any())
+    kept[:] = [x.clone()]
+    return 2 * x
+"""
 
 SEES_ROWS = """
     rows = [row.tobytes() for row in x.numpy()]
@@ -148,6 +162,9 @@ SEES_ITS_ANSWERS = """
 VIGILANT = {
     "sees_no_row_in_two_calls": Case((7,), "", SEES_ROWS, extra="kept = set()", baseline="return x + x", arguments="x",
                                      inputs=ROWS, sizes={"check": {"n": 127}, "default": {"n": 256}}),
+    "sees_no_row_but_for_its_scale": Case((7,), "", SEES_NO_SCALE, extra="kept = []", baseline="return x + x",
+                                          arguments="x", inputs=ROWS,
+                                          sizes={"check": {"n": 127}, "default": {"n": 256}}),
     "sees_its_answers_overwritten": Case((7, 11), "", SEES_ITS_ANSWERS, extra="kept = []", baseline="return x + x",
                                          arguments="x", inputs=X),
 }  # fmt: skip
@@ -194,8 +211,9 @@ GUARDS = {
     "arms:LiveArm.prepare": Guard(on_the_same_inputs, ("computes_in_setup",)),
     "inputs:seed_all": Guard(always_alike, ("computes_in_setup",)),
     "inputs:InputSet.overwrite": Guard(none, ("remembers_for_a_block",), timed=True),
-    "arrays:overwrite_slice": Guard(none, ("remembers_up_to_a_factor",), timed=True),
+    "arrays:overwrite_slice": Guard(none, ("remembers_integers",), timed=True),
     "inputs:SHRINK": Guard((1.0, 1.0), ("sees_no_row_in_two_calls",), timed=True),
+    "inputs:PERIOD": Guard(1, ("sees_no_row_but_for_its_scale",), timed=True),
 }
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
