@@ -14,7 +14,7 @@ setup: .venv/.ready ## create .venv and install requirements.txt (every other ta
 ch1: .venv/.ready ## chapter 1: every pair, measured on this machine
 	$(PY) benchmark.py --chapter 1
 
-bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'coal*' --size large"
+bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'coal*' --fast"
 	$(PY) benchmark.py $(or $(ARGS),--list)
 
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else

@@ -101,6 +101,7 @@ class Company:
 
     def __init__(self) -> None:
         self._threads, self._processes = set(threading.enumerate()), children()
+        self._running = set(sys._current_frames())
 
     def new(self) -> str:
         """Who has joined since and is still there, each named once; empty if nobody has."""
@@ -109,7 +110,10 @@ class Company:
         self._threads |= threads
         self._processes |= processes
         running = [process for process in map(_named, processes) if process]
-        said = [f"threads behind: {', '.join(sorted(thread.name for thread in threads))}"] if threads else []
+        nameless = set(sys._current_frames()) - self._running - {thread.ident for thread in threading.enumerate()}
+        self._running |= nameless  # of _thread, which `threading` does not know
+        names = sorted(thread.name for thread in threads) + ["one without a name"] * bool(nameless)
+        said = [f"threads behind: {', '.join(names)}"] if names else []
         return ", ".join(said + ([f"processes behind: {', '.join(sorted(running))}"] if running else []))
 
 

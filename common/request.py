@@ -11,7 +11,7 @@ from common.result import check_writable
 EXAMPLES = """
   benchmark.py --chapter 1                          every pair of the chapter
   benchmark.py --list                               pairs, sizes, what each needs
-  benchmark.py --chapter 1 --only 'coal*' --size large --device cuda:0
+  benchmark.py --chapter 1 --only 'coal*' --device cuda:0
   benchmark.py --path DIR --check                   your own pairs, verified only
   benchmark.py --chapter 1 --fast --json F --plot F.png
   benchmark.py --compare OLD.json NEW.json          regressions between two runs
@@ -35,7 +35,9 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     what.add_argument("--chapter", type=int, metavar="N", help="the pairs of chapter N")
     what.add_argument("--path", type=Path, metavar="DIR", help="the pairs of any folder")
     what.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
-    what.add_argument("--size", default="default", metavar="NAME", help="`small` takes small/* too; `all` is a sweep")
+    what.add_argument(
+        "--size", default="default", metavar="NAME", help="one of those that --list shows; `all` is a sweep"
+    )
     how = parser.add_argument_group("how")
     how.add_argument("--device", metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
     how.add_argument("--check", action="store_true", help="verify only, time nothing")

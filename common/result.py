@@ -127,11 +127,9 @@ def load_record(path: Path | str) -> Record:
 
 def check_writable(path: Path, makes_folder: bool = False) -> None:
     """Raises RecordError if a file could not be written there; `makes_folder`: its folder need not exist yet."""
+    if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
+        raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
     folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
-    if path.is_dir() and not makes_folder:
-        raise RecordError(f"{path}: cannot be written (it is a folder)")
-    if path.exists() and not path.is_dir() and not path.is_file():  # which would be replaced by a file
-        raise RecordError(f"{path}: cannot be written (it is no regular file)")
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass

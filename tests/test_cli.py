@@ -117,6 +117,7 @@ MISTAKES = {  # arguments, what must be said
     "record of a fast run": (lambda tmp: ["--chapter", 1, "--record", "--fast"], ["--record", "--fast"]),
     "record of a folder": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--record"], ["--record", "--path"]),
     "json in no folder": (lambda tmp: ["--chapter", 1, "--json", tmp / "no" / "r.json"], ["r.json: cannot be written"]),
+    "json onto nothing": (lambda tmp: ["--chapter", 1, "--json", ""], ["cannot be written (it is a folder)"]),
     "json onto a pipe": (fifo, ["cannot be written (it is no regular file)"]),
     "json onto a folder": (lambda tmp: ["--chapter", 1, "--json", tmp], ["cannot be written (it is a folder)"]),
     "json under a file": (lambda tmp: ["--chapter", 1, "--json", foreign(tmp, "") / "r.json"], ["cannot be written"]),

@@ -1,5 +1,6 @@
 """What a call may not do: the guards by themselves. (Pairs that try it: tests/liars.)"""
 
+import _thread
 import ctypes
 import os
 import random
@@ -123,6 +124,23 @@ def test_company_is_named_once():
         end.set()
         thread.join()
         process.communicate(b"\n")
+
+
+def test_a_thread_that_python_does_not_list_is_company():
+    company, end, ended = guard.Company(), threading.Event(), threading.Event()
+
+    def lingers():
+        end.wait()
+        ended.set()
+
+    _thread.start_new_thread(lingers, ())
+    try:
+        wait_until(lambda: len(sys._current_frames()) > len(threading.enumerate()))
+        assert company.new() == "threads behind: one without a name"
+        assert company.new() == ""
+    finally:
+        end.set()
+        ended.wait()
 
 
 def test_a_process_that_has_ended_is_no_company():
