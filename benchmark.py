@@ -89,6 +89,8 @@ def run(argv: list[str] | None) -> int:
 
         return compare_files(*args.compare)
     pairs = select(args)
+    if args.xray:
+        return xray(args, pairs)
     if not args.list:
         check_request(args, pairs)
         if left_out := lacking(pairs, args.size):
@@ -96,6 +98,22 @@ def run(argv: list[str] | None) -> int:
         return measure(args, pairs)
     print(listing(pairs))
     return 0
+
+
+def xray(args: Namespace, pairs: list[Pair]) -> int:
+    """Status 1 if there is nothing to see of any half."""
+    from common.console import make_console
+    from common.xray.picture import xray
+    from common.xray.show import print_pictures
+
+    check_request(args, pairs)
+    seen = False
+    with interrupt.held_back():
+        for pair in pairs:
+            pictures = xray(pair, args.arch, args.size)
+            print_pictures(pair.name, pictures, make_console(), args.code)
+            seen = seen or any(picture.kernels for picture in pictures)
+    return 0 if seen else 1
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -20,6 +20,14 @@ ROOT = Path(__file__).resolve().parent.parent
 _serial = itertools.count()
 
 
+class NoMatch(ContractError):
+    """No pair of a folder has a name that was asked for; `names`: those that there are."""
+
+    def __init__(self, where: str, only: str, names: list[str]) -> None:
+        super().__init__(f"no pair of {where} matches {only!r}: there are {', '.join(names)}")
+        self.names = names
+
+
 @dataclass(frozen=True)
 class Pair:
     """A baseline and its variants. `sizes`: name -> arguments of `inputs`."""
@@ -68,7 +76,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
         raise ContractError(f"{folder}: holds no pairs: add baseline_<name>.py and optimized_<name>.py")
     chosen = [name for name in baselines if fnmatchcase(name, only)]
     if not chosen:
-        raise ContractError(f"no pair of {folder.name} matches {only!r}: there are {', '.join(baselines)}")
+        raise NoMatch(folder.name, only, list(baselines))
     return [_pair(folder, name, baselines[name], variants[name]) for name in chosen]
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from common.contract import OneLine
-from common.pair import ROOT, Pair, chapters, discover
+from common.pair import ROOT, NoMatch, Pair, chapters, discover
 from common.result import check_writable
+from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 EXAMPLES = """
   benchmark.py --chapter 1                          every pair of the chapter
@@ -15,6 +16,7 @@ EXAMPLES = """
   benchmark.py --path DIR --check                   your own pairs, verified only
   benchmark.py --chapter 1 --fast --json F --plot F.png
   benchmark.py --compare OLD.json NEW.json          regressions between two runs
+  benchmark.py --xray coalescing --arch sm_90       its kernels as machine code, compiled for an H100
 """
 
 
@@ -46,6 +48,10 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     instead.add_argument("--list", action="store_true", help="list pairs, sizes and needs")
     instead.add_argument("--limits", action="store_true", help="measure what this machine can do")
     instead.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
+    instead.add_argument("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
+    xray = parser.add_argument_group("with --xray")
+    xray.add_argument("--arch", metavar="SM,...", help=f"for which GPUs (default {','.join(ARCHITECTURES)})")
+    xray.add_argument("--code", choices=("sass", "ptx"), help="print the machine code, or PTX, as well")
     output = parser.add_argument_group("output")
     output.add_argument("--json", type=Path, metavar="F", help="write the record, with all samples")
     output.add_argument("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
@@ -53,8 +59,14 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
     output.add_argument("--record", action="store_true", help="keep the record under recorded/ (a whole chapter)")
     args = parser.parse_args(argv)
-    if (args.list or args.limits or args.compare) and (args.json or args.plot or args.profile or args.record):
+    no_measurement = args.list or args.limits or args.compare or args.xray
+    if no_measurement and (args.json or args.plot or args.profile or args.record):
         parser.error("--json, --plot, --profile and --record belong to a measurement of pairs")
+    if (args.arch or args.code) and not args.xray:
+        parser.error("--arch and --code belong to --xray")
+    args.arch = args.arch.split(",") if args.arch else list(ARCHITECTURES)
+    if unknown := [name for name in args.arch if name not in MACHINES]:
+        parser.error(f"--arch {','.join(unknown)}: there are {', '.join(MACHINES)}")
     return args
 
 
@@ -68,11 +80,26 @@ def select(args: argparse.Namespace) -> list[Pair]:
         if args.chapter not in chapters():
             raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
         folders = [chapters()[args.chapter]]
-    elif args.list:
+    elif args.list or args.xray:
         folders = list(chapters().values())
     else:
-        raise UsageError("nothing to do: say --chapter N, --path DIR, --list, --limits or --compare (--help shows all)")
-    return [pair for folder in folders for pair in discover(folder, args.only)]
+        options = "--chapter N, --path DIR, --list, --limits, --compare or --xray"
+        raise UsageError(f"nothing to do: say {options} (--help shows all)")
+    return _matching(folders, args.xray or args.only)
+
+
+def _matching(folders: list[Path], only: str) -> list[Pair]:
+    """Raises ContractError: also where none of the folders has a pair that matches."""
+    found: list[Pair] = []
+    known: list[str] = []
+    for folder in folders:
+        try:
+            found += discover(folder, only)
+        except NoMatch as error:
+            known += error.names
+    if not found:
+        raise NoMatch(folders[0].name if len(folders) == 1 else "any chapter", only, known)
+    return found
 
 
 def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:

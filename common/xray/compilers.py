@@ -1,0 +1,79 @@
+"""From a launch to a GPU's machine code, on any machine: Triton by its own compiler, CUDA C++ by NVRTC."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from common.contract import OneLine
+from common.xray.capture import CudaLaunch, Launch, TritonLaunch
+from common.xray.occupancy import WARP, Machine
+
+
+class CompileError(OneLine):
+    """The compiler's words, in one line."""
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A compiled kernel: an ELF image, its PTX, and what a launch adds: threads and dynamic shared memory a block."""
+
+    name: str
+    cubin: bytes
+    ptx: str
+    threads: int
+    dynamic_shared_bytes: int
+
+
+def compile_for(launch: Launch, machine: Machine) -> Binary:
+    """Raises CompileError."""
+    return _triton(launch, machine) if isinstance(launch, TritonLaunch) else _cuda(launch, machine)
+
+
+def _triton(launch: TritonLaunch, machine: Machine) -> Binary:
+    try:
+        with machine.as_tritons_driver():  # `warmup`: Triton compiles as for a launch, and does not launch
+            compiled: Any = launch.kernel.run(*launch.arguments, grid=None, warmup=True, **launch.options)
+    except Exception as error:  # noqa: BLE001 (Triton's passes raise what they like)
+        raise CompileError(f"{launch.name} for {machine.architecture}: {_first_line(str(error))}") from None
+    threads = WARP * compiled.metadata.num_warps
+    return Binary(compiled.name, compiled.asm["cubin"], compiled.asm["ptx"], threads, compiled.metadata.shared)
+
+
+def _cuda(launch: CudaLaunch, machine: Machine) -> Binary:
+    cubin, ptx = nvrtc_compile(launch.source, machine.architecture, launch.options)
+    return Binary(launch.name, cubin, ptx, launch.threads, launch.dynamic_shared_bytes)
+
+
+def nvrtc_compile(source: str, architecture: str, options: tuple[str, ...] = ()) -> tuple[bytes, str]:
+    """(cubin, PTX) of a CUDA C++ text. Raises CompileError."""
+    try:
+        from cuda.bindings import nvrtc
+    except ModuleNotFoundError:
+        raise CompileError("CUDA C++ is compiled by the packages cuda-bindings and nvidia-cuda-nvrtc") from None
+
+    def call(function: str, *arguments: Any) -> Any:
+        error, *result = getattr(nvrtc, f"nvrtc{function}")(*arguments)
+        if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            text = log() if function == "CompileProgram" else error.name
+            raise CompileError(f"for {architecture}: {_first_line(text)}")
+        return result[0] if result else None
+
+    def log() -> str:
+        text = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
+        nvrtc.nvrtcGetProgramLog(program, text)
+        return text.decode()
+
+    program = call("CreateProgram", source.encode(), b"kernel.cu", 0, [], [])
+    try:
+        wanted = [f"--gpu-architecture={architecture}", "--std=c++17", "--generate-line-info", *options]
+        call("CompileProgram", program, len(wanted), [option.encode() for option in wanted])
+        output = {}
+        for kind in ("CUBIN", "PTX"):
+            output[kind] = b" " * call(f"Get{kind}Size", program)
+            call(f"Get{kind}", program, output[kind])
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    return output["CUBIN"], output["PTX"].rstrip(b"\0").decode()
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no word of why")

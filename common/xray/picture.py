@@ -1,0 +1,54 @@
+"""A picture of every half on every architecture: launches captured, compiled and dissected in a process of its own."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from common import process
+from common.contract import Half, OneLine
+from common.pair import Pair
+from common.xray.occupancy import ARCHITECTURES
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A half's kernels on an architecture (common.xray.sass.Anatomy), or why there are none to see."""
+
+    label: str
+    architecture: str
+    kernels: list = field(default_factory=list)
+    reason: str = ""
+
+
+def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "default") -> list[Picture]:
+    """A picture of each half on each architecture. Each half is run, on tensors without memory, in its own process."""
+    pictures = []
+    for half in pair.halves:
+        if not half.has_kernel:
+            reason = "launches library kernels only: there is no code of its own to see"
+            pictures += [Picture(half.label, architecture, reason=reason) for architecture in architectures]
+            continue
+        try:
+            pictures += process.call(_look_into, half, pair.sizes[size], tuple(architectures))
+        except process.Death as death:
+            pictures += [Picture(half.label, architecture, reason=str(death)) for architecture in architectures]
+    return pictures
+
+
+def _look_into(
+    half: Half, size: dict, architectures: Sequence[str], say: Callable[[str, float], None]
+) -> list[Picture]:
+    from common.xray.capture import launches
+    from common.xray.compilers import compile_for
+    from common.xray.occupancy import MACHINES
+    from common.xray.sass import dissect
+
+    pictures = []
+    for number, architecture in enumerate(architectures):
+        say(architecture, number / len(architectures))
+        machine = MACHINES[architecture]
+        try:
+            kernels = [dissect(compile_for(launch, machine), machine) for launch in launches(half.path, size, machine)]
+            pictures.append(Picture(half.label, architecture, kernels, "" if kernels else "launches no kernel"))
+        except OneLine as error:
+            pictures.append(Picture(half.label, architecture, reason=str(error)))
+    return pictures

@@ -1,0 +1,120 @@
+"""What a kernel's machine code holds: registers, spills, memory accesses by width, tensor-core instructions, barriers.
+
+Everything is counted in the code as it lies there; how often an instruction is executed is not to be seen in it.
+"""
+
+import re
+import subprocess
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+
+from common.contract import OneLine
+from common.xray.compilers import Binary
+from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine, Occupancy, occupancy
+
+INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+RESOURCES = re.compile(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)")
+WIDTHS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256}  # bits; without one of them: 32
+TENSOR = re.compile(r"(?:[A-Z]*[HIDQO]MMA|[HIQB]GMMA|UTC[A-Z]*MMA)$")
+KINDS = {  # opcode -> what it does, in the order in which they are shown
+    "LDG": "global loads", "STG": "global stores", "LDGSTS": "copies to shared memory", "UTMALDG": "TMA loads",
+    "UTMASTG": "TMA stores", "UBLKCP": "bulk copies", "LDS": "shared loads", "LDSM": "shared matrix loads",
+    "STS": "shared stores", "STSM": "shared matrix stores", "ATOMG": "global atomics", "REDG": "global atomics",
+    "RED": "global atomics", "ATOM": "global atomics", "ATOMS": "shared atomics", "SHFL": "shuffles",
+    "REDUX": "warp reductions", "BAR": "barriers", "LDL": "spill loads", "STL": "spill stores",
+    "BSSY": "points where a divergent warp meets again",
+}  # fmt: skip
+BY_WIDTH = ("LDG", "STG", "LDGSTS", "LDS", "STS")  # whose width is worth telling
+
+
+class NoTools(OneLine):
+    """The CUDA tools that read machine code are not there."""
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """A kernel on an architecture. `counts`: (what, bits or 0) -> instructions; a wider access moves more at once."""
+
+    kernel: str
+    architecture: str
+    threads: int
+    registers: int
+    shared_bytes: int
+    stack_bytes: int
+    occupancy: Occupancy
+    instructions: int
+    counts: dict[tuple[str, int], int]
+    tensor: dict[str, int] = field(default_factory=dict)  # opcode -> instructions
+    sass: str = ""
+    ptx: str = ""
+
+    @property
+    def spills(self) -> int:
+        return self.total("spill loads") + self.total("spill stores")
+
+    def total(self, what: str) -> int:
+        return sum(count for (kind, _), count in self.counts.items() if kind == what)
+
+    def widest(self, what: str) -> int:
+        """Bits of the widest such access; 0 if there is none."""
+        return max((bits for (kind, bits) in self.counts if kind == what), default=0)
+
+
+def dissect(binary: Binary, machine: Machine) -> Anatomy:
+    """Raises NoTools."""
+    with TemporaryDirectory(prefix="speed-of-light-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(binary.cubin)
+        listed = RESOURCES.findall(_run("cuobjdump", "-res-usage", path))
+        sass = _section(_run("nvdisasm", "-c", "-g", path), binary.name).replace(f"{folder}/", "")
+    registers, stack, static = next(map(int, found) for name, *found in listed if name == binary.name)
+    if static and machine.capability >= (9, 0):  # from there on ptxas counts the system's own to the kernel's
+        static -= SYSTEM_SHARED_BYTES
+    shared = static + binary.dynamic_shared_bytes
+    opcodes = [opcode for opcode in INSTRUCTION.findall(sass) if opcode != "NOP"]  # which fills up the last line
+    return Anatomy(
+        binary.name, machine.architecture, binary.threads, registers, shared, stack,
+        occupancy(machine, binary.threads, registers, shared), len(opcodes), dict(_count(opcodes)),
+        dict(Counter(opcode for opcode in opcodes if TENSOR.match(opcode.split(".")[0]))), sass, binary.ptx,
+    )  # fmt: skip
+
+
+def _count(opcodes: list[str]) -> Counter[tuple[str, int]]:
+    counts: Counter[tuple[str, int]] = Counter()
+    for opcode, *modifiers in (full.split(".") for full in opcodes):
+        if opcode in KINDS:
+            bits = next((WIDTHS[each] for each in modifiers if each in WIDTHS), 32) if opcode in BY_WIDTH else 0
+            counts[KINDS[opcode], bits] += 1
+    return counts
+
+
+def _section(text: str, name: str) -> str:
+    """One kernel of a listing."""
+    parts = re.split(r"^//-+ (\.\S+)\s+-+$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[f".text.{name}"].strip("\n")
+
+
+def _run(tool: str, *arguments: object) -> str:
+    done = subprocess.run([_tool(tool), *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NoTools(f"{tool} cannot read this machine code: {done.stderr.strip().splitlines()[-1:]}")
+    return done.stdout
+
+
+@cache
+def _tool(name: str) -> str:
+    """Triton brings its own; a CUDA toolkit has them too."""
+    try:
+        import triton
+
+        own = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
+    except ModuleNotFoundError:
+        own = Path(name)
+    found = str(own) if own.exists() else which(name)
+    if found is None:
+        raise NoTools(f"{name} is not here: it comes with triton (Linux) and with the CUDA toolkit")
+    return found
