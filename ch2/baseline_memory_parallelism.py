@@ -1,0 +1,59 @@
+"""Add two vectors, one element after the other: a thread waits for the memory once for each, two loads on their way.
+
+One block of 512 threads an SM walks over the vectors. The compiler may not move a load before a store that comes
+earlier in the text, as for all it knows they are to the same address, so that each round trip to memory begins when
+the last one has ended:
+
+    load a, load b, wait, store; load a, load b, wait, store; ...
+    bytes on their way    512 threads * 2 * 4 bytes = 4 KiB an SM
+
+Little's law: bytes on their way = bandwidth * latency. 132 SMs with 4 KiB each, for 600 ns: 0.9 TB/s at most.
+
+Predict before you measure: `optimized_memory_parallelism.py` loads 8 elements of each vector before it waits. It
+moves the same bytes with the same threads: what can be faster, and by how much at most?
+"""
+
+import cupy
+import numpy
+
+DEVICE = "cuda"
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/129": {"n": 129},
+    "check/tail": {"n": 199_999},  # more than a round of all threads, the last one not full
+    "default": {"n": 67_108_864},  # 256 MiB of float32 a vector: larger than any L2
+}
+THREADS = 512  # a block; one block an SM, as where a kernel's shared memory or registers allow no more
+
+add = cupy.RawKernel(
+    r"""
+extern "C" __global__ void add(const float* a, const float* b, float* y, int n) {
+    int stride = gridDim.x * blockDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) y[i] = a[i] + b[i];
+}
+""",
+    "add",
+)
+
+
+def inputs(n=67_108_864, device="cuda"):
+    return {name: cupy.random.uniform(-1, 1, n, dtype=cupy.float32) for name in ("a", "b")}
+
+
+def reference(a, b):
+    return a + b
+
+
+def cost(a, b):
+    return {"dram_bytes": 3 * a.nbytes}  # read a and b, write y
+
+
+def setup(a, b):
+    return {"sms": cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["multiProcessorCount"]}
+
+
+def run(a, b, sms):
+    y = cupy.empty_like(a)
+    add((sms,), (THREADS,), (a, b, y, numpy.int32(a.size)))
+    return y

@@ -1,0 +1,56 @@
+"""Transpose a matrix element by element, reading down its columns: 32 lanes read 32 sectors to use 4 bytes of each.
+
+Program `pid` writes the 1024 elements of the result from pid * 1024 on, side by side. To find them it reads down
+columns of x: neighbours in the result are a whole row of x apart.
+
+    writes    32 lanes * 4 bytes = 128 bytes =  4 sectors of 32 bytes, every byte used
+    reads     32 lanes in 32 rows            = 32 sectors, 4 bytes used of each
+
+What a sector brings besides may wait in a cache for the program that wants it, if it is not displaced before.
+
+Predict before you measure: `optimized_transpose.py` reads and writes along rows. By how much is it faster, if the
+caches kept nothing? And if they kept everything?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"rows": 127, "columns": 129},
+    "check/one": {"rows": 1, "columns": 1},
+    "check/row": {"rows": 1, "columns": 1025},
+    "check/tail": {"rows": 65, "columns": 31},
+    "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 in, as many out: larger than any L2
+}
+
+
+def inputs(rows=8192, columns=8192, device="cuda"):
+    return {"x": torch.randn(rows, columns, device=device)}
+
+
+def reference(x):
+    return x.T.contiguous()
+
+
+def library(x):
+    return x.T.contiguous()
+
+
+def cost(x):
+    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
+
+
+@triton.jit
+def transpose_kernel(x_ptr, y_ptr, rows, columns, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # in the result, whose rows are the columns of x
+    inside = at < rows * columns
+    x = tl.load(x_ptr + at % rows * columns + at // rows, mask=inside)
+    tl.store(y_ptr + at, x, mask=inside)
+
+
+def run(x):
+    rows, columns = x.shape
+    y = torch.empty(columns, rows, dtype=x.dtype, device=x.device)
+    transpose_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, rows, columns, BLOCK=1024)
+    return y

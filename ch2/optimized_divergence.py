@@ -1,0 +1,85 @@
+"""Evaluate one of two series by the parity of the index, a warp for the even ones, a warp for the odd: nobody waits.
+
+A block still takes 256 neighbouring elements. Its first 4 warps take those with an even index, its last 4 the others,
+so that the lanes of a warp agree on the branch and skip the one they do not take:
+
+    a warp of the first four    exp exp exp exp
+    a warp of the last four     sin sin sin sin
+
+Its lanes now read every other word: twice the sectors a load, which the other four warps find in the cache.
+
+Predict before you measure: each lane does what it did before, and none is idle. Is it exactly 2x?
+"""
+
+import math
+
+import cupy
+import numpy
+
+DEVICE = "cuda"
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/129": {"n": 129},
+    "check/tail": {"n": 100_003},  # many blocks, the last one not full
+    "default": {"n": 33_554_432},
+}
+POINTS, STEP, TERMS = 16, 0.0625, 16
+THREADS = 256  # a block
+
+series = cupy.RawKernel(
+    r"""
+__device__ float exponential(float x) {  // 1 + x / 1! + x^2 / 2! ...
+    constexpr float c[] = {EXP};
+    float y = c[16];
+    #pragma unroll
+    for (int k = 15; k >= 0; --k) y = y * x + c[k];
+    return y;
+}
+
+__device__ float sine(float x) {  // x * (1 - x^2 / 3! + x^4 / 5! ...)
+    constexpr float c[] = {SIN};
+    float y = c[16], square = x * x;
+    #pragma unroll
+    for (int k = 15; k >= 0; --k) y = y * square + c[k];
+    return y * x;
+}
+
+extern "C" __global__ void series(const float* x, float* y, int n) {
+    int half = blockDim.x / 2;  // the lanes of a warp agree
+    int i = blockIdx.x * blockDim.x + 2 * (threadIdx.x % half) + threadIdx.x / half;
+    if (i >= n) return;
+    float at = x[i], sum = 0;
+    if (i % 2 == 0)
+        for (int point = 0; point < 16; ++point) sum += exponential(at + point * 0.0625f);
+    else
+        for (int point = 0; point < 16; ++point) sum += sine(at + point * 0.0625f);
+    y[i] = sum;
+}
+""".replace("EXP", ", ".join(f"{1 / math.factorial(k):.9e}f" for k in range(TERMS + 1))).replace(
+        "SIN", ", ".join(f"{(-1) ** k / math.factorial(2 * k + 1):.9e}f" for k in range(TERMS + 1))
+    ),
+    "series",
+)
+
+
+def inputs(n=33_554_432, device="cuda"):
+    return {"x": cupy.random.uniform(-1, 1, n, dtype=cupy.float32)}
+
+
+def reference(x):
+    y = cupy.zeros_like(x)
+    for point in range(POINTS):
+        y[0::2] += cupy.exp(x[0::2] + point * STEP)
+        y[1::2] += cupy.sin(x[1::2] + point * STEP)
+    return y
+
+
+def cost(x):
+    return {"dram_bytes": 2 * x.nbytes, "fp32_flops": 2 * POINTS * TERMS * x.size}
+
+
+def run(x):
+    y = cupy.empty_like(x)
+    series((-(-x.size // THREADS),), (THREADS,), (x, y, numpy.int32(x.size)))
+    return y

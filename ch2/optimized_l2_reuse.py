@@ -1,0 +1,46 @@
+"""Four element-wise steps over 256 MiB, 32 MiB at a time: a step finds in L2 what the step before has written there.
+
+    y = tanh(2x + 1) / 2        four calls for each of 8 chunks
+
+A chunk of y fits in an L2 of 50 MiB. Its first step reads x from memory; the other three read and write y in L2, and
+memory sees y when it is displaced.
+
+    2 * 256 MiB cross the memory bus, instead of 8: read x, write y
+    32 calls instead of 4: each costs the host some microseconds
+
+Predict before you measure: how much of 4x is left? What becomes of it in chunks of 4 MiB, and what if all four steps
+were one kernel, as in chapter 3?
+"""
+
+import torch
+
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/tail": {"n": 100_003},
+    "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
+    "cpu": {"n": 16_777_216},
+}
+CHUNK = 8_388_608  # elements: 32 MiB
+
+
+def inputs(n=67_108_864, device="cuda"):
+    x = torch.randn(n, device=device)
+    return {"x": x, "out": torch.empty_like(x)}
+
+
+def cost(x, out):
+    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
+
+
+def steps(x, y):
+    torch.mul(x, 2, out=y)
+    torch.add(y, 1, out=y)
+    torch.tanh(y, out=y)
+    torch.mul(y, 0.5, out=y)
+
+
+def run(x, out):
+    for part, y in zip(x.split(CHUNK), out.split(CHUNK), strict=True):
+        steps(part, y)
+    return out

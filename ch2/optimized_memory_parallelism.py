@@ -1,0 +1,66 @@
+"""Add two vectors, 8 elements of each at a time: a thread has 16 loads on their way while it waits.
+
+The loads of 8 rounds come first, none of them after a store, so that the compiler may issue all of them before it
+needs the first result:
+
+    load a, load b, load a, load b ... 16 loads, wait, 8 stores
+    bytes on their way    512 threads * 16 * 4 bytes = 32 KiB an SM, in 16 registers a thread
+
+More threads would do the same (`optimized_occupancy.py`); where a kernel has no room for them, this does.
+
+Predict before you measure: 8 times the bytes are on their way. What keeps the kernel from being 8 times as fast? What
+would 16 elements at a time cost, and what would they gain?
+"""
+
+import cupy
+import numpy
+
+DEVICE = "cuda"
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/129": {"n": 129},
+    "check/tail": {"n": 199_999},  # more than a round of all threads, the last one not full
+    "default": {"n": 67_108_864},  # 256 MiB of float32 a vector: larger than any L2
+}
+THREADS = 512  # a block; one block an SM, as where a kernel's shared memory or registers allow no more
+
+add = cupy.RawKernel(
+    r"""
+extern "C" __global__ void add(const float* a, const float* b, float* y, int n) {
+    int stride = gridDim.x * blockDim.x;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += 8 * stride) {
+        float p[8], q[8];
+        #pragma unroll
+        for (int k = 0; k < 8; ++k)
+            if (i + k * stride < n) p[k] = a[i + k * stride], q[k] = b[i + k * stride];
+        #pragma unroll
+        for (int k = 0; k < 8; ++k)
+            if (i + k * stride < n) y[i + k * stride] = p[k] + q[k];
+    }
+}
+""",
+    "add",
+)
+
+
+def inputs(n=67_108_864, device="cuda"):
+    return {name: cupy.random.uniform(-1, 1, n, dtype=cupy.float32) for name in ("a", "b")}
+
+
+def reference(a, b):
+    return a + b
+
+
+def cost(a, b):
+    return {"dram_bytes": 3 * a.nbytes}  # read a and b, write y
+
+
+def setup(a, b):
+    return {"sms": cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["multiProcessorCount"]}
+
+
+def run(a, b, sms):
+    y = cupy.empty_like(a)
+    add((sms,), (THREADS,), (a, b, y, numpy.int32(a.size)))
+    return y

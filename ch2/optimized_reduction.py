@@ -1,0 +1,75 @@
+"""Sum a vector in three stages: 16 elements a thread in a register, 256 threads in shared memory, then one atomic.
+
+Additions of different threads no longer wait for each other, until few are left:
+
+    in registers        16 elements a thread, four of them in one load
+    in shared memory    256 sums -> 1 in 8 steps, half the threads at work in each, a barrier between any two
+    in L2               one atomic addition a block: 16,384 instead of 67,108,864
+
+Predict before you measure: every element is read once, in whole sectors. What share of the memory's bandwidth will
+this reach, and what could be in the way?
+"""
+
+import cupy
+import numpy
+
+DEVICE = "cuda"
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/129": {"n": 129},
+    "check/tail": {"n": 199_999},  # many blocks, the last one not full
+    "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
+}
+THREADS = 256  # a block
+ELEMENTS = 16  # that a thread adds
+
+total = cupy.RawKernel(
+    r"""
+extern "C" __global__ void total(const float* x, float* sum, int n) {
+    __shared__ float sums[256];
+    int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;  // in float4s
+    float mine = 0;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        int i = first + k * blockDim.x;
+        if (4 * i + 4 <= n) {
+            float4 v = ((const float4*)x)[i];
+            mine += (v.x + v.y) + (v.z + v.w);
+        } else {
+            #pragma unroll 1
+            for (int tail = 4 * i; tail < n; ++tail) mine += x[tail];
+        }
+    }
+    sums[threadIdx.x] = mine;
+    for (int half = 128; half; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) atomicAdd(sum, sums[0]);
+}
+""",
+    "total",
+)
+
+
+def inputs(n=67_108_864, device="cuda"):
+    return {"x": cupy.random.standard_normal(n, dtype=cupy.float32)}
+
+
+def reference(x):
+    return x.sum(keepdims=True)
+
+
+def library(x):
+    return x.sum(keepdims=True)
+
+
+def cost(x):
+    return {"dram_bytes": x.nbytes, "fp32_flops": x.size}  # read x once
+
+
+def run(x):
+    sum_ = cupy.zeros(1, dtype=cupy.float32)
+    total((-(-x.size // (THREADS * ELEMENTS)),), (THREADS,), (x, sum_, numpy.int32(x.size)))
+    return sum_

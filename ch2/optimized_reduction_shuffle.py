@@ -1,0 +1,81 @@
+"""Sum a vector with warp shuffles: 32 lanes add up through their registers, and a block needs one barrier, not eight.
+
+The lanes of a warp may read each other's registers. So the tree of `optimized_reduction.py` loses its lower five
+levels' shared memory, and all but one of its barriers:
+
+    in registers        16 elements a thread, four of them in one load
+    within a warp       32 sums -> 1 in 5 shuffles, without a barrier
+    in shared memory    8 warps' sums, one barrier, then the first warp adds those
+    in L2               one atomic addition a block, as before
+
+Predict before you measure: shared memory and barriers are fewer. Were they what the kernel was waiting for?
+"""
+
+import cupy
+import numpy
+
+DEVICE = "cuda"
+VERSUS = ""
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/129": {"n": 129},
+    "check/tail": {"n": 199_999},  # many blocks, the last one not full
+    "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
+}
+THREADS = 256  # a block
+ELEMENTS = 16  # that a thread adds
+
+total = cupy.RawKernel(
+    r"""
+__device__ float of_warp(float value) {
+    for (int distance = 16; distance; distance /= 2) value += __shfl_down_sync(~0u, value, distance);
+    return value;  // in lane 0
+}
+
+extern "C" __global__ void total(const float* x, float* sum, int n) {
+    __shared__ float sums[8];
+    int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;  // in float4s
+    float mine = 0;
+    #pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        int i = first + k * blockDim.x;
+        if (4 * i + 4 <= n) {
+            float4 v = ((const float4*)x)[i];
+            mine += (v.x + v.y) + (v.z + v.w);
+        } else {
+            #pragma unroll 1
+            for (int tail = 4 * i; tail < n; ++tail) mine += x[tail];
+        }
+    }
+    mine = of_warp(mine);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = mine;
+    __syncthreads();
+    if (threadIdx.x < 32) mine = of_warp(threadIdx.x < 8 ? sums[threadIdx.x] : 0);
+    if (threadIdx.x == 0) atomicAdd(sum, mine);
+}
+""",
+    "total",
+)
+
+
+def inputs(n=67_108_864, device="cuda"):
+    return {"x": cupy.random.standard_normal(n, dtype=cupy.float32)}
+
+
+def reference(x):
+    return x.sum(keepdims=True)
+
+
+def library(x):
+    return x.sum(keepdims=True)
+
+
+def cost(x):
+    return {"dram_bytes": x.nbytes, "fp32_flops": x.size}  # read x once
+
+
+def run(x):
+    sum_ = cupy.zeros(1, dtype=cupy.float32)
+    total((-(-x.size // (THREADS * ELEMENTS)),), (THREADS,), (x, sum_, numpy.int32(x.size)))
+    return sum_

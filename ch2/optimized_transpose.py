@@ -1,0 +1,56 @@
+"""Transpose a matrix tile by tile, through shared memory: rows are read and rows are written, 128 bytes at a time.
+
+A program takes a tile of 64 x 64. Its lanes read along the rows of x; then they trade places in shared memory, inside
+the SM, which Triton arranges because the two orders of `x` differ; then they write along the rows of the result.
+
+    reads     a row of the tile is 64 * 4 = 256 bytes = 8 sectors, every byte used
+    writes    the same
+    between   64 * 64 * 4 = 16 KiB of shared memory, written once and read once
+
+Predict before you measure: every byte crosses the memory bus once, in whole sectors. What share of the bandwidth
+should that reach? What of the traffic has become more than in `baseline_transpose.py`, and why may it?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"rows": 127, "columns": 129},
+    "check/one": {"rows": 1, "columns": 1},
+    "check/row": {"rows": 1, "columns": 1025},
+    "check/tail": {"rows": 65, "columns": 31},
+    "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 in, as many out: larger than any L2
+}
+
+
+def inputs(rows=8192, columns=8192, device="cuda"):
+    return {"x": torch.randn(rows, columns, device=device)}
+
+
+def reference(x):
+    return x.T.contiguous()
+
+
+def library(x):
+    return x.T.contiguous()
+
+
+def cost(x):
+    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
+
+
+@triton.jit
+def transpose_kernel(x_ptr, y_ptr, rows, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[:, None]
+    column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    inside = (row < rows) & (column < columns)
+    x = tl.load(x_ptr + row * columns + column, mask=inside)  # lanes along a row of x
+    tl.store(y_ptr + column * rows + row, x, mask=inside)  # lanes along a row of y: they trade places before
+
+
+def run(x):
+    rows, columns = x.shape
+    y = torch.empty(columns, rows, dtype=x.dtype, device=x.device)
+    transpose_kernel[(triton.cdiv(columns, 64), triton.cdiv(rows, 64))](x, y, rows, columns, BLOCK=64)
+    return y
