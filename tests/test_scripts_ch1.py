@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_kernels import ARCHITECTURES, nvrtc_compile
 from torch.utils.flop_counter import FlopCounterMode
 
 from common.pair import ROOT, load
+from common.xray.compilers import nvrtc_compile
+from common.xray.occupancy import ARCHITECTURES
 
 CH1 = ROOT / "ch1"
 NAMES = ("performance_basics", "performance_basics_optimized", "roofline_analysis", "arithmetic_intensity_demo")
@@ -231,7 +232,7 @@ def test_the_kernel_computes_as_many_flops_as_it_says(architecture):
     demo = load(CH1 / "arithmetic_intensity_demo.py")
     for flops in (1, 2, 512):
         instance = f"template __global__ void chain<{flops}>(const float4*, float4*, float, float, int);"
-        ptx, machine_code = nvrtc_compile(demo.KERNEL + instance, architecture)
+        machine_code, ptx = nvrtc_compile(demo.KERNEL + instance, architecture)
         assert machine_code.startswith(b"\x7fELF")
         assert ptx.count("fma.rn.f32") == 4 * (flops // 2)  # four elements a thread
         assert len(re.findall(r"add(?:\.rn)?\.f32", ptx)) == (4 if flops == 1 else 0)
