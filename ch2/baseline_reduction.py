@@ -18,7 +18,6 @@ DEVICE = "cuda"
 SIZES = {
     "check": {"n": 127},
     "check/one": {"n": 1},
-    "check/129": {"n": 129},
     "check/tail": {"n": 199_999},  # many blocks, the last one not full
     "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
 }
