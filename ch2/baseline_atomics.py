@@ -3,7 +3,7 @@
 Additions to one address wait for each other. The 256 counters are 8 lines of 128 bytes in L2, where the atomics of all
 SMs are carried out:
 
-    64 Mi additions to 256 addresses: 262,144 to each, one after the other
+    256 Mi additions to 256 addresses: 1,048,576 to each, one after the other
 
 Predict before you measure: an SM of `optimized_atomics.py` counts for itself first, in its shared memory. How many
 additions does it send to L2 then? What would happen to both files if all bytes were the same?
@@ -17,19 +17,19 @@ SIZES = {
     "check": {"n": 127},
     "check/one": {"n": 1},
     "check/129": {"n": 129},
-    "check/tail": {"n": 199_999},  # many blocks, the last one not full, and no multiple of 16
-    "default": {"n": 67_108_864},  # 64 MiB
+    "check/tail": {"n": 199_999},  # many threads, the last one not full, and no multiple of 16
+    "default": {"n": 268_435_456},  # 256 MiB: larger than any L2
 }
-THREADS = 256  # a block: one for each bin
-BYTES = 256  # that a thread counts
+THREADS = 1024  # a block; two blocks fill an SM
 
 histogram = cupy.RawKernel(
     r"""
 extern "C" __global__ void histogram(const unsigned char* x, unsigned* counts, int n) {
-    int first = blockIdx.x * 256 * 256 + threadIdx.x * 16;
-    for (int i = first; i < n && i < first + 256 * 256; i += 256 * 16) {
+    int stride = gridDim.x * blockDim.x * 16;
+    for (int i = (blockIdx.x * blockDim.x + threadIdx.x) * 16; i < n; i += stride) {
         if (i + 16 <= n) {
             uint4 loaded = *(const uint4*)(x + i);  // 16 bytes in one load
+            #pragma unroll
             for (int k = 0; k < 16; ++k) atomicAdd(&counts[((const unsigned char*)&loaded)[k]], 1);
         } else {
             for (int k = i; k < n; ++k) atomicAdd(&counts[x[k]], 1);
@@ -41,7 +41,7 @@ extern "C" __global__ void histogram(const unsigned char* x, unsigned* counts, i
 )
 
 
-def inputs(n=67_108_864, device="cuda"):
+def inputs(n=268_435_456, device="cuda"):
     return {"x": cupy.random.randint(0, 256, n, dtype=cupy.uint8)}
 
 
@@ -53,7 +53,12 @@ def cost(x):
     return {"dram_bytes": x.nbytes}  # read x; the counts are 1 KiB
 
 
-def run(x):
+def setup(x):
+    sms = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["multiProcessorCount"]
+    return {"blocks": 2 * sms}
+
+
+def run(x, blocks):
     counts = cupy.zeros(256, dtype=cupy.uint32)
-    histogram((-(-x.size // (THREADS * BYTES)),), (THREADS,), (x, counts, numpy.int32(x.size)))
+    histogram((blocks,), (THREADS,), (x, counts, numpy.int32(x.size)))
     return counts

@@ -7,9 +7,10 @@ the last one has ended:
     load a, load b, wait, store; load a, load b, wait, store; ...
     bytes on their way    512 threads * 2 * 4 bytes = 4 KiB an SM
 
-Little's law: bytes on their way = bandwidth * latency. 132 SMs with 4 KiB each, for 600 ns: 0.9 TB/s at most.
+Little's law: bandwidth = bytes on their way / latency. `python ch2/hardware_info.py` measures your GPU's latency: with
+4 KiB on each of its SMs, how much of its bandwidth can that be?
 
-Predict before you measure: `optimized_memory_parallelism.py` loads 8 elements of each vector before it waits. It
+Predict before you measure: `optimized_memory_parallelism.py` loads 16 elements of each vector before it waits. It
 moves the same bytes with the same threads: what can be faster, and by how much at most?
 """
 

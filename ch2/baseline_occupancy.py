@@ -6,8 +6,8 @@ might ever be, and shared memory is given out by declaration. On an SM with 228 
     48 + 1 KiB a block    4 blocks = 16 warps, of 64 that it could hold
     bytes on their way    16 warps * 32 lanes * 16 bytes = 8 KiB
 
-A load from device memory takes some 600 ns. Little's law: bytes on their way = bandwidth * latency, so that 132 SMs
-with 8 KiB each keep 1.8 TB/s busy, whatever the memory could do.
+Little's law: bandwidth = bytes on their way / latency, whatever the memory could do. `python ch2/hardware_info.py`
+measures your GPU's latency: how much is it for all its SMs with 8 KiB each?
 
 Predict before you measure: what does `optimized_occupancy.py` gain by asking for what it needs, and where does that
 end: at the law, or at the memory's own bandwidth?

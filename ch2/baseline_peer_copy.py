@@ -3,7 +3,7 @@
     GPU 0 -> host    256 MiB over PCIe, into pinned memory
     host -> GPU 1    256 MiB over PCIe, once the first copy has ended
 
-At 55 GB/s a link takes 4.9 ms for it, and there are two, one after the other.
+Each takes 256 MiB over the link's bandwidth (`python ch2/hardware_info.py` measures it), one after the other.
 
 Predict before you measure: `optimized_peer_copy.py` names the two GPUs and lets them talk. Over which wires does that
 go in your machine (`nvidia-smi topo -m`)? What ratio follows from their bandwidths?

@@ -1,13 +1,14 @@
-"""Count bytes into 256 bins of shared memory, then add each block's 256 counts to device memory: 1/256 of the queue.
+"""Count bytes into 256 bins of shared memory, then add each block's 256 counts to device memory: a far shorter queue.
 
-A block of 256 threads counts 64 KiB in a histogram of its own, 1 KiB of shared memory, whose atomics an SM carries out
-itself. Only then does each of its threads add one count to device memory:
+A block counts in a histogram of its own, 1 KiB of shared memory, whose atomics an SM carries out itself. Only when all
+is counted, each of 256 threads adds one count to device memory. On 132 SMs:
 
-    in shared memory    64 Mi additions, spread over all SMs
-    in L2               1024 blocks * 256 = 262,144 additions, 256 times fewer
+    in shared memory    256 Mi additions, spread over all SMs
+    in L2               2 * 132 blocks * 256 = 67,584 additions, 4000 times fewer
 
-Predict before you measure: the additions that remain are all in shared memory. Is reading 64 MiB what takes longest
-now? Two lanes of a warp that count the same byte still wait for each other: how likely is that?
+Predict before you measure: the additions that remain are all in shared memory. Is reading 256 MiB what takes longest
+now? Two lanes of a warp that count the same byte still wait for each other, and so do two in the same bank: how likely
+is that?
 """
 
 import cupy
@@ -18,36 +19,36 @@ SIZES = {
     "check": {"n": 127},
     "check/one": {"n": 1},
     "check/129": {"n": 129},
-    "check/tail": {"n": 199_999},  # many blocks, the last one not full, and no multiple of 16
-    "default": {"n": 67_108_864},  # 64 MiB
+    "check/tail": {"n": 199_999},  # many threads, the last one not full, and no multiple of 16
+    "default": {"n": 268_435_456},  # 256 MiB: larger than any L2
 }
-THREADS = 256  # a block: one for each bin
-BYTES = 256  # that a thread counts
+THREADS = 1024  # a block; two blocks fill an SM
 
 histogram = cupy.RawKernel(
     r"""
 extern "C" __global__ void histogram(const unsigned char* x, unsigned* counts, int n) {
     __shared__ unsigned mine[256];
-    mine[threadIdx.x] = 0;
+    if (threadIdx.x < 256) mine[threadIdx.x] = 0;
     __syncthreads();
-    int first = blockIdx.x * 256 * 256 + threadIdx.x * 16;
-    for (int i = first; i < n && i < first + 256 * 256; i += 256 * 16) {
+    int stride = gridDim.x * blockDim.x * 16;
+    for (int i = (blockIdx.x * blockDim.x + threadIdx.x) * 16; i < n; i += stride) {
         if (i + 16 <= n) {
             uint4 loaded = *(const uint4*)(x + i);  // 16 bytes in one load
+            #pragma unroll
             for (int k = 0; k < 16; ++k) atomicAdd(&mine[((const unsigned char*)&loaded)[k]], 1);
         } else {
             for (int k = i; k < n; ++k) atomicAdd(&mine[x[k]], 1);
         }
     }
     __syncthreads();
-    atomicAdd(&counts[threadIdx.x], mine[threadIdx.x]);
+    if (threadIdx.x < 256) atomicAdd(&counts[threadIdx.x], mine[threadIdx.x]);
 }
 """,
     "histogram",
 )
 
 
-def inputs(n=67_108_864, device="cuda"):
+def inputs(n=268_435_456, device="cuda"):
     return {"x": cupy.random.randint(0, 256, n, dtype=cupy.uint8)}
 
 
@@ -59,7 +60,12 @@ def cost(x):
     return {"dram_bytes": x.nbytes}  # read x; the counts are 1 KiB
 
 
-def run(x):
+def setup(x):
+    sms = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["multiProcessorCount"]
+    return {"blocks": 2 * sms}
+
+
+def run(x, blocks):
     counts = cupy.zeros(256, dtype=cupy.uint32)
-    histogram((-(-x.size // (THREADS * BYTES)),), (THREADS,), (x, counts, numpy.int32(x.size)))
+    histogram((blocks,), (THREADS,), (x, counts, numpy.int32(x.size)))
     return counts

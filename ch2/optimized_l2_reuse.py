@@ -6,10 +6,11 @@ A chunk of y fits in an L2 of 50 MiB. Its first step reads x from memory; the ot
 memory sees y when it is displaced.
 
     2 * 256 MiB cross the memory bus, instead of 8: read x, write y
-    32 calls instead of 4: each costs the host some microseconds
+    6 * 256 MiB are read from L2 and written to it, at the rate of L2
+    32 calls instead of 4, and between any two the SMs run empty
 
-Predict before you measure: how much of 4x is left? What becomes of it in chunks of 4 MiB, and what if all four steps
-were one kernel, as in chapter 3?
+Predict before you measure: `python ch2/hardware_info.py` says how much faster your L2 is than your memory. How much of
+4x is left? What becomes of it in chunks of 4 MiB, and what if all four steps were one kernel, as in chapter 3?
 """
 
 import torch

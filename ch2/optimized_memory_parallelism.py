@@ -1,15 +1,15 @@
-"""Add two vectors, 8 elements of each at a time: a thread has 16 loads on their way while it waits.
+"""Add two vectors, 16 elements of each at a time: a thread has 32 loads on their way while it waits.
 
-The loads of 8 rounds come first, none of them after a store, so that the compiler may issue all of them before it
+The loads of 16 rounds come first, none of them after a store, so that the compiler may issue all of them before it
 needs the first result:
 
-    load a, load b, load a, load b ... 16 loads, wait, 8 stores
-    bytes on their way    512 threads * 16 * 4 bytes = 32 KiB an SM, in 16 registers a thread
+    load a, load b, load a, load b ... 32 loads, wait, 16 stores
+    bytes on their way    512 threads * 32 * 4 bytes = 64 KiB an SM, in 32 registers a thread
 
 More threads would do the same (`optimized_occupancy.py`); where a kernel has no room for them, this does.
 
-Predict before you measure: 8 times the bytes are on their way. What keeps the kernel from being 8 times as fast? What
-would 16 elements at a time cost, and what would they gain?
+Predict before you measure: 16 times the bytes are on their way. What keeps the kernel from being 16 times as fast?
+What would 32 elements at a time cost, and what would they gain?
 """
 
 import cupy
@@ -29,13 +29,13 @@ add = cupy.RawKernel(
     r"""
 extern "C" __global__ void add(const float* a, const float* b, float* y, int n) {
     int stride = gridDim.x * blockDim.x;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += 8 * stride) {
-        float p[8], q[8];
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += 16 * stride) {
+        float p[16], q[16];
         #pragma unroll
-        for (int k = 0; k < 8; ++k)
+        for (int k = 0; k < 16; ++k)
             if (i + k * stride < n) p[k] = a[i + k * stride], q[k] = b[i + k * stride];
         #pragma unroll
-        for (int k = 0; k < 8; ++k)
+        for (int k = 0; k < 16; ++k)
             if (i + k * stride < n) y[i + k * stride] = p[k] + q[k];
     }
 }

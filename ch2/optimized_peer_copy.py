@@ -2,8 +2,8 @@
 
     GPU 0 -> GPU 1    256 MiB, by the copy engine of one of them, into the memory of the other
 
-Neither the host's memory nor its processor sees them. Over NVLink of capability 9.0 GPUs (900 GB/s, both directions
-together) 256 MiB take 0.6 ms at best; over PCIe with peer access, one link's time instead of two.
+Neither the host's memory nor its processor sees them. NVLink of capability 9.0 GPUs has 900 GB/s by the datasheet, in
+both directions together: 256 MiB take 0.6 ms at best. Over PCIe with peer access it is one link's time instead of two.
 
 Predict before you measure: where there is neither, the driver takes the way over the host by itself, in pieces, with
 both links busy at once. What would that be worth?

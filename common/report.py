@@ -57,9 +57,10 @@ def variant(row: Row) -> str:
 
 
 def libraries(row: Row) -> str:
-    """Time of each library call / time of the variant."""
+    """Time of each library call / time of the variant, and the variant's precision where it is another."""
     named = {label.removeprefix("library").removeprefix("/"): value for label, value in row.vs_library.items()}
-    return ", ".join(f"{digits(value['ratio'])}x {label}".strip() for label, value in named.items())
+    parts = ((f"{digits(value['ratio'])}x", label, row.precision) for label, value in named.items())
+    return ", ".join(" ".join(filter(None, words)) for words in parts)
 
 
 def origin(record: Record | Findings) -> str:

@@ -1,6 +1,7 @@
 """How figures are written; the READMEs' tables say what was recorded, and nothing of pairs that have changed since."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,7 @@ def test_libraries_are_written_with_their_labels():
         {"library": {"ratio": 0.5}, "library/compiled": {"ratio": 1.25}},
     )
     assert report.libraries(row) == "0.500x, 1.25x compiled"
+    assert report.libraries(replace(row, precision="tf32")) == "0.500x tf32, 1.25x compiled tf32"
 
 
 # Tables

@@ -220,7 +220,7 @@ ON_A_GPU = {
     "trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
     "guard:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
     "guard:sys": Guard(  # in whose modules it finds CuPy
-        SimpleNamespace(modules={}, addaudithook=sys.addaudithook), ("adds_to_unwritten_memory_in_cupy",)
+        SimpleNamespace(**{**vars(sys), "modules": {}}), ("adds_to_unwritten_memory_in_cupy",)
     ),
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)

@@ -1,0 +1,77 @@
+"""Count bytes into 32 histograms a block, one for each lane: no two lanes of a warp meet, in a counter or in a bank.
+
+Counter `byte` of lane `lane` is word 32 * byte + lane of shared memory, which lies in bank `lane`:
+
+    one histogram      32 lanes, 256 counters in 32 banks at random: some three or four find the same bank
+    one for a lane     32 lanes, 32 banks, one pass
+
+It takes 32 KiB a block instead of 1, to be zeroed before and added up after. Blocks of 1024 threads share it, so that
+two of them fill an SM with warps.
+
+Predict before you measure: how much of the time went into lanes waiting for one another? Would half of the histograms
+do?
+"""
+
+import cupy
+import numpy
+
+VERSUS = ""
+DEVICE = "cuda"
+SIZES = {
+    "check": {"n": 127},
+    "check/one": {"n": 1},
+    "check/129": {"n": 129},
+    "check/tail": {"n": 199_999},  # many threads, the last one not full, and no multiple of 16
+    "default": {"n": 268_435_456},  # 256 MiB: larger than any L2
+}
+THREADS = 1024  # a block; two blocks fill an SM
+
+histogram = cupy.RawKernel(
+    r"""
+extern "C" __global__ void histogram(const unsigned char* x, unsigned* counts, int n) {
+    __shared__ unsigned mine[256 * 32];
+    for (int k = threadIdx.x; k < 256 * 32; k += blockDim.x) mine[k] = 0;
+    __syncthreads();
+    int lane = threadIdx.x % 32;
+    int stride = gridDim.x * blockDim.x * 16;
+    for (int i = (blockIdx.x * blockDim.x + threadIdx.x) * 16; i < n; i += stride) {
+        if (i + 16 <= n) {
+            uint4 loaded = *(const uint4*)(x + i);  // 16 bytes in one load
+            #pragma unroll
+            for (int k = 0; k < 16; ++k) atomicAdd(&mine[((const unsigned char*)&loaded)[k] * 32 + lane], 1);
+        } else {
+            for (int k = i; k < n; ++k) atomicAdd(&mine[x[k] * 32 + lane], 1);
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x >= 256) return;
+    unsigned sum = 0;
+    for (int k = 0; k < 32; ++k) sum += mine[threadIdx.x * 32 + (k + lane) % 32];  // each lane from another bank
+    atomicAdd(&counts[threadIdx.x], sum);
+}
+""",
+    "histogram",
+)
+
+
+def inputs(n=268_435_456, device="cuda"):
+    return {"x": cupy.random.randint(0, 256, n, dtype=cupy.uint8)}
+
+
+def reference(x):
+    return cupy.bincount(x, minlength=256).astype(cupy.uint32)
+
+
+def cost(x):
+    return {"dram_bytes": x.nbytes}  # read x; the counts are 1 KiB
+
+
+def setup(x):
+    sms = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["multiProcessorCount"]
+    return {"blocks": 2 * sms}
+
+
+def run(x, blocks):
+    counts = cupy.zeros(256, dtype=cupy.uint32)
+    histogram((blocks,), (THREADS,), (x, counts, numpy.int32(x.size)))
+    return counts
