@@ -4,7 +4,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help setup ch1 bench calibrate test lab notebooks check readme
+.PHONY: help setup ch1 ch2 bench calibrate test lab notebooks check readme
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
@@ -13,6 +13,9 @@ setup: .venv/.ready ## create .venv and install requirements.txt (every other ta
 
 ch1: .venv/.ready ## chapter 1: every pair, measured on this machine
 	$(PY) benchmark.py --chapter 1
+
+ch2: .venv/.ready ## chapter 2: every pair, measured on this machine
+	$(PY) benchmark.py --chapter 2
 
 bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'coal*' --fast"
 	$(PY) benchmark.py $(or $(ARGS),--list)
@@ -23,14 +26,15 @@ calibrate: .venv/.ready ## does the harness measure truly on this machine? Minut
 test: .venv/.tested ## unit tests, every pair's tests, the notebooks
 	$(PY) -m pytest tests $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 
-lab: .venv/.ready ## open the notebooks in JupyterLab
-	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/notebooks/ch1_performance_basics.ipynb
+lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, or another's: make lab CHAPTER=2
+	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)
 
 notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 	$(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 check: .venv/.tested ## style, types, and every pair verified without timing it
-	$(PY) -m ruff check . && $(PY) -m mypy && $(PY) benchmark.py --chapter 1 --check
+	$(PY) -m ruff check . && $(PY) -m mypy && \
+	$(PY) benchmark.py --chapter 1 --check && $(PY) benchmark.py --chapter 2 --check
 
 readme: .venv/.ready ## write the tables of README.md and of the chapters anew from recorded/
 	$(PY) -m common.report

@@ -161,13 +161,24 @@ def _say(text: str, console: Console) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
-    """What a machine can do: measured, and as its datasheet says."""
-    shown = Table(title=info["name"], box=SIMPLE, title_justify="left")
-    for heading in ("resource", "measured", "datasheet", "how", "datasheet's source"):
-        shown.add_column(heading)
+LIMIT_HEADINGS = ("resource", "measured", "datasheet", "how", "datasheet's source")
+
+
+def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:
+    """A row for each resource, in GB/s or TFLOP/s."""
+    rows = []
     for key, limit in limits.items():
         unit, scale = ("GB/s", 1e9) if key.endswith("_bytes") else ("TFLOP/s", 1e12)
         rates = [f"{limit[which] / scale:.4g} {unit}" if limit[which] else "" for which in ("measured", "datasheet")]
-        shown.add_row(key, *rates, limit["how"], limit["source"])
+        rows.append([key, *rates, limit["how"], limit["source"]])
+    return rows
+
+
+def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
+    """What a machine can do: measured, and as its datasheet says."""
+    shown = Table(title=info["name"], box=SIMPLE, title_justify="left")
+    for heading in LIMIT_HEADINGS:
+        shown.add_column(heading)
+    for row in limit_rows(limits):
+        shown.add_row(*row)
     console.print(shown)

@@ -1,4 +1,4 @@
-"""What the chapters' notebooks share: a pair's diff, its calls counted, results in tables, a guess beside them."""
+"""What the chapters' notebooks share: diffs, counts, machine code, results in tables, a guess beside them."""
 
 import difflib
 from collections import Counter
@@ -7,13 +7,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from IPython.display import Markdown
+from IPython.display import Markdown, display
 from torch.overrides import TorchFunctionMode
 
+from common.device import has_gpu
 from common.pair import ROOT, Half, Pair, discover, load, source_hash
 from common.report import origin, ratio, share, times, variant
-from common.result import Record, Row, recorded
+from common.result import PairResult, Record, Row, recorded
+from common.runner import run_pairs
 from common.stats import MARGIN
+from common.xray.occupancy import MACHINES
+from common.xray.picture import Picture, xray
+from common.xray.show import by_architecture, skeleton, words
+from common.xray.show import rows as facts_by_half
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
@@ -53,6 +59,59 @@ def recorded_on_gpu(chapter: str) -> Record | None:
     current = {pair.name: source_hash(pair) for pair in discover(ROOT / chapter)}
     gpu = (record for _, record in recorded(chapter) if record.environment["device"]["kind"] == "cuda")
     return next((replace(r, pairs=[p for p in r.pairs if current.get(p.name) == p.source_hash]) for r in gpu), None)
+
+
+def here_or_recorded(chapter: str, names: Sequence[str]) -> Record | None:
+    """These pairs, in this order: measured now where there is a GPU, else as a GPU's record has them, if there is one.
+
+    A pair that has changed since it was recorded is left out.
+    """
+    record = run_pairs(_pairs(chapter, names), fast=True) if has_gpu() else recorded_on_gpu(chapter)
+    if record is None:
+        return None
+    found = {pair.name: pair for pair in record.pairs}
+    return replace(record, pairs=[found[name] for name in names if name in found])
+
+
+def reveal(chapter: str, names: Sequence[str]) -> dict[str, PairResult]:
+    """Shows what `here_or_recorded` finds of these pairs, says what is missing, and returns the results by name."""
+    record = here_or_recorded(chapter, names)
+    if record and record.pairs:
+        display(Markdown("**Measured here**" if has_gpu() else "**Recorded, not measured here**"), show(record))
+    found = {pair.name: pair for pair in record.pairs} if record else {}
+    if missing := [name for name in names if name not in found]:
+        print(f"no figures of {', '.join(missing)}: there is no GPU here, and nothing is recorded of it as it is now")
+    return found
+
+
+def _pairs(chapter: str, names: Sequence[str]) -> list[Pair]:
+    return [pair for name in names for pair in discover(ROOT / chapter, name)]
+
+
+def show_xray(pair: Pair, archs: Sequence[str] = ("sm_90",), labels: Sequence[str] | None = None) -> Markdown:
+    """A pair's kernels as machine code, a table for each architecture, and what differs in words.
+
+    `labels`: the variants to compare with the baseline, by their labels; None for all.
+    """
+    lines = []
+    for architecture, pictures in by_architecture(_pictures(pair, archs, labels)).items():
+        heading, *body = facts_by_half(pictures)
+        lines += [f"**{pair.name}**, compiled for {architecture} ({MACHINES[architecture].name})", ""]
+        lines += [table(heading, body).data, ""] if body else []
+        lines += [*(f"- {line}" for line in words(pictures)), ""]
+    return Markdown("\n".join(lines))
+
+
+def show_code(pair: Pair, label: str = "optimized", arch: str = "sm_90") -> Markdown:
+    """What X-ray counts of a half's machine code, instruction by instruction, with what each one does."""
+    picture = next(one for one in _pictures(pair, (arch,), [label]) if one.label == label)
+    lines = [line for kernel in picture.kernels for line in [f"{kernel.kernel}, {arch}", *skeleton(kernel)]]
+    return Markdown("\n".join(["```", *(lines or [f"{label}: {picture.reason}"]), "```"]))
+
+
+def _pictures(pair: Pair, archs: Sequence[str], labels: Sequence[str] | None) -> list[Picture]:
+    variants = tuple(half for half in pair.variants if labels is None or half.label in labels)
+    return xray(replace(pair, variants=variants), archs)
 
 
 def show(record: Record) -> Markdown:

@@ -18,7 +18,8 @@ SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0
 MARKERS = "osD^vP*X<>h"  # eleven against seven colours: 77 series before a pair repeats
 
 
-def _figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:
+def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:
+    """A figure of so many inches, and its axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 
@@ -31,7 +32,7 @@ def believed(record: Record) -> list[tuple[PairResult, Row]]:
 def ratio_bars(record: Record) -> Figure:
     """A bar a row: baseline time / variant time on a log axis, with its 95 % interval and the line of no difference."""
     rows = believed(record)
-    figure, axes = _figure(height=1.2 + 0.4 * max(1, len(rows)))
+    figure, axes = new_figure(height=1.2 + 0.4 * max(1, len(rows)))
     labels = [pair.name if variant(row) == "optimized" else f"{pair.name} {variant(row)}" for pair, row in rows]
     ratios = np.array([row.ratio for _, row in rows])
     ends = np.array([row.interval for _, row in rows]).reshape(-1, 2)
@@ -67,7 +68,7 @@ def roofline(
     flops_keys: tuple[str, ...] = ("fp32_flops",),
 ) -> Figure:
     """Points (label, FLOP per byte, FLOP/s) under the roofs: solid as measured, dotted as the datasheet says."""
-    figure, axes = _figure(height=5.5)
+    figure, axes = new_figure(height=5.5)
     intensity = np.logspace(-2, 4, 200)
     for color, key in zip(SERIES, [key for key in flops_keys if key in limits], strict=False):
         for which, style in (("measured", "-"), ("datasheet", ":")):
@@ -118,7 +119,7 @@ def _rate(limit: Any, which: str) -> float:
 
 def sweep(record: Record) -> Figure:
     """Ratio over size: a curve a variant, for pairs that were measured at several sizes."""
-    figure, axes = _figure()
+    figure, axes = new_figure()
     curves: dict[str, list[tuple[str, Row]]] = {}
     for pair, row in believed(record):
         if row.versus == "baseline":

@@ -2,7 +2,9 @@
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 from common.calibration.findings import PAIRS, Findings, newest
 from common.contract import OneLine
@@ -10,9 +12,17 @@ from common.pair import ROOT, Pair, discover, source_hash
 from common.result import PairResult, Record, Row, recorded, write_text
 
 MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
+HARDWARE = "<!-- hardware from recorded/: python -m common.report -->"
 CALIBRATION = "<!-- calibration from recorded/: python -m common.report -->"
 END = "<!-- end of results -->"
 NOTHING = "Nothing is recorded yet."
+
+
+class Measured(Protocol):
+    """A record, findings, a machine's sheet: what says where, when and with what it was made."""
+
+    @property
+    def environment(self) -> dict[str, Any]: ...
 
 
 def digits(value: float) -> str:
@@ -63,7 +73,7 @@ def libraries(row: Row) -> str:
     return ", ".join(" ".join(filter(None, words)) for words in parts)
 
 
-def origin(record: Record | Findings) -> str:
+def origin(record: Measured) -> str:
     """Where and when a record was made."""
     return f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
 
@@ -128,14 +138,14 @@ def calibrations(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> 
     return "\n".join(lines).strip() or NOTHING
 
 
-def source(path: Path, record: Record | Findings) -> str:
+def source(path: Path, record: Measured) -> str:
     """Where, when and with what a file was recorded, with a link to it."""
     link = f"[{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})"
     software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
     return f"Recorded on {origin(record)} ({software}): {link}"
 
 
-def head(headings: tuple[str, ...]) -> list[str]:
+def head(headings: Sequence[str]) -> list[str]:
     return [f"| {' | '.join(headings)} |", "| --- " * len(headings) + "|"]
 
 
@@ -151,8 +161,14 @@ def filled_in(text: str) -> str:
         hashes = {pair.name: source_hash(pair) for pair in discover(PAIRS)}
         return f"{CALIBRATION}\n{calibrations(newest(), hashes)}\n{END}"
 
+    def sheets_of(_: re.Match) -> str:
+        from common.hardware import markdown, sheet  # which need this module
+
+        return f"{HARDWARE}\n{markdown.markdown(sheet.all_recorded()) or NOTHING}\n{END}"
+
     pattern = re.escape(MARKER).replace(re.escape("{}"), r"(?P<chapter>ch\d+)") + r".*?" + re.escape(END)
     text = re.sub(pattern, table_of, text, flags=re.DOTALL)
+    text = re.sub(re.escape(HARDWARE) + r".*?" + re.escape(END), sheets_of, text, flags=re.DOTALL)
     return re.sub(re.escape(CALIBRATION) + r".*?" + re.escape(END), checks_of, text, flags=re.DOTALL)
 
 

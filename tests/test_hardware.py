@@ -30,7 +30,7 @@ from common.xray.sass import dissect
 
 MIB = 1 << 20
 GPUS = {name: MACHINES[name] for name in ("sm_75", "sm_80", "sm_90", "sm_100")}
-SETS = working_sets(16 << 10, 1 << 30)
+SETS = working_sets(16 << 10, 1 << 30, kernels.TILE)
 L1, L2 = 228 << 10, 50 * MIB
 
 
@@ -158,6 +158,7 @@ def test_a_device_that_is_not_there_is_one_line():
 
 def test_working_sets_double_in_two_steps():
     assert working_sets(16, 100) == [16, 24, 32, 48, 64, 96]
+    assert working_sets(16, 100, 16) == [16, 32, 48, 64, 96]
 
 
 def test_a_level_is_read_where_a_set_surely_lies_in_it():
@@ -281,24 +282,34 @@ def test_the_kernels_keep_enough_bytes_on_the_way(architecture):
     assert chase.counts["global loads", 64] >= kernels.CHASES
 
 
-def visits(tiles, blocks, steps):
+def visits(tiles, mixed, blocks, steps):
     """How often each tile is walked over, by the kernels' arithmetic."""
-    first = np.arange(blocks) * tiles // blocks
-    return np.bincount(((first[:, None] + np.arange(steps)) % tiles).ravel(), minlength=tiles)
+    block = np.arange(blocks)
+    width = 6 * block + 1 if mixed else np.ones_like(block)
+    walks = (block * tiles // blocks)[:, None] + width[:, None] * np.arange(steps)
+    return np.bincount((walks % tiles).ravel(), minlength=tiles)
 
 
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS)
-def test_every_block_together_walk_the_whole_set(machine):
+def test_the_blocks_together_walk_the_whole_set(machine):
     probe = object.__new__(gpu.Probe)
     probe.sms, probe.l2_bytes = machine.sms, machine.l2_bytes
     probe.blocks = machine.sms * machine.warps * 32 // kernels.THREADS
     assert probe.blocks < 1 << 14
-    for size in working_sets(gpu.SMALLEST, 512 * MIB):
+    for size in working_sets(gpu.SMALLEST, 512 * MIB, kernels.TILE):
         tiles = size // kernels.TILE
-        assert tiles * kernels.TILE == size
-        seen = visits(tiles, probe.blocks, probe.steps(size))
+        mixed = size <= probe.l2_bytes
+        seen = visits(tiles, mixed, probe.blocks, probe.steps(size))
         assert seen.min() >= 1
-        assert seen.max() <= 2 * seen.min() + 1
+        assert seen.max() <= (2 * seen.mean() if mixed else 2 * seen.min() + 1)
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 3, 64, 96, 1024, 1536])
+def test_every_width_passes_all_tiles(tiles):
+    """One block, walking a whole set at its own width, is at each tile once."""
+    for block in (0, 1, 5, 1055):
+        at = np.arange(tiles) * (6 * block + 1) % tiles
+        assert sorted(at) == list(range(tiles))
 
 
 def test_the_chain_is_one_cycle_through_all_lines():
@@ -442,7 +453,7 @@ def test_every_byte_is_read(size, probe):
     probe.walk("read", size)
     tiles = size // kernels.TILE
     sums = words.view(tiles, -1).sum(1, dtype=torch.int64).cpu().numpy()
-    expected = int((visits(tiles, probe.blocks, probe.steps(size)) * sums).sum())
+    expected = int((visits(tiles, size <= probe.l2_bytes, probe.blocks, probe.steps(size)) * sums).sum())
     assert (int(probe.sums.sum(dtype=torch.int64)) - expected) % 2**32 == 0
 
 

@@ -1,12 +1,17 @@
-"""What the notebooks show: a pair's diff, its calls counted, recorded results, a guess beside a measurement."""
+"""What the notebooks show: diffs, counts, machine code, recorded results, a guess beside a measurement, a diagram."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from samples import half, one_pair, pair_result, record
+from matplotlib.patches import Rectangle
+from samples import half, one_pair, pair_result, record, write_pair
 
 from common import notebook
-from common.pair import source_hash
+from common.hardware.diagram import diagram, rate_text
+from common.hardware.sheet import Sheet
+from common.pair import discover, source_hash
 from common.report import ratio, share, times
 from common.result import Row
 
@@ -61,3 +66,177 @@ def test_a_guess_is_judged_by_the_interval_and_the_margin(guess, says):
 def test_without_a_ratio_the_verdict_answers_the_guess():
     row = Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU")
     assert notebook.against(2.0, row) == "you guessed 2x; skipped: needs an NVIDIA GPU"
+
+
+def test_the_pairs_asked_for_are_shown_in_that_order_and_the_missing_named(tmp_path, monkeypatch, capsys):
+    hashes = {name: source_hash(one_pair(tmp_path / "ch2", name=name)) for name in ("one", "other", "new")}
+    results = [pair_result(name, source_hash=hashes[name]) for name in ("one", "other")]
+    monkeypatch.setattr(notebook, "ROOT", tmp_path)
+    monkeypatch.setattr(notebook, "has_gpu", lambda: False)
+    monkeypatch.setattr(notebook, "recorded", lambda chapter: [(Path("unused"), record(*results))])
+    displayed = []
+    monkeypatch.setattr(notebook, "display", lambda *shown: displayed.extend(each.data for each in shown))
+    found = notebook.reveal("ch2", ["other", "new", "one"])
+    assert list(found.items()) == [("other", results[1]), ("one", results[0])]
+    assert displayed[0] == "**Recorded, not measured here**"
+    assert displayed[1].index("| other |") < displayed[1].index("| one |")
+    assert capsys.readouterr().out.startswith("no figures of new: there is no GPU here, and nothing is recorded of it")
+
+
+def test_without_a_record_nothing_is_shown_but_the_reason(tmp_path, monkeypatch, capsys):
+    one_pair(tmp_path / "ch2")
+    monkeypatch.setattr(notebook, "ROOT", tmp_path)
+    monkeypatch.setattr(notebook, "has_gpu", lambda: False)
+    monkeypatch.setattr(notebook, "recorded", lambda chapter: [])
+    assert notebook.reveal("ch2", ["double"]) == {}
+    assert capsys.readouterr().out.startswith("no figures of double: ")
+
+
+def test_on_a_gpu_the_pairs_are_measured(tmp_path, monkeypatch, capsys):
+    pair = one_pair(tmp_path / "ch2")
+    monkeypatch.setattr(notebook, "ROOT", tmp_path)
+    monkeypatch.setattr(notebook, "has_gpu", lambda: True)
+    monkeypatch.setattr(notebook, "display", lambda *shown: print(shown[0].data))
+    monkeypatch.setattr(notebook, "run_pairs", lambda pairs, fast: record(*(pair_result(one.name) for one in pairs)))
+    assert list(notebook.reveal("ch2", ["double"])) == [pair.name]
+    assert capsys.readouterr().out == "**Measured here**\n"
+
+
+# Machine code
+
+KERNEL = """
+import cupy
+SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
+kernel = cupy.RawKernel(r'''
+extern "C" __global__ void twice(const WIDTH* x, WIDTH* y) {
+    __shared__ WIDTH tile[64];
+    tile[threadIdx.x] = x[blockIdx.x * 64 + threadIdx.x];
+    __syncthreads();
+    y[blockIdx.x * 64 + threadIdx.x] = tile[63 - threadIdx.x];
+}
+''', "twice")
+def inputs(n=4096, device="cuda"):
+    return {"x": cupy.random.uniform(-1, 1, n, dtype=cupy.float32)}
+def reference(x):
+    return x[::-1]
+def run(x):
+    y = cupy.empty_like(x)
+    kernel((1,), (64,), (x, y))
+    return y
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path):
+    pytest.importorskip("triton")  # whose tools read machine code
+    pytest.importorskip("cupy")
+    pytest.importorskip("cuda.bindings.nvrtc")
+    text = '"""Reverse 64 elements."""' + KERNEL
+    variants = {name: text.replace("WIDTH", width) for name, width in (("", "float4"), ("pairs", "float2"))}
+    write_pair(tmp_path / "ch2", "twice", variants, text.replace("WIDTH", "float"))
+    return discover(tmp_path / "ch2")[0]
+
+
+def test_machine_code_is_a_table_for_each_architecture_and_what_differs(kernels):
+    text = notebook.show_xray(kernels, ["sm_80", "sm_90"]).data
+    assert [line for line in text.splitlines() if line.startswith("**")] == [
+        "**twice**, compiled for sm_80 (A100)",
+        "**twice**, compiled for sm_90 (H100)",
+    ]
+    assert text.count("|  | baseline twice | optimized twice | pairs twice |") == 2
+    assert text.count("| global loads | 1 x 32 bit | 1 x 128 bit | 1 x 64 bit |") == 2
+    assert text.count("- optimized: global loads move up to 16 bytes at once instead of 4") == 2
+
+
+def test_of_the_variants_only_those_asked_for_are_compiled(kernels):
+    text = notebook.show_xray(kernels, labels=["optimized/pairs"]).data
+    assert "|  | baseline twice | pairs twice |" in text
+    assert "optimized" not in text
+
+
+def test_code_is_shown_in_its_order_with_what_each_instruction_does(kernels):
+    fence, name, *shown, rest, end = notebook.show_code(kernels, "optimized").data.splitlines()
+    assert (fence, name, end) == ("```", "twice, sm_90", "```")
+    kinds = [(line[6:20].strip(), line[20:].split()[0].split(".")[0]) for line in shown]
+    assert kinds == [
+        ("global loads", "LDG"), ("shared stores", "STS"), ("barriers", "BAR"), ("shared loads", "LDS"),
+        ("global stores", "STG"),
+    ]  # fmt: skip
+    assert re.fullmatch(r"and \d+ other instructions", rest)
+    assert "LDG.E.128" in shown[0]
+
+
+def test_without_code_to_see_the_reason_is_shown(pair):
+    assert "- optimized: launches library kernels only" in notebook.show_xray(pair).data
+    assert notebook.show_code(pair, "baseline").data.startswith("```\nbaseline: launches library kernels only")
+
+
+# The diagram
+
+
+def a_sheet(kind="cuda", **fields):
+    numbers = {
+        "cuda": {
+            "streaming multiprocessors": 132, "warps per SM": 64, "registers per SM, of 32 bits": 65_536,
+            "L1 and shared memory per SM": 256 << 10, "shared memory per SM": 228 << 10, "L2": 50 << 20,
+            "memory": 80 << 30,
+        },
+        "cpu": {"cores": 8, "L1d": 32 << 10, "L2": 1 << 20, "L3, shared by 8 cores": 96 << 20, "memory": 64 << 30},
+    }[kind]  # fmt: skip
+    device = {"kind": kind, "name": "NVIDIA H100" if kind == "cuda" else "A CPU", "threads": 7}
+    facts = [{"name": name, "value": value, "unit": "", "source": "made up"} for name, value in numbers.items()]
+    levels = {"L2": {"bytes": 1 << 20, "read": 5.5e12, "cycles": 270.4, "seconds": 150e-9}, "DRAM": {"bytes": 1 << 30}}
+    values = {"limits": {}, "bandwidth": {}, "latency": [], "levels": levels, "transfers": {}, "links": [], **fields}
+    return Sheet(1, {"device": device, "versions": {}, "date": "2026-01-02T03:04:05+00:00"}, facts, **values)
+
+
+def texts(figure):
+    (axes,) = figure.axes
+    return [axes.get_title(), *(text.get_text() for text in axes.texts if text.get_text())]
+
+
+def test_the_diagram_of_a_gpu_has_its_parts_and_what_was_measured_between_them():
+    assert texts(diagram(a_sheet())) == [
+        "NVIDIA H100, 2026-01-02",
+        "2", "...", "132", "SM 1 of 132", "64 warps of 32 lanes", "registers: 256 KiB",
+        "L1 and shared memory: 256 KiB", "read 5.50 TB/s, 270 cycles = 150 ns", "L2: 50 MiB", "DRAM: 80 GiB",
+    ]  # fmt: skip
+
+
+def test_what_is_outside_the_chip_is_drawn_where_it_was_measured():
+    host = {"host to device, pinned": [[4096, 1e9], [1 << 28, 55e9]], "device to host, pinned": [[1 << 28, 52.5e9]]}
+    alone = texts(diagram(a_sheet(transfers=host)))
+    assert "host, pinned memory\nto the GPU 55.0 GB/s\nfrom it 52.5 GB/s" in alone
+    link = {"between": [0, 1], "peer_access": True, "link": "NVLink, 18 links of each GPU", "source": "NVML"}
+    peers = {f"cuda:0 to cuda:{other}": [[1 << 28, 380e9]] for other in (1, 2)}
+    assert "2 more GPUs\nNVLink\ncuda:0 to cuda:1: 380 GB/s" in texts(diagram(a_sheet(transfers=peers, links=[link])))
+
+
+def test_a_cpu_keeps_all_caches_but_the_last_in_its_cores():
+    figure = diagram(a_sheet("cpu"))
+    assert texts(figure) == [
+        "A CPU, 7 threads, 2026-01-02",
+        "2", "...", "8", "core 1 of 8", "registers and vector units",
+        "L1d: 32 KiB", "read 5.50 TB/s, 270 cycles = 150 ns", "L2: 1 MiB", "L3: 96 MiB", "DRAM: 64 GiB",
+    ]  # fmt: skip
+    boxes = {text.get_text(): patch for text, patch in _boxes(figure)}
+    assert boxes["L2: 1 MiB"].get_width() < boxes["L3: 96 MiB"].get_width() == boxes["DRAM: 64 GiB"].get_width()
+
+
+def _boxes(figure):
+    """(text, the box in whose middle it stands)"""
+    (axes,) = figure.axes
+    boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    return [(text, box) for text in axes.texts for box in boxes if text.get_position() == pytest.approx(box.get_center())]
+
+
+def test_a_machine_that_does_not_tell_its_caches_still_has_memory():
+    sheet = a_sheet("cpu")
+    bare = replace(sheet, facts=[fact for fact in sheet.facts if not fact["name"].startswith("L")], levels={})
+    assert texts(diagram(bare))[-1] == "DRAM: 64 GiB"
+
+
+def test_rates_are_shown_in_the_unit_that_fits():
+    assert [rate_text(rate) for rate in (4.86e9, 52.5e9, 999e9, 4.032e12)] == [
+        "4.86 GB/s", "52.5 GB/s", "999 GB/s", "4.03 TB/s"
+    ]  # fmt: skip

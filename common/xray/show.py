@@ -8,7 +8,7 @@ from rich.table import Table
 
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture
-from common.xray.sass import KINDS, Anatomy
+from common.xray.sass import INSTRUCTION, KINDS, TENSOR, Anatomy
 
 NONE = "-"
 
@@ -108,6 +108,19 @@ def words(pictures: list[Picture]) -> list[str]:
             found = differences(first.kernels, picture.kernels)
             lines += [f"{name}: {line}" for line in found or ["the same resources and accesses as the baseline"]]
     return lines
+
+
+def skeleton(kernel: Anatomy) -> list[str]:
+    """Of a kernel's machine code, the instructions that are counted, each after its address and what it does."""
+    found = []
+    for line in kernel.sass.splitlines():
+        opcode = match[1].split(".")[0] if (match := INSTRUCTION.match(line)) else ""
+        if what := "tensor cores" if TENSOR.match(opcode) else KINDS.get(opcode, ""):
+            address, code = line.strip().removeprefix("/*").split("*/", 1)
+            found.append((address, what, code.strip(" ;")))
+    width = max((len(what) for _, what, _ in found), default=0)
+    rest = _number(kernel.instructions - len(found), "other instruction")
+    return [*(f"{address}  {what:{width}}  {code}" for address, what, code in found), f"and {rest}"]
 
 
 def by_architecture(pictures: list[Picture]) -> dict[str, list[Picture]]:

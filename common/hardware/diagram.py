@@ -1,0 +1,122 @@
+"""The block diagram of a machine, drawn from its sheet: what its parts hold, and what was measured between them."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from common.hardware.sheet import Sheet
+from common.hardware.show import binary
+from common.report import digits, seconds
+
+INSIDE, CACHE, MEMORY, OUTSIDE = "#FFFFFF", "#D6EBF7", "#F8E3B8", "#E4E4E4"  # light tints of the course's colours
+BOX, GAP = 0.9, 0.8  # heights: of a box, and of an arrow with its label
+ONE, CHIP, EDGE = 7.4, 10.0, 14.0  # where ends: the first processor, the chip, what is outside of it
+
+
+def rate_text(rate: float) -> str:
+    """A bandwidth: 52.1 GB/s, 4.03 TB/s; 1 GB = 1e9 bytes."""
+    return f"{digits(rate / 1e12)} TB/s" if rate >= 1e12 else f"{digits(rate / 1e9)} GB/s"
+
+
+def facts(sheet: Sheet) -> dict[str, Any]:
+    """The sheet's facts by name; a cache by its level alone (`L3`)."""
+    return {fact["name"].split(", shared by")[0]: fact["value"] for fact in sheet.facts}
+
+
+def caches(sheet: Sheet) -> dict[str, int]:
+    """Bytes of each cache, the nearest first: of a processor, or, the last one, of all together."""
+    known = facts(sheet)
+    if sheet.environment["device"]["kind"] == "cpu":
+        return {name: size for name, size in known.items() if name[0] == "L" and name[1:2].isdigit()}
+    return {"L1": known.get("L1 and shared memory per SM", known["shared memory per SM"]), "L2": known["L2"]}
+
+
+def diagram(sheet: Sheet) -> Figure:
+    """Processors above, memory below, what is outside of the chip on the right.
+
+    Beside an arrow stands what all processors together were measured to read from the level below it, and the latency
+    of a load that finds its data there. What the sheet does not have is left out.
+    """
+    sizes = caches(sheet)
+    own, shared = list(sizes)[:-1], [*list(sizes)[-1:], "DRAM"]
+    sizes["DRAM"] = facts(sheet)["memory"]
+    height = 0.6 + BOX + (len(own) + len(shared)) * (BOX + GAP)
+    figure = Figure(figsize=(8.0, 0.55 * height + 0.4), layout="constrained")
+    axes = figure.subplots()
+    outside = _outside(sheet)
+    axes.set(xlim=(-0.1, (EDGE if outside else CHIP) + 0.1), ylim=(-0.1, height + 0.1), title=_title(sheet))
+    axes.axis("off")
+    below = height - 0.6 - BOX - len(own) * (BOX + GAP)
+    _processors(axes, sheet, below, height)
+    for place, name in enumerate([*own, *shared]):
+        y = height - 0.5 - BOX - place * (BOX + GAP) - (name in shared) * 0.1
+        _arrow(axes, (1.0, y), (1.0, y - GAP), _measured(sheet.levels.get(name, {})))
+        left, width = (0.2, ONE - 0.4) if name in own else (0.0, CHIP)
+        text = f"{'L1 and shared memory' if name == 'L1' else name}: {binary(sizes[name])}"
+        _box(axes, (left, y - GAP - BOX, width, BOX), text, MEMORY if name == "DRAM" else CACHE)
+    for place, text in enumerate(outside):
+        y = place * 2 * BOX
+        _box(axes, (CHIP + 0.7, y, EDGE - CHIP - 0.7, 1.6 * BOX), text, OUTSIDE, fontsize=8)
+        _arrow(axes, (CHIP, y + BOX / 2), (CHIP + 0.7, y + BOX / 2))
+    return figure
+
+
+def _title(sheet: Sheet) -> str:
+    device = sheet.environment["device"]
+    threads = f", {device['threads']} thread{'s' * (device['threads'] > 1)}" if device["kind"] == "cpu" else ""
+    return f"{device['name']}{threads}, {sheet.environment['date'][:10]}"
+
+
+def _processors(axes: Any, sheet: Sheet, bottom: float, top: float) -> None:
+    """The first one with its parts, and room for the caches of its own; beside it others, as there is room."""
+    known = facts(sheet)
+    if sheet.environment["device"]["kind"] == "cpu":
+        name, count, parts = "core", known["cores"], ["registers and vector units"]
+    else:
+        name, count = "SM", known["streaming multiprocessors"]
+        registers = binary(4 * known["registers per SM, of 32 bits"])
+        parts = [f"{known['warps per SM']} warps of 32 lanes", f"registers: {registers}"]
+    others = {ONE + 0.2: 2, ONE + 1.0: "...", CHIP - 0.7: count} if count > 3 else {ONE + 0.2: 2} if count == 2 else {}
+    for x, text in others.items():
+        _box(axes, (x, bottom, 0.7, top - bottom), str(text), INSIDE if text != "..." else "none")
+    _box(axes, (0, bottom, ONE, top - bottom), "", INSIDE)
+    axes.text(ONE / 2, top - 0.27, f"{name} 1 of {count}", ha="center", va="center")
+    width = (ONE - 0.3) / len(parts)
+    for place, text in enumerate(parts):
+        _box(axes, (0.2 + place * width, top - 0.5 - BOX, width - 0.1, BOX), text, INSIDE)
+
+
+def _measured(level: dict[str, Any]) -> str:
+    found = [f"read {rate_text(level['read'])}"] if "read" in level else []
+    found += [f"{level['cycles']:.0f} cycles = {seconds(level['seconds'])}"] if "cycles" in level else []
+    return ", ".join(found)
+
+
+def _outside(sheet: Sheet) -> list[str]:
+    """Other GPUs and the host, with the rates of the largest transfers."""
+    rates = {name: rate_text(points[-1][1]) for name, points in sheet.transfers.items() if points}
+    found = []
+    peers = {name: rate for name, rate in rates.items() if " to cuda:" in name}
+    if peers:
+        name, rate = next(iter(peers.items()))
+        way = next((link["link"] for link in sheet.links), "").split(",")[0]
+        found.append(f"{len(peers)} more GPU{'s' * (len(peers) > 1)}\n{way}\n{name}: {rate}")
+    if "host to device, pinned" in rates:
+        found.append(
+            f"host, pinned memory\nto the GPU {rates['host to device, pinned']}\n"
+            f"from it {rates['device to host, pinned']}"
+        )
+    return found
+
+
+def _box(axes: Any, place: tuple[float, float, float, float], text: str, color: str, fontsize: float = 10) -> None:
+    """`place`: left, bottom, width, height."""
+    x, y, width, height = place
+    axes.add_patch(Rectangle((x, y), width, height, facecolor=color, edgecolor="black", linewidth=0.8))
+    axes.text(x + width / 2, y + height / 2, text, ha="center", va="center", fontsize=fontsize)
+
+
+def _arrow(axes: Any, start: tuple[float, float], end: tuple[float, float], text: str = "") -> None:
+    axes.annotate("", end, start, arrowprops={"arrowstyle": "<->", "shrinkA": 0, "shrinkB": 0})
+    axes.text(start[0] + 0.25, (start[1] + end[1]) / 2, text, va="center", fontsize=9)

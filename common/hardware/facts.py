@@ -1,0 +1,96 @@
+"""What a machine says of itself, each fact with who says it; what it does not tell is left out."""
+
+import platform
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pynvml
+import torch
+
+from common.device import CORES, nvml_handle
+from common.hardware.links import active_nvlinks, told
+
+UNITS = {"K": 1 << 10, "M": 1 << 20}
+PROPERTY = "cudaDeviceProp."
+UNIFIED_BYTES = {  # of an SM, for L1 and shared memory together: no attribute tells it
+    capability: kib << 10
+    for kib, capabilities in {
+        96: [(7, 5)],
+        128: [(8, 6), (8, 9), (12, 0)],
+        192: [(8, 0), (8, 7)],
+        256: [(9, 0), (10, 0)],
+    }.items()
+    for capability in capabilities
+}
+
+Fact = dict[str, Any]
+
+
+def _facts(*found: tuple[str, Any, str, str]) -> list[Fact]:
+    """(name, value, unit, source), as far as the value is known."""
+    keys = ("name", "value", "unit", "source")
+    return [dict(zip(keys, fact, strict=True)) for fact in found if fact[1] is not None]
+
+
+def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
+    """Facts of a GPU: bytes, MHz, counts."""
+    props: Any = torch.cuda.get_device_properties(device)
+    handle = nvml_handle(info["uuid"])
+    warps = props.max_threads_per_multi_processor // props.warp_size
+    return _facts(
+        ("compute capability", f"{props.major}.{props.minor}", "", f"{PROPERTY}major, minor"),
+        ("streaming multiprocessors", props.multi_processor_count, "", f"{PROPERTY}multiProcessorCount"),
+        ("highest SM clock", info["max_sm_mhz"], "MHz", "NVML"),
+        ("warps per SM", warps, "", f"{PROPERTY}maxThreadsPerMultiProcessor / warpSize"),
+        ("registers per SM, of 32 bits", props.regs_per_multiprocessor, "", f"{PROPERTY}regsPerMultiprocessor"),
+        ("L1 and shared memory per SM", UNIFIED_BYTES.get((props.major, props.minor)), "B",
+         "CUDA C++ Programming Guide, by compute capability"),
+        ("shared memory per SM", props.shared_memory_per_multiprocessor, "B",
+         f"{PROPERTY}sharedMemPerMultiprocessor"),
+        ("shared memory per block, at most", props.shared_memory_per_block_optin, "B",
+         f"{PROPERTY}sharedMemPerBlockOptin"),
+        ("L2", props.L2_cache_size, "B", f"{PROPERTY}l2CacheSize"),
+        ("memory", props.total_memory, "B", f"{PROPERTY}totalGlobalMem"),
+        ("highest memory clock", info["max_memory_mhz"], "MHz", "NVML"),
+        ("memory bus", told(pynvml.nvmlDeviceGetMemoryBusWidth, handle), "bit", "NVML"),
+        ("PCIe generation, at present", told(pynvml.nvmlDeviceGetCurrPcieLinkGeneration, handle), "", "NVML"),
+        ("PCIe lanes, at present", told(pynvml.nvmlDeviceGetCurrPcieLinkWidth, handle), "", "NVML"),
+        ("NVLinks, active", active_nvlinks(handle), "", "NVML"),
+        ("driver", info["driver"], "", "NVML"),
+        ("host", info["host"], "", "/proc/cpuinfo"),
+    )  # fmt: skip
+
+
+def cpu_facts(info: dict[str, Any]) -> list[Fact]:
+    """Facts of a CPU: bytes, counts. Caches where Linux tells them: of the first core, and how many share one."""
+    caches = [
+        (f"{name}{'' if sharing == 1 else f', shared by {sharing} cores'}", size, "B", f"{CORES}/cpu0/cache")
+        for name, (size, sharing) in cpu_caches().items()
+    ]
+    return _facts(
+        ("architecture", platform.machine(), "", "platform"),
+        ("cores", info["cores"], "", "the operating system"),
+        ("threads that are used here", info["threads"], "", "one core is left to the rest of the machine"),
+        *caches,
+        ("memory", psutil.virtual_memory().total, "B", "the operating system"),
+    )
+
+
+def cpu_caches(cores: Path = CORES) -> dict[str, tuple[int, int]]:
+    """Level -> (bytes, cores that share it) of what holds data, smallest first; empty where Linux does not tell."""
+    found = {}
+    for folder in sorted(cores.glob("cpu0/cache/index*")):
+        kind, level, size, sharing = (
+            (folder / name).read_text().strip() for name in ("type", "level", "size", "shared_cpu_list")
+        )
+        if kind != "Instruction" and size[-1:] in UNITS:
+            name = f"L{level}{'d' if kind == 'Data' else ''}"
+            found[name] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
+    return dict(sorted(found.items(), key=lambda item: item[1][0]))
+
+
+def _count(text: str) -> int:
+    """How many numbers a list such as 0-3,8 names."""
+    ends = [part.split("-") for part in text.split(",")]
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)

@@ -1,0 +1,140 @@
+"""A GPU's part of the sheet: its limits, its bandwidths and its latency by working set, measured with our own kernels.
+
+A figure is the best of a few launches; before it the working set has been walked once, so that it lies where it fits.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+
+from common.device import free_bytes
+from common.hardware.facts import gpu_facts
+from common.hardware.kernels import LINE, OPTIONS, SOURCE, THREADS, TILE
+from common.hardware.levels import levels, working_sets
+from common.hardware.links import links
+from common.hardware.transfers import transfers
+from common.limits import measure_limits
+
+SMALLEST, LARGEST = 16 << 10, 4 << 30  # bytes: of all but the oldest GPUs' L1, and far above any L2
+LONGEST_CHAIN = 1 << 30  # or 16 x L2, so that hardly a line of it is still there
+IN_CACHE, IN_DRAM = 128 << 20, 8 << 20  # bytes that a launch moves for each SM: about a millisecond either way
+TRIES = 5
+STEPS = 4096  # loads of a chase, a few ms at most
+
+
+def measure_gpu(device: str, info: dict[str, Any], say: Callable[[str, float], None]) -> dict[str, Any]:
+    """All of a sheet but its environment, in about 20 s. The device must be the current one."""
+    say("limits", 0.05)
+    limits = {key: asdict(limit) for key, limit in measure_limits(device).items()}
+    torch.cuda.empty_cache()
+    probe = Probe(device)
+    say("bandwidth", 0.3)
+    bandwidth = {kind: probe.bandwidth(kind) for kind in ("read", "write", "copy")}
+    say("latency", 0.5)
+    latency = probe.latency()
+    del probe
+    torch.cuda.empty_cache()
+    say("transfers", 0.7)
+    moved = transfers(device)
+    props = torch.cuda.get_device_properties(device)
+    inside = {"L1": props.shared_memory_per_multiprocessor, "L2": props.L2_cache_size}
+    found = levels(inside, bandwidth, latency)
+    for kind in ("write", "copy"):
+        found.get("L1", {}).pop(kind, None)  # stores go on to L2: what was measured there is not L1's
+    return {
+        "facts": gpu_facts(device, info), "limits": limits, "bandwidth": bandwidth, "latency": latency,
+        "levels": found, "transfers": moved, "links": links(),
+    }  # fmt: skip
+
+
+class Probe:
+    """The kernels on a device, and a buffer there, of up to 4 GiB or half of what is free, that all sets begin with."""
+
+    def __init__(self, device: str) -> None:
+        props = torch.cuda.get_device_properties(device)
+        self.sms, self.l2_bytes = props.multi_processor_count, props.L2_cache_size
+        self.blocks = self.sms * (props.max_threads_per_multi_processor // THREADS)  # as many as run at once
+        most = min(LARGEST, (free_bytes(device) or 0) // 2) // TILE * TILE
+        self.buffer = torch.zeros(most, dtype=torch.uint8, device=device)
+        self.sums = torch.zeros(self.blocks * THREADS, dtype=torch.int32, device=device)
+        self._found = torch.zeros(2, dtype=torch.int64, device=device)
+        self._kernels = _kernels(torch.device(device).index or 0)
+
+    def steps(self, size: int) -> int:
+        """Tiles that a block walks: of a set in DRAM few, or one that fell behind would find its successor's lines."""
+        per_sm = IN_CACHE if size <= self.l2_bytes else IN_DRAM
+        return -(-max(size, self.sms * per_sm) // (self.blocks * TILE))
+
+    def walk(self, kind: str, size: int) -> int:
+        """Queue a launch that reads, writes (ones) or copies within the first `size` bytes; returns the bytes moved."""
+        start, parts = self.buffer.data_ptr(), 2 if kind == "copy" else 1
+        tiles, steps = size // parts // TILE, -(-self.steps(size) // parts)
+        way = np.uint32(tiles), np.bool_(size <= self.l2_bytes), np.uint32(steps)
+        arguments: tuple[Any, ...] = {
+            "read": (start, *way, self.sums.data_ptr()),
+            "write": (start, *way, np.uint32(1)),
+            "copy": (start, start + size // 2, *way),
+        }[kind]
+        self._kernels(f"{kind}_set", self.blocks, THREADS, arguments)
+        return parts * steps * self.blocks * TILE
+
+    def bandwidth(self, kind: str) -> list[list[float]]:
+        """[working set, bytes per second]: a copy's set is what it reads and what it writes, and both are counted."""
+        unit = 2 * TILE if kind == "copy" else TILE
+        return [[size, self._rate(kind, size)] for size in working_sets(SMALLEST, self.buffer.nbytes, unit)]
+
+    def _rate(self, kind: str, size: int) -> float:
+        moved = self.walk(kind, size)
+        events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(TRIES)]
+        for start, stop in events:  # queued at once: the device goes from one to the next and never waits for the host
+            start.record()
+            self.walk(kind, size)
+            stop.record()
+        torch.cuda.synchronize()
+        return moved / (1e-3 * min(start.elapsed_time(stop) for start, stop in events))
+
+    def latency(self) -> list[list[float]]:
+        """[working set, SM cycles, seconds] of a lone thread's load, whose address is what the load before it found."""
+        most = min(self.buffer.nbytes, max(LONGEST_CHAIN, 16 * self.l2_bytes))
+        return [[size, *self._chase(size)] for size in working_sets(SMALLEST, most, TILE)]
+
+    def _chase(self, size: int) -> tuple[float, float]:
+        lines = size // LINE
+        order = torch.randperm(lines, device=self.buffer.device)
+        self.buffer[:size].view(torch.int64)[:: LINE // 8] = self.buffer.data_ptr() + LINE * cycle(order)
+        best = []
+        for _ in range(TRIES):
+            self.walk("read", size)  # by all SMs, into L2 as far as it fits
+            warm = min(lines, STEPS)  # by this one, into its L1
+            arguments = (self.buffer.data_ptr(), np.uint32(warm), np.uint32(STEPS), self._found.data_ptr())
+            self._kernels("chase", 1, 1, arguments)
+            cycles, nanoseconds = self._found.tolist()
+            best.append((cycles / STEPS, 1e-9 * nanoseconds / STEPS))
+        return min(best)
+
+
+def cycle(order: torch.Tensor) -> torch.Tensor:
+    """The line after each line, in a walk that visits all lines in this order and then begins again."""
+    after = torch.empty_like(order)
+    after[order] = order.roll(-1)
+    return after
+
+
+def _kernels(index: int) -> Callable[[str, int, int, tuple[Any, ...]], None]:
+    """launch(name, blocks, threads, arguments) on the default stream, as torch's; as large an L1 as there is."""
+    import cupy
+
+    with cupy.cuda.Device(index):
+        module = cupy.RawModule(code=SOURCE, options=OPTIONS)
+        functions = {name: module.get_function(name) for name in ("read_set", "write_set", "copy_set", "chase")}
+        for function in functions.values():
+            function.preferred_shared_memory_carveout = 0
+
+    def launch(name: str, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:
+        with cupy.cuda.Device(index), cupy.cuda.Stream.null:
+            functions[name]((blocks,), (threads,), arguments)
+
+    return launch

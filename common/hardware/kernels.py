@@ -1,0 +1,94 @@
+"""CUDA C++ that reads, writes, copies and chases pointers through a working set, and what each must have done.
+
+Every block walks the whole working set, tile by tile and around its end, each from a place of its own. So a byte is
+used again after the whole set has passed, whichever cache is asked: a set that fits in an SM's L1 is read there, one
+that fits in L2 there, and a larger one in DRAM. Stores do not stay in L1, so their curve has a step less.
+
+Blocks that walk side by side would ask L2 for the same line at the same time, which it then reads once for all. In a
+set that fits in L2 (`mixed`) each block therefore has a step width of its own: 6 b + 1 tiles, which visits all of them,
+since a set is 2^k or 3 * 2^k tiles. (Below a few MiB they still meet often, and the step from L1 to L2 is a slope.) A
+larger set is walked in order, so that no block finds what another has read.
+"""
+
+THREADS = 256
+UNROLL = 4  # 16-byte accesses in flight a thread: 8 blocks an SM are 128 KiB on the way, far more than DRAM asks for
+TILE = THREADS * UNROLL * 16  # bytes that a block moves between two looks at where it is
+LINE = 128  # bytes of a cache line
+CHASES = 16  # loads between two looks at the counter
+
+SOURCE = """
+__device__ __forceinline__ unsigned first(unsigned tiles) {
+    return blockIdx.x * tiles / gridDim.x;  // in 32 bits: 2^18 tiles are 4 GiB, 2^14 blocks more than any GPU holds
+}
+__device__ __forceinline__ unsigned width(unsigned tiles, bool mixed) {
+    return mixed ? (6 * blockIdx.x + 1) % tiles : 1;
+}
+// A block's tile after this one.
+__device__ __forceinline__ unsigned next(unsigned tile, unsigned width, unsigned tiles) {
+    return tile + width < tiles ? tile + width : tile + width - tiles;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+read_set(const uint4* __restrict__ set, unsigned tiles, bool mixed, unsigned steps, unsigned* __restrict__ sums) {
+    unsigned tile = first(tiles), by = width(tiles, mixed), sum = 0;
+    #pragma unroll 1
+    for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
+        const uint4* here = set + (size_t)tile * (THREADS * UNROLL) + threadIdx.x;
+        uint4 v[UNROLL];
+        #pragma unroll
+        for (int k = 0; k < UNROLL; k++) v[k] = here[k * THREADS];  // all on the way before the first is used
+        #pragma unroll
+        for (int k = 0; k < UNROLL; k++) sum += v[k].x + v[k].y + v[k].z + v[k].w;
+    }
+    sums[blockIdx.x * THREADS + threadIdx.x] = sum;  // so that no load may be left out
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+write_set(uint4* __restrict__ set, unsigned tiles, bool mixed, unsigned steps, unsigned value) {
+    unsigned tile = first(tiles), by = width(tiles, mixed);
+    #pragma unroll 1
+    for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
+        uint4* here = set + (size_t)tile * (THREADS * UNROLL) + threadIdx.x;
+        #pragma unroll
+        for (int k = 0; k < UNROLL; k++) here[k * THREADS] = make_uint4(value, value, value, value);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+copy_set(const uint4* __restrict__ from, uint4* __restrict__ to, unsigned tiles, bool mixed, unsigned steps) {
+    unsigned tile = first(tiles), by = width(tiles, mixed);
+    #pragma unroll 1
+    for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
+        size_t place = (size_t)tile * (THREADS * UNROLL) + threadIdx.x;
+        uint4 v[UNROLL];
+        #pragma unroll
+        for (int k = 0; k < UNROLL; k++) v[k] = from[place + k * THREADS];
+        #pragma unroll
+        for (int k = 0; k < UNROLL; k++) to[place + k * THREADS] = v[k];
+    }
+}
+
+// Every line holds the address of the next one in its first 8 bytes: no load can begin before the last one has ended.
+__device__ __forceinline__ unsigned long long follow(unsigned long long at) {
+    asm volatile("ld.global.u64 %0, [%0];" : "+l"(at));
+    return at;
+}
+
+extern "C" __global__ void chase(unsigned long long at, unsigned warm, unsigned steps, volatile long long* found) {
+    for (unsigned step = 0; step < warm; step++) at = follow(at);
+    found[0] = at;  // waits for the last load
+    long long begin_ns, end_ns, begin = clock64();
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin_ns));
+    #pragma unroll 1
+    for (unsigned step = 0; step < steps; step += CHASES) {
+        #pragma unroll
+        for (int k = 0; k < CHASES; k++) at = follow(at);
+    }
+    found[0] = at;
+    long long end = clock64();
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(end_ns));
+    found[0] = end - begin;
+    found[1] = end_ns - begin_ns;
+}
+"""
+OPTIONS = (f"-DTHREADS={THREADS}", f"-DUNROLL={UNROLL}", f"-DCHASES={CHASES}")

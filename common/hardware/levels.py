@@ -1,0 +1,39 @@
+"""Working sets to measure at, and what a measured curve says of each level of the memory hierarchy."""
+
+from typing import Any
+
+Curve = list[list[float]]
+
+
+def working_sets(least: int, most: int, unit: int = 1) -> list[int]:
+    """Multiples of `unit` bytes, two for each doubling: least, 1.5 x least, 2 x least, 3 x least, ... up to `most`."""
+    found = []
+    while least <= most:
+        found += [size for size in (least, least * 3 // 2) if size <= most and size % unit == 0]
+        least *= 2
+    return found
+
+
+def levels(capacities: dict[str, int], bandwidth: dict[str, Curve], latency: Curve) -> dict[str, dict[str, Any]]:
+    """Each level's figures, read off where a working set surely lies in it; a level without such a set is left out.
+
+    For a cache that is the largest set of at most a quarter of its capacity which no smaller cache could hold; for
+    DRAM the largest set of all, if it is 8 times the last cache. Only sets at which reads, and latency where there is
+    one, were measured are looked at. `capacities`: bytes by name, ascending.
+    """
+    curves = {kind: {int(size): rate for size, rate in points} for kind, points in bandwidth.items()}
+    delays = {int(size): {"cycles": cycles, "seconds": seconds} for size, cycles, seconds in latency}
+    sets = sorted(size for size in curves["read"] if not delays or size in delays)
+    chosen: dict[str, int] = {}
+    inside = 0
+    for name, capacity in capacities.items():
+        if fitting := [size for size in sets if inside < size <= capacity // 4]:
+            chosen[name] = fitting[-1]
+        inside = capacity
+    if sets and sets[-1] >= 8 * inside:
+        chosen["DRAM"] = sets[-1]
+    return {
+        name: {"bytes": size, **{kind: points[size] for kind, points in curves.items() if size in points}}
+        | delays.get(size, {})
+        for name, size in chosen.items()
+    }

@@ -1,0 +1,57 @@
+"""How each two GPUs of this machine are connected, as CUDA and NVML tell."""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import pynvml
+import torch
+
+from common.device import nvml_handle
+
+WAYS = {  # what two GPUs have in common that is nearest to them
+    pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",
+    pynvml.NVML_TOPOLOGY_SINGLE: "PCIe, over a single switch",
+    pynvml.NVML_TOPOLOGY_MULTIPLE: "PCIe, over several switches",
+    pynvml.NVML_TOPOLOGY_HOSTBRIDGE: "PCIe, over a host bridge",
+    pynvml.NVML_TOPOLOGY_NODE: "PCIe, over the host bridges of a NUMA node",
+    pynvml.NVML_TOPOLOGY_SYSTEM: "PCIe, over the link between NUMA nodes",
+}
+SILENCE = (pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NoPermission)
+
+
+def told(query: Callable[..., Any], *arguments: Any) -> Any:
+    """What NVML answers; None where this GPU, a virtual one perhaps, has nothing to say to that."""
+    try:
+        return query(*arguments)
+    except SILENCE:
+        return None
+
+
+def links() -> list[dict[str, Any]]:
+    """Of each two GPUs that CUDA sees, by its numbers; none where there is a single one."""
+    handles = [
+        nvml_handle(f"GPU-{torch.cuda.get_device_properties(index).uuid}") for index in range(torch.cuda.device_count())
+    ]
+    return [
+        {
+            "between": [one, other],
+            "peer_access": torch.cuda.can_device_access_peer(one, other),
+            "link": _link(handles[one], handles[other]),
+            "source": "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology",
+        }
+        for one, other in combinations(range(len(handles)), 2)
+    ]
+
+
+def _link(one: Any, other: Any) -> str:
+    if told(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK) == pynvml.NVML_P2P_STATUS_OK:
+        count = active_nvlinks(one)
+        return f"NVLink, {count} links of each GPU" if count else "NVLink"
+    return WAYS.get(told(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not told by NVML")
+
+
+def active_nvlinks(handle: Any) -> int | None:
+    """Of a GPU, to whatever is at their other end: another GPU or a switch; None where NVML does not tell."""
+    states = [told(pynvml.nvmlDeviceGetNvLinkState, handle, link) for link in range(pynvml.NVML_NVLINK_MAX_LINKS)]
+    return states.count(pynvml.NVML_FEATURE_ENABLED) if set(states) != {None} else None

@@ -1,0 +1,22 @@
+"""The recorded sheets as tables in a README."""
+
+from pathlib import Path
+
+from common.console import LIMIT_HEADINGS, limit_rows
+from common.hardware.sheet import Sheet
+from common.hardware.show import level_rows
+from common.report import head, source
+
+
+def markdown(found: list[tuple[Path, Sheet]]) -> str:
+    """The levels and the limits of each machine under its origin; empty if there is none."""
+    lines = []
+    for path, sheet in found:
+        headings, rows = level_rows(sheet)
+        lines += ["", source(path, sheet), "", "Bandwidths in GB/s:", "", *head(headings), *map(_row, rows)]
+        lines += ["", *head(LIMIT_HEADINGS), *map(_row, limit_rows(sheet.limits))]
+    return "\n".join(lines).strip()
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

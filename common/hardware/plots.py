@@ -1,0 +1,93 @@
+"""The sheet's figures: bandwidth and latency by working set, transfers by size. Saving and showing is the caller's."""
+
+import re
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from common.hardware.sheet import Sheet
+from common.hardware.show import binary
+from common.plot import MARKERS, SERIES, new_figure
+
+
+def figures(sheet: Sheet) -> dict[str, Figure]:
+    """By name, those for which the sheet has something to show."""
+    found = {"bandwidth": ladder(sheet)}
+    if sheet.latency:
+        found["latency"] = latency(sheet)
+    if sheet.transfers:
+        found["transfers"] = transfers(sheet)
+    return found
+
+
+def ladder(sheet: Sheet) -> Figure:
+    """Bandwidth over working set: a step at each cache's capacity, which a line marks."""
+    figure, axes = new_figure()
+    _rates(axes, sheet, sheet.bandwidth)
+    _capacities(axes, sheet)
+    _bytes_axis(axes, "working set")
+    return figure
+
+
+def latency(sheet: Sheet) -> Figure:
+    """Latency over working set: SM cycles to the left, nanoseconds to the right."""
+    figure, axes = new_figure()
+    sizes, cycles, seconds = zip(*sheet.latency, strict=True)
+    right = axes.twinx()
+    for side, values, label, place in ((axes, cycles, "SM cycles", 0), (right, [1e9 * s for s in seconds], "ns", 1)):
+        side.plot(sizes, values, MARKERS[place] + "-", color=SERIES[place], markersize=4, label=label)
+        side.set_ylabel(f"latency of one load ({label})", color=SERIES[place])
+        side.set_ylim(0, (1.1 + 0.2 * place) * max(values))  # at a steady clock the curves would hide each other
+    _capacities(axes, sheet)
+    axes.set_title(_title(sheet))
+    _bytes_axis(axes, "working set")
+    return figure
+
+
+def transfers(sheet: Sheet) -> Figure:
+    """Bandwidth of transfers over their size."""
+    figure, axes = new_figure()
+    _rates(axes, sheet, sheet.transfers)
+    _bytes_axis(axes, "bytes transferred at once")
+    return figure
+
+
+def _rates(axes: Axes, sheet: Sheet, curves: dict[str, list[list[float]]]) -> None:
+    for i, (label, points) in enumerate(curves.items()):
+        sizes, rates = zip(*points, strict=True)
+        style = f"{MARKERS[i % len(MARKERS)]}-"
+        axes.plot(
+            sizes, [rate / 1e9 for rate in rates], style, color=SERIES[i % len(SERIES)], markersize=4, label=label
+        )
+    axes.set(yscale="log", ylabel="bandwidth (GB/s)", title=_title(sheet))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.legend(fontsize=8)
+
+
+def _capacities(axes: Axes, sheet: Sheet) -> None:
+    """A line at the size of each cache that the facts name."""
+    for fact in sheet.facts:
+        if re.match(r"L\d", fact["name"]):
+            axes.axvline(fact["value"], color="black", linewidth=0.8, linestyle=":")
+            place: Any = (fact["value"], 0.02)
+            text = f"{fact['name']}: {binary(fact['value'])}"
+            axes.annotate(text, place, (2, 0), xycoords=("data", "axes fraction"), textcoords="offset points",
+                          fontsize=7, rotation=90)  # fmt: skip
+
+
+def _bytes_axis(axes: Axes, what: str) -> None:
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(LogLocator(base=4, numticks=20))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: binary(value)))
+    axes.tick_params(axis="x", rotation=45)
+    axes.set_xlabel(what)
+    axes.grid(alpha=0.2)
+
+
+def _title(sheet: Sheet) -> str:
+    return f"{sheet.environment['device']['name']}, {sheet.environment['date'][:10]}"

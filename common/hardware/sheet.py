@@ -1,0 +1,133 @@
+"""A machine's datasheet: frozen dataclass <-> one versioned JSON file, kept until the machine is another.
+
+Units: bytes, seconds, bytes per second, FLOP/s; cycles are those of an SM. `sheet.schema.json` describes the file.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from common import process
+from common.device import versions
+from common.pair import ROOT
+from common.result import RecordError, file_of_device, write_text
+from common.runner import DeviceError, survey_apart
+
+SCHEMA = 1
+SCHEMA_FILE = Path(__file__).with_name("sheet.schema.json")
+CACHE = ROOT / "results" / "hardware"
+RECORDED = ROOT / "recorded"
+Say = Callable[[str, float], None]  # stage, the part of all that is done
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a machine is and what it reaches. A list that is empty, a key that is missing: not to be had there."""
+
+    schema: int
+    environment: dict[str, Any]  # device: see common.device.describe; versions; date
+    facts: list[dict[str, Any]]  # name, value, unit, source; in the order in which they are shown
+    limits: dict[str, dict[str, Any]]  # cost key -> common.limits.Limit
+    bandwidth: dict[str, list[list[float]]]  # read, write, copy, ... -> [working set in bytes, bytes per second]
+    latency: list[list[float]]  # of one load after the other: [working set in bytes, SM cycles, seconds]
+    levels: dict[str, dict[str, Any]]  # L1, L2, ..., DRAM -> bytes (the working set looked at) and what was found there
+    transfers: dict[str, list[list[float]]]  # "host to device, pinned", "cuda:0 to cuda:1", ... -> [bytes, bytes/s]
+    links: list[dict[str, Any]]  # of each two GPUs: between, peer_access, link, source
+
+
+def measure(device: str, say: Say = lambda stage, fraction: None) -> Sheet:
+    """Measure a device in this process, which has better done nothing else with it. Raises ValueError."""
+    from common.device import describe, use_device
+    from common.hardware.cpu import measure_cpu
+    from common.hardware.gpu import measure_gpu
+
+    say("device", 0.0)
+    info = describe(device)
+    use_device(device)
+    environment = {"device": info, "versions": versions(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    parts = measure_gpu(device, info, say) if info["kind"] == "cuda" else measure_cpu(info, say)
+    return Sheet(SCHEMA, environment, **parts)
+
+
+def measured_apart(device: str, on_progress: Say = lambda stage, fraction: None) -> Sheet:
+    """The same in a process of its own, after which nothing is left on the device. Raises DeviceError."""
+    try:
+        return process.call(measure, device, on_progress=on_progress)
+    except process.Death as death:
+        raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
+
+
+def load(path: Path | str) -> Sheet:
+    """Read a sheet and check its form. Raises RecordError."""
+    import jsonschema  # 0.9 s to import
+
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        jsonschema.validate(data, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except jsonschema.ValidationError as error:
+        raise RecordError(f"{path}: not a machine's datasheet ({error.json_path}: {error.message[:120]})") from None
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"{path}: not JSON ({error})") from None
+    return Sheet(**data)
+
+
+def save(sheet: Sheet, path: Path | str) -> None:
+    """Write a sheet into a folder that exists. Raises RecordError."""
+    write_text(Path(path), json.dumps(asdict(sheet), indent=1, allow_nan=False) + "\n")
+
+
+def cached_or_measured(
+    device: str, fresh: bool = False, on_progress: Say = lambda stage, fraction: None, folder: Path = CACHE
+) -> Sheet:
+    """A device's sheet: as kept by an earlier call, if that was of this very device, driver and version of torch.
+
+    Else, or if `fresh`, it is measured now and kept. Raises DeviceError or RecordError.
+    """
+    info, _ = survey_apart(device, with_limits=False)
+    path = cache_file(info, folder)
+    if not fresh and path.exists():
+        try:
+            sheet = load(path)
+            if _identity(sheet.environment) == _identity({"device": info, "versions": versions()}):
+                return sheet
+        except RecordError:  # a cache that cannot be read is as good as none
+            pass
+    sheet = measured_apart(device, on_progress)
+    save(sheet, path)
+    return sheet
+
+
+def cache_file(info: dict[str, Any], folder: Path = CACHE) -> Path:
+    """Where the sheet of a device is kept: a file for each driver, in a folder that is made. Raises RecordError."""
+    return file_of_device({"device": info}, f"{info.get('driver', 'cpu')}.json", folder)
+
+
+def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
+    """What makes a sheet one of this machine: on another of these it would be another."""
+    device = environment["device"]
+    parts = [device.get(key) for key in ("name", "uuid", "driver", "threads", "gpus")]
+    return (*parts, environment["versions"].get("torch"))
+
+
+def all_recorded(folder: Path = RECORDED) -> list[tuple[Path, Sheet]]:
+    """Every recorded/<device>/hardware.json, the newest first. Raises RecordError."""
+    found = [(path, load(path)) for path in folder.glob("*/hardware.json")]
+    return sorted(found, key=lambda item: item[1].environment["date"], reverse=True)
+
+
+def recorded(folder: Path = RECORDED) -> Sheet | None:
+    """The newest of a GPU; None if there is none. Raises RecordError."""
+    sheets = (sheet for _, sheet in all_recorded(folder) if sheet.environment["device"]["kind"] == "cuda")
+    return next(sheets, None)
+
+
+def keep(sheet: Sheet, folder: Path = RECORDED) -> Path:
+    """Save a sheet as recorded/<device>/hardware.json. Raises RecordError."""
+    path = file_of_device(sheet.environment, "hardware.json", folder)
+    save(sheet, path)
+    return path

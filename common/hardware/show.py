@@ -1,0 +1,102 @@
+"""The sheet on the console: facts, levels, limits beside the datasheet's, transfers, links, and what is missing."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from common.console import print_limits
+from common.hardware.sheet import Sheet
+
+FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
+ON_SOME_GPUS = {  # limits, and what they need
+    "tf32_flops": "compute capability 8.0",
+    "bf16_flops": "compute capability 8.0",
+    "fp8_flops": "compute capability 8.9",
+    "link_bytes": "a second GPU",
+}
+
+
+def binary(value: float) -> str:
+    """Bytes as 48 KiB, 1.5 MiB, 140 GiB."""
+    power = max((k for k in range(4) if value >= 1 << 10 * k), default=0)
+    return f"{value / (1 << 10 * power):.{4 if value < 1 << 20 else 3}g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def rate(value: float | None) -> str:
+    """GB/s in four digits, or as many as it has."""
+    return "" if not value else f"{value / 1e9:.4g}" if value < 1e12 else f"{value / 1e9:.0f}"
+
+
+def print_sheet(sheet: Sheet, console: Console) -> None:
+    """All that a sheet holds, but for the curves, which are drawn."""
+    device = sheet.environment["device"]
+    title = (
+        f"{device['name']}, measured {sheet.environment['date'][:10]}, torch {sheet.environment['versions']['torch']}"
+    )
+    facts = [[fact["name"], value(fact), fact["source"]] for fact in sheet.facts]
+    _print(title, ("fact", "value", "source"), facts, console)
+    _print("levels of the memory hierarchy, in GB/s", *level_rows(sheet), console)
+    loops = [
+        [name, rate(points[0][1]), binary(points[0][0])] for name, points in sheet.bandwidth.items() if len(points) == 1
+    ]
+    _print("loops of STREAM", ("loop", "GB/s", "working set"), loops, console)
+    print_limits(device, sheet.limits, console)
+    sizes = sorted({size for points in sheet.transfers.values() for size, _ in points})
+    by_size = {name: {point[0]: point[1] for point in points} for name, points in sheet.transfers.items()}
+    rows = [[binary(size), *(rate(found.get(size)) for found in by_size.values())] for size in sizes]
+    _print("transfers, in GB/s", ("bytes", *by_size), rows, console)
+    links = [
+        [" - ".join(map(str, link["between"])), link["link"], "yes" if link["peer_access"] else "no"]
+        for link in sheet.links
+    ]
+    _print("links", ("GPUs", "link", "peer access"), links, console)
+    for line in remarks(sheet):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def value(fact: dict[str, Any]) -> str:
+    return binary(fact["value"]) if fact["unit"] == "B" else f"{fact['value']} {fact['unit']}".strip()
+
+
+def level_rows(sheet: Sheet) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Headings and a row a level: the working set looked at, bandwidths, latency; what no level has is no column."""
+    kinds = [kind for kind in sheet.bandwidth if any(kind in level for level in sheet.levels.values())]
+    delays = ("cycles", "ns") if sheet.latency else ()
+    rows = []
+    for name, level in sheet.levels.items():
+        delay = [f"{level['cycles']:.0f}", f"{1e9 * level['seconds']:.3g}"] if "cycles" in level else ["", ""]
+        rows.append([name, binary(level["bytes"]), *(rate(level.get(kind)) for kind in kinds), *delay[: len(delays)]])
+    return ("level", "working set", *kinds, *(f"latency, {unit}" for unit in delays)), rows
+
+
+def remarks(sheet: Sheet) -> list[str]:
+    """A line for each thing that this machine does not have or tell, or that its figures do not say."""
+    device = sheet.environment["device"]
+    found = []
+    if device["kind"] == "cuda":
+        known = {fact["name"] for fact in sheet.facts}
+        found += [f"{name}: not told by NVML on this machine" for name in FROM_NVML if name not in known]
+        found += [f"{key}: needs {what}" for key, what in ON_SOME_GPUS.items() if key not in sheet.limits]
+        found += [] if sheet.links else ["links: there is one GPU"]
+    else:
+        found.append("read: one call takes the largest of many bytes; in L1 and L2 the comparisons may be the limit")
+        found.append("latency: not measured on a CPU, where a step of Python takes longer than a load")
+        found.append("transfers, links: there is no GPU that was asked for")
+    if not any(limit["datasheet"] for limit in sheet.limits.values()):
+        found.append(f"datasheet: there is none here of {device['name']}")
+    return found
+
+
+def _print(title: str, headings: Sequence[str], rows: list[list[str]], console: Console) -> None:
+    """A table, unless it would be empty."""
+    if not rows:
+        return
+    shown = Table(title=title, box=SIMPLE, title_justify="left")
+    for heading in headings:
+        shown.add_column(heading)
+    for row in rows:
+        shown.add_row(*row)
+    console.print(shown)

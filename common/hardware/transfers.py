@@ -1,0 +1,29 @@
+"""Bandwidth of transfers by size: between the host's memory and a GPU's, and from one GPU to each other."""
+
+from functools import partial
+
+import torch
+
+from common.limits import best, peer_rate
+
+SIZES = [4 << 10 << 2 * k for k in range(9)]  # bytes: 4 KiB to 256 MiB
+
+
+def transfers(device: str) -> dict[str, list[list[float]]]:
+    """[bytes, bytes per second] by name, the best of a few each: wall time from the call until the device is done."""
+    found = {}
+    for way in ("host to device", "device to host"):
+        for memory in ("pinned", "pageable"):
+            found[f"{way}, {memory}"] = [[size, _rate(device, way, memory, size)] for size in SIZES]
+    index, count = torch.device(device).index or 0, torch.cuda.device_count()
+    for other in (each for each in range(count) if each != index):
+        name = f"cuda:{other}"
+        found[f"cuda:{index} to {name}"] = [[size, peer_rate(device, name, size)] for size in SIZES]
+    return found
+
+
+def _rate(device: str, way: str, memory: str, size: int) -> float:
+    host = torch.zeros(size, dtype=torch.uint8, pin_memory=memory == "pinned")
+    there = torch.zeros(size, dtype=torch.uint8, device=device)
+    target, source = (there, host) if way == "host to device" else (host, there)
+    return size / best(partial(target.copy_, source, non_blocking=True), device, "wall")
