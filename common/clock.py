@@ -15,9 +15,8 @@ _cpu_time = time.process_time
 _Event = torch.cuda.Event
 _synchronize = torch.cuda.synchronize
 LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to this; on a CPU malloc's state is noise
-LONGEST_FLUSH_S = (
-    20e-3  # a call that takes the host longer to issue is timed with the waiting, and labelled launch-bound
-)
+LEAST_FLUSH_S = 200e-6  # a host that others share takes for once far longer than it usually does
+LONGEST_FLUSH_S = 20e-3  # a call that takes the host longer to issue is timed with the waiting, and labelled so
 Call = Callable[[], Any]
 
 
@@ -93,7 +92,7 @@ class DeviceClock:
         """Device seconds of one call that is expected to take the host `host_s` to issue."""
         (call,) = calls
         _synchronize(self._device)
-        self._flush(2 + int(1.5 * min(host_s, LONGEST_FLUSH_S) / self._flush_s))
+        self._flush(2 + int((LEAST_FLUSH_S + 1.5 * min(host_s, LONGEST_FLUSH_S)) / self._flush_s))
         self._start.record()
         start = now()
         outputs = call()

@@ -74,14 +74,14 @@ def here_or_recorded(chapter: str, names: Sequence[str]) -> Record | None:
 
 
 def reveal(chapter: str, names: Sequence[str]) -> dict[str, PairResult]:
-    """Shows what `here_or_recorded` finds of these pairs, says what is missing, and returns the results by name."""
+    """Shows what `here_or_recorded` finds of these pairs, says what is missing; returns, by name, what has a ratio."""
     record = here_or_recorded(chapter, names)
-    if record and record.pairs:
+    pairs = record.pairs if record else []
+    if record and pairs:
         display(Markdown("**Measured here**" if has_gpu() else "**Recorded, not measured here**"), show(record))
-    found = {pair.name: pair for pair in record.pairs} if record else {}
-    if missing := [name for name in names if name not in found]:
+    if missing := [name for name in names if name not in {pair.name for pair in pairs}]:
         print(f"no figures of {', '.join(missing)}: there is no GPU here, and nothing is recorded of it as it is now")
-    return found
+    return {pair.name: pair for pair in pairs if any(row.ratio for row in pair.rows)}
 
 
 def _pairs(chapter: str, names: Sequence[str]) -> list[Pair]:

@@ -16,7 +16,7 @@ from torch.autograd.profiler import profile
 from common.clock import synchronize
 
 MARKER = "spin_kernel"  # torch.cuda._sleep
-BUSY_CYCLES = 4_000_000  # about 2 ms: more than the host needs to issue what is told from work that is late
+BUSY_CYCLES = 40_000_000  # about 20 ms: more than a slow host, profiled, needs to issue what is told from late work
 SLACK_NS = 1_000  # by which a kernel may seem to overlap the marker
 
 

@@ -11,7 +11,7 @@ from samples import half, one_pair, pair_result, record, write_pair
 from common import notebook
 from common.hardware.diagram import diagram, rate_text
 from common.hardware.sheet import Sheet
-from common.pair import discover, source_hash
+from common.pair import ROOT, discover, load, source_hash
 from common.report import ratio, share, times
 from common.result import Row
 
@@ -100,6 +100,20 @@ def test_on_a_gpu_the_pairs_are_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(notebook, "run_pairs", lambda pairs, fast: record(*(pair_result(one.name) for one in pairs)))
     assert list(notebook.reveal("ch2", ["double"])) == [pair.name]
     assert capsys.readouterr().out == "**Measured here**\n"
+
+
+def test_a_pair_without_a_ratio_is_shown_and_not_returned(tmp_path, monkeypatch):
+    pair = one_pair(tmp_path / "ch2")
+    skipped = pair_result(
+        source_hash=source_hash(pair), rows=[Row("optimized", "baseline", "skipped", "needs 2 GPUs")], arms={}
+    )
+    monkeypatch.setattr(notebook, "ROOT", tmp_path)
+    monkeypatch.setattr(notebook, "has_gpu", lambda: False)
+    monkeypatch.setattr(notebook, "recorded", lambda chapter: [(Path("unused"), record(skipped))])
+    displayed = []
+    monkeypatch.setattr(notebook, "display", lambda *shown: displayed.extend(each.data for each in shown))
+    assert notebook.reveal("ch2", ["double"]) == {}
+    assert "- double, optimized: needs 2 GPUs" in displayed[1]
 
 
 # Machine code
@@ -227,7 +241,9 @@ def _boxes(figure):
     """(text, the box in whose middle it stands)"""
     (axes,) = figure.axes
     boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
-    return [(text, box) for text in axes.texts for box in boxes if text.get_position() == pytest.approx(box.get_center())]
+    return [
+        (text, box) for text in axes.texts for box in boxes if text.get_position() == pytest.approx(box.get_center())
+    ]
 
 
 def test_a_machine_that_does_not_tell_its_caches_still_has_memory():
@@ -240,3 +256,13 @@ def test_rates_are_shown_in_the_unit_that_fits():
     assert [rate_text(rate) for rate in (4.86e9, 52.5e9, 999e9, 4.032e12)] == [
         "4.86 GB/s", "52.5 GB/s", "999 GB/s", "4.03 TB/s"
     ]  # fmt: skip
+
+
+def test_the_chapters_compare_is_that_of_all(monkeypatch):
+    import common.compare
+
+    module = load(ROOT / "ch2" / "compare.py")
+    monkeypatch.setattr(common.compare, "compare_chapter", lambda chapter: ("compared", chapter))
+    monkeypatch.setattr(common.compare, "profile_chapter", lambda chapter, only: ("profiled", chapter, only))
+    assert module.compare() == ("compared", "ch2")
+    assert module.profile("trans*") == ("profiled", "ch2", "trans*")
