@@ -11,7 +11,7 @@ from common.xray.capture import CudaLaunch
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import ARCHITECTURES, MACHINES, occupancy
 from common.xray.picture import Picture, xray
-from common.xray.sass import dissect
+from common.xray.sass import INSTRUCTION, dissect
 from common.xray.show import differences, rows, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
@@ -99,6 +99,11 @@ SHARED = "__shared__ float s[256]; s[threadIdx.x] = x[i]; __syncthreads(); y[i] 
 )  # fmt: skip
 def test_instructions_are_counted_by_what_they_do_and_how_wide_they_are(body, expected, architecture):
     assert kernel(body, machine=MACHINES[architecture]).counts == expected
+
+
+def test_what_is_never_carried_out_is_no_instruction():
+    lines = ("LDS R0, [R2] ;", "@!PT LDS RZ, [RZ] ;", "@!P0 STS [R2], R0 ;")
+    assert INSTRUCTION.findall("".join(f"        /*00{k}0*/    {line}\n" for k, line in enumerate(lines))) == ["LDS", "STS"]
 
 
 def test_what_a_launch_adds_is_counted_too():

@@ -16,7 +16,8 @@ from common.contract import OneLine
 from common.xray.compilers import Binary
 from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine, Occupancy, occupancy
 
-INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+# Not those under @!PT, "if not true": they fill a slot and do nothing
+INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?!@!PT\s)(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
 RESOURCES = re.compile(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)")
 WIDTHS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256}  # bits; without one of them: 32
 TENSOR = re.compile(r"(?:[A-Z]*[HIDQO]MMA|[HIQB]GMMA|UTC[A-Z]*MMA)$")
