@@ -102,8 +102,9 @@ def test_instructions_are_counted_by_what_they_do_and_how_wide_they_are(body, ex
 
 
 def test_what_is_never_carried_out_is_no_instruction():
-    lines = ("LDS R0, [R2] ;", "@!PT LDS RZ, [RZ] ;", "@!P0 STS [R2], R0 ;")
-    assert INSTRUCTION.findall("".join(f"        /*00{k}0*/    {line}\n" for k, line in enumerate(lines))) == ["LDS", "STS"]
+    code = ("LDS R0, [R2] ;", "@!PT LDS RZ, [RZ] ;", "@!P0 STS [R2], R0 ;")
+    listing = "".join(f"        /*00{k}0*/    {line}\n" for k, line in enumerate(code))
+    assert INSTRUCTION.findall(listing) == ["LDS", "STS"]
 
 
 def test_what_a_launch_adds_is_counted_too():
