@@ -10,12 +10,10 @@ import signal
 if __name__ == "__main__":  # importing takes a second or more, in which Ctrl-C is to end us without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import os
 import sys
 from argparse import Namespace
 
-from common import interrupt, result
-from common.contract import OneLine
+from common import interrupt, result, script
 from common.pair import ROOT, Pair
 from common.report import listing
 from common.request import check_request, lacking, parse, select
@@ -93,51 +91,40 @@ def run(argv: list[str] | None) -> int:
         return xray(args, pairs)
     if not args.list:
         check_request(args, pairs)
-        if left_out := lacking(pairs, args.size):
-            print(f"left out, having no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
+        say_left_out(pairs, args.size)
         return measure(args, pairs)
     print(listing(pairs))
     return 0
 
 
+def say_left_out(pairs: list[Pair], size: str) -> None:
+    if left_out := lacking(pairs, size):
+        print(f"left out, having no size {size}: {', '.join(left_out)}", file=sys.stderr)
+
+
 def xray(args: Namespace, pairs: list[Pair]) -> int:
     """Status 1 if there is nothing to see of any half."""
     from common.console import make_console
+    from common.runner import sizes_of
     from common.xray.picture import xray
     from common.xray.show import print_pictures
 
     check_request(args, pairs)
+    say_left_out(pairs, args.size)
     seen = False
     with interrupt.held_back():
         for pair in pairs:
-            pictures = xray(pair, args.arch, args.size)
-            print_pictures(pair.name, pictures, make_console(), args.code)
-            seen = seen or any(picture.kernels for picture in pictures)
+            for size in sizes_of(pair, args.size, on_cpu=False):
+                title = pair.name if size == "default" else f"{pair.name} {size}"
+                pictures = xray(pair, args.arch, size)
+                print_pictures(title, pictures, make_console(), args.code)
+                seen = seen or any(picture.kernels for picture in pictures)
     return 0 if seen else 1
 
 
 def main(argv: list[str] | None = None) -> int:
-    try:
-        status = run(argv)
-        sys.stdout.flush()
-        return status
-    except OneLine as error:
-        print(f"benchmark.py: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    except OSError as error:  # stdout's reader has seen enough, as in `| head`; its disk is full; a file cannot be read
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return 0
-        print(f"benchmark.py: {error}", file=sys.stderr)
-        return 1
+    return script.status_of("benchmark.py", lambda: run(argv))
 
 
 if __name__ == "__main__":
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may lack a character
-    status = main()
-    interrupt.ignore()  # nothing is left to do but to exit
-    sys.exit(status)
+    script.finish(main)

@@ -1,12 +1,13 @@
 """Count bytes into 256 bins with an atomic addition to device memory for each: all SMs queue at the same 1 KiB of L2.
 
-Additions to one address wait for each other. The 256 counters are 8 lines of 128 bytes in L2, where the atomics of all
-SMs are carried out:
+Atomics of device memory are carried out in L2, and those to one address one after the other. The 256 counters are 8
+lines of 128 bytes, in few of the many parts that an L2 consists of:
 
-    256 Mi additions to 256 addresses: 1,048,576 to each, one after the other
+    256 Mi additions, most lanes of a warp to another address: nearly each is a request of its own, to 8 lines
 
 Predict before you measure: an SM of `optimized_atomics.py` counts for itself first, in its shared memory. How many
-additions does it send to L2 then? What would happen to both files if all bytes were the same?
+additions does it send to L2 then? If all bytes were the same, a warp could send one request for its 32 additions: would
+that be faster or slower?
 """
 
 import cupy
@@ -20,7 +21,7 @@ SIZES = {
     "check/tail": {"n": 199_999},  # many threads, the last one not full, and no multiple of 16
     "default": {"n": 268_435_456},  # 256 MiB: larger than any L2
 }
-THREADS = 1024  # a block; two blocks fill an SM
+THREADS = 1024  # a block; two of them fill an SM of capability 8.0 or 9.0
 
 histogram = cupy.RawKernel(
     r"""

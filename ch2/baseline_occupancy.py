@@ -7,7 +7,8 @@ might ever be, and shared memory is given out by declaration. On an SM with 228 
     bytes on their way    16 warps * 32 lanes * 16 bytes = 8 KiB
 
 Little's law: bandwidth = bytes on their way / latency, whatever the memory could do. `python ch2/hardware_info.py`
-measures your GPU's latency: how much is it for all its SMs with 8 KiB each?
+measures your GPU's latency: how much is it for all its SMs with 8 KiB each? That is a bound, and for reads alone: a
+block's 8 KiB are on their way for a part of its time only. It also waits at its barrier, stores, ends, and is replaced.
 
 Predict before you measure: what does `optimized_occupancy.py` gain by asking for what it needs, and where does that
 end: at the law, or at the memory's own bandwidth?

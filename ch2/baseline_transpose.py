@@ -3,8 +3,8 @@
 Program `pid` writes the 1024 elements of the result from pid * 1024 on, side by side. To find them it reads down
 columns of x: neighbours in the result are a whole row of x apart.
 
-    writes    32 lanes * 4 bytes = 128 bytes =  4 sectors of 32 bytes, every byte used
-    reads     32 lanes in 32 rows            = 32 sectors, 4 bytes used of each
+    a store    32 lanes * 16 bytes = 512 bytes = 16 sectors of 32 bytes, every byte used
+    a load     32 lanes in 32 rows             = 32 sectors, 4 bytes used of each
 
 What a sector brings besides may wait in a cache for the program that wants it, if it is not displaced before.
 

@@ -5,80 +5,84 @@ latency of one load after the other, by the same sets; matrix products in each p
 host, and between GPUs. On a CPU: caches, read bandwidth by working set, the loops of STREAM, matrix products. Where
 there is a datasheet, its figures stand beside the measured ones.
 
-It takes half a minute, once: the sheet is kept in results/ until the device, the driver or torch is another.
+It takes seconds, once: the sheet is kept in results/ until the device, the driver or torch is another.
 
 Predict before you run: how many times faster is a read from L2 than one from DRAM, and one from L1 than one from L2?
 """
 
+import signal
+
+if __name__ == "__main__":  # importing takes a second, in which Ctrl-C is to end us without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
-import re
 import sys
 from pathlib import Path
 
-from common import interrupt
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
+
+from common import interrupt, script
 from common.contract import OneLine
-from common.request import Parser
+from common.request import Parser, device_name
 
 
 def main() -> int:
-    try:
-        with interrupt.held_back():
-            show(arguments())
-        return 0
-    except OneLine as error:
-        print(f"hardware_info.py: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    return script.status_of("hardware_info.py", run)
+
+
+def run() -> int:
+    """Raises OneLine."""
+    from common.device import default_device
+
+    args = arguments()
+    with interrupt.held_back():
+        return show(args, args.device or default_device())
 
 
 def arguments() -> argparse.Namespace:
     parser = Parser("hardware_info.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", help="cpu or cuda:N (default: the first GPU, else the CPU)")
+    parser.add_argument(
+        "--device", type=device_name, metavar="DEV", help="cpu or cuda:N (default: the first GPU, else the CPU)"
+    )
     parser.add_argument("--fresh", action="store_true", help="measure again, whatever was kept")
     parser.add_argument("--record", action="store_true", help="keep the sheet under recorded/ as well")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="folder for the figures (default: beside the sheet)")
-    args = parser.parse_args()
-    if args.device and not re.fullmatch(r"cpu|cuda(:\d+)?", args.device):
-        parser.error(f"--device {args.device}: neither cpu, cuda nor cuda:N")
-    return args
+    return parser.parse_args()
 
 
-def show(args: argparse.Namespace) -> None:
-    """Raises OneLine."""
+def show(args: argparse.Namespace, device: str) -> int:
+    """The exit status: 1 if something that was measured could not be written. Raises OneLine."""
     from common.console import make_console
-    from common.device import default_device
     from common.hardware import sheet as sheets
+    from common.hardware.plots import figures
     from common.hardware.show import print_sheet
-    from common.result import check_writable
+    from common.plot import save
+    from common.result import check_writable, noting
 
     if args.plot:
         if not args.plot.is_dir():
-            raise OneLine(f"--plot {args.plot}: no such folder")
+            raise OneLine(f"--plot {args.plot}: {'a file' if args.plot.exists() else 'no such folder'}")
         check_writable(args.plot / "bandwidth.png")
-    sheet = sheets.cached_or_measured(args.device or default_device(), args.fresh, on_progress)
-    print_sheet(sheet, make_console())
-    path = sheets.cache_file(sheet.environment["device"])
-    print(f"sheet: {path}")
-    save_figures(sheet, args.plot or path.parent)
     if args.record:
-        print(f"recorded in {sheets.keep(sheet)}")
+        check_writable(sheets.RECORDED / "any" / "hardware.json", makes_folder=True)
+    unwritten: list[str] = []
+    sheet = sheets.cached_or_measured(device, args.fresh, on_progress, unwritten=unwritten)
+    print_sheet(sheet, make_console())
+    with noting(unwritten):
+        if args.record:
+            print(f"recorded in {sheets.keep(sheet)}")
+        folder = args.plot or sheets.cache_file(sheet.environment["device"]).parent
+        for name, figure in figures(sheet).items():
+            save(figure, folder / f"{name}.png")
+            print(f"figure: {folder / name}.png")
+    for problem in unwritten:
+        print(f"hardware_info.py: {problem}", file=sys.stderr)
+    return 1 if unwritten else 0
 
 
 def on_progress(stage: str, fraction: float) -> None:
     print(f"measuring: {stage}", file=sys.stderr)
 
 
-def save_figures(sheet, folder: Path) -> None:
-    from common import plot
-    from common.hardware.plots import figures
-
-    for name, figure in figures(sheet).items():
-        path = folder / f"{name}.png"
-        plot.save(figure, path)
-        print(f"figure: {path}")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    script.finish(main)

@@ -6,7 +6,7 @@ Counter `byte` of lane `lane` is word 32 * byte + lane of shared memory, which l
     one for a lane     32 lanes, 32 banks, one pass
 
 It takes 32 KiB a block instead of 1, to be zeroed before and added up after. Blocks of 1024 threads share it, so that
-two of them fill an SM with warps.
+two of them fill an SM of capability 8.0 or 9.0 with warps.
 
 Predict before you measure: how much of the time went into lanes waiting for one another? Would half of the histograms
 do?
@@ -24,7 +24,7 @@ SIZES = {
     "check/tail": {"n": 199_999},  # many threads, the last one not full, and no multiple of 16
     "default": {"n": 268_435_456},  # 256 MiB: larger than any L2
 }
-THREADS = 1024  # a block; two blocks fill an SM
+THREADS = 1024  # a block; two of them fill an SM of capability 8.0 or 9.0
 
 histogram = cupy.RawKernel(
     r"""

@@ -1,9 +1,9 @@
-"""Four element-wise steps over 256 MiB, 32 MiB at a time: a step finds in L2 what the step before has written there.
+"""Four element-wise steps over 256 MiB, an eighth at a time: a step finds in L2 what the step before has written.
 
     y = tanh(2x + 1) / 2        four calls for each of 8 chunks
 
-A chunk of y fits in an L2 of 50 MiB. Its first step reads x from memory; the other three read and write y in L2, and
-memory sees y when it is displaced.
+A chunk of y is 32 MiB, and L2 has some tens of them. The first step reads x from memory, which passes through L2 and
+displaces a part of it; the other three read and write y in L2, and memory sees y when it is displaced. At best
 
     2 * 256 MiB cross the memory bus, instead of 8: read x, write y
     6 * 256 MiB are read from L2 and written to it, at the rate of L2
@@ -22,7 +22,7 @@ SIZES = {
     "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
     "cpu": {"n": 16_777_216},
 }
-CHUNK = 8_388_608  # elements: 32 MiB
+CHUNKS = 8  # of 32 MiB each at the default size, of 8 MiB on a CPU
 
 
 def inputs(n=67_108_864, device="cuda"):
@@ -42,6 +42,6 @@ def steps(x, y):
 
 
 def run(x, out):
-    for part, y in zip(x.split(CHUNK), out.split(CHUNK), strict=True):
+    for part, y in zip(x.chunk(CHUNKS), out.chunk(CHUNKS), strict=True):
         steps(part, y)
     return out

@@ -3,7 +3,7 @@
 Additions of different threads no longer wait for each other, until few are left:
 
     in registers        16 elements a thread, four of them in one load
-    in shared memory    256 sums -> 1 in 8 steps, half the threads at work in each, a barrier between any two
+    in shared memory    256 sums -> 1 in 8 steps, each with half as many threads at work, a barrier between any two
     in L2               one atomic addition a block: 16,384 instead of 67,108,864
 
 Predict before you measure: every element is read once, in whole sectors. What share of the memory's bandwidth will

@@ -4,7 +4,7 @@ The lanes of a warp may read each other's registers. So the tree of `optimized_r
 levels' shared memory, and all but one of its barriers:
 
     in registers        16 elements a thread, four of them in one load
-    within a warp       32 sums -> 1 in 5 shuffles, without a barrier
+    within a warp       32 sums -> 1 in 5 steps (of two shuffles, as the sums have 64 bits), without a barrier
     in shared memory    8 warps' sums, one barrier, then the first warp adds those
     in L2               one atomic addition a block, as before
 

@@ -6,8 +6,10 @@ average. Products are exact and added up in float32. Errors of one sign do not a
 
     about 2 * 2^-10 / 3 = 7e-4 of the result's own size, against 1e-6 in float32
 
-One instruction now multiplies tiles, which it reads from shared memory: 128 x 256 of the result, 32 deep, a program.
-It wants TF32 side by side along k, so `setup` turns w_b once, as one would weights.
+One instruction now multiplies tiles, and a program needs larger ones to keep the tensor cores supplied: 128 x 256 of
+the result, 32 deep. On capability 9.0 it reads them from shared memory and wants TF32 side by side along k, so `setup`
+turns w_b once, as one would weights. (What the tile alone is worth is not told apart here: the column "library" is
+the time of the best float32 product at hand.)
 
 Predict before you measure: by how much is it faster, if your datasheet holds, and what could keep the tensor cores
 from it?

@@ -35,7 +35,7 @@ from common.console import make_console
 from common.contract import OneLine
 from common.device import default_device
 from common.pair import ROOT, discover, source_hash
-from common.request import Parser
+from common.request import Parser, device_name
 from common.result import Record, check_writable, noting
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
@@ -112,7 +112,9 @@ def print_findings(findings: Findings, console: Console) -> None:
 def parse(argv: list[str] | None) -> Namespace:
     """Raises UsageError."""
     parser = Parser("python -m common.calibrate", description=__doc__.split("\n\n")[0] if __doc__ else None)
-    parser.add_argument("--device", metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
+    parser.add_argument(
+        "--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)"
+    )
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs while the machine is quiet ({RUNS})")
     parser.add_argument("--record", action="store_true", help="keep it as recorded/<device>/calibration.json")
     args = parser.parse_args(argv)

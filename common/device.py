@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -45,18 +46,23 @@ def default_device() -> str:
     return "cuda:0" if has_gpu() else "cpu"
 
 
+def device_named(text: str) -> str:
+    """cpu, or cuda:N, which `cuda` stands for cuda:0 in. Raises ValueError with one line."""
+    if not (found := re.fullmatch(r"cpu|cuda(?::(\d{1,4}))?", text)):
+        raise ValueError(f"device {text!r}: the course runs on cpu and on cuda:N")
+    return text if text == "cpu" else f"cuda:{int(found[1] or 0)}"
+
+
 def describe(device: str) -> dict[str, Any]:
     """The machine as the record keeps it; bytes, MHz. Raises ValueError with one line where `device` cannot be used."""
     import torch
 
-    kind = torch.device(device).type
+    kind = torch.device(device_named(device)).type
     if kind == "cpu":
         return {
             "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
             "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": _cpu_cache_bytes(),
         }  # fmt: skip
-    if kind != "cuda":
-        raise ValueError(f"device {device}: the course runs on cpu and on cuda:N")
     if not torch.cuda.is_available():
         why = "no GPU, a driver older than 580, or a CPU build of torch; --device cpu runs what needs none"
         raise ValueError(f"device {device}: torch {torch.__version__} sees no CUDA device here ({why})")
@@ -103,7 +109,7 @@ def use_device(device: str) -> None:
 
     if device.startswith("cuda"):
         torch.cuda.init()
-        torch.cuda.set_device(device)
+        torch.cuda.set_device(device_named(device))
         if cupy := cupy_on(device):
             cupy.cuda.Device(torch.device(device).index or 0).use()
     else:

@@ -29,6 +29,16 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message} (--help shows all)")
 
 
+def device_name(text: str) -> str:
+    """An argument's type: cpu or cuda:N."""
+    from common.device import device_named
+
+    try:
+        return device_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     """The arguments. Raises UsageError."""
     raw = argparse.RawDescriptionHelpFormatter
@@ -41,7 +51,9 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
         "--size", default="default", metavar="NAME", help="one of those that --list shows; `all` is a sweep"
     )
     how = parser.add_argument_group("how")
-    how.add_argument("--device", metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
+    how.add_argument(
+        "--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)"
+    )
     how.add_argument("--check", action="store_true", help="verify only, time nothing")
     how.add_argument("--fast", action="store_true", help="half the blocks: wider intervals")
     instead = parser.add_argument_group("instead of measuring pairs").add_mutually_exclusive_group()
@@ -62,9 +74,9 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     no_measurement = args.list or args.limits or args.compare or args.xray
     if no_measurement and (args.json or args.plot or args.profile or args.record):
         parser.error("--json, --plot, --profile and --record belong to a measurement of pairs")
-    if (args.arch or args.code) and not args.xray:
+    if (args.arch is not None or args.code) and not args.xray:
         parser.error("--arch and --code belong to --xray")
-    args.arch = args.arch.split(",") if args.arch else list(ARCHITECTURES)
+    args.arch = list(ARCHITECTURES) if args.arch is None else args.arch.split(",")
     if unknown := [name for name in args.arch if name not in MACHINES]:
         parser.error(f"--arch {','.join(unknown)}: there are {', '.join(MACHINES)}")
     return args

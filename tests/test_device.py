@@ -84,3 +84,14 @@ def test_without_a_usable_gpu_the_way_out_is_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match=r"^device cuda:0: .*a driver older than 580.* --device cpu runs"):
         device.describe("cuda:0")
+
+
+@pytest.mark.parametrize(("text", "name"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
+def test_a_device_has_one_name(text, name):
+    assert device.device_named(text) == name
+
+
+@pytest.mark.parametrize("text", ["", "banana", "cuda:", "cuda:x", "cpu:0", "cuda:99999999999999999999", "meta"])
+def test_no_other_device_has_one(text):
+    with pytest.raises(ValueError, match="the course runs on cpu and on cuda:N"):
+        device.device_named(text)

@@ -112,6 +112,17 @@ def test_what_a_launch_adds_is_counted_too():
     assert (found.threads, found.shared_bytes) == (256, 256 * 4 + 1000)
 
 
+TWO = "float a = x[i], b = x[i + 7];"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [("y[i] = 1;", 0), (f"{TWO} y[i] = a; y[i + 9] = b;", 2), (f"{TWO} y[i] = a * b; y[i + 1] = x[i + 3];", 2)],
+)
+def test_loads_are_counted_up_to_the_next_store(body, expected):
+    assert kernel(body).loads_in_a_row == expected
+
+
 def test_spills_are_seen():
     many = "float a[64]; for (int k = 0; k < 64; ++k) a[k] = x[i + k]; __syncthreads();"
     many += "for (int k = 0; k < 64; ++k) y[i + k] = a[k] * a[63 - k];"
@@ -150,7 +161,8 @@ def test_tensor_core_instructions_are_told_from_others(tmp_path):
     assert plain.tensor == {}
     assert sum(tensor.tensor.values()) > 0
     assert all(name.startswith("HMMA") for name in tensor.tensor)
-    assert any("multiplies on tensor cores" in line for line in differences([plain], [tensor]))
+    said = f"{sum(tensor.tensor.values())} tensor-core instructions instead of 0"
+    assert said in differences([plain], [tensor])
 
 
 def seen(folder, variant, architecture="sm_80"):
@@ -165,14 +177,16 @@ def seen(folder, variant, architecture="sm_80"):
 @pytest.mark.parametrize(
     ("architecture", "threads", "registers", "shared_bytes", "expected"),
     [
-        ("sm_80", 128, 32, 0, (16, 64, "warps")),
+        ("sm_80", 128, 32, 0, (16, 64, "warps and registers")),
         ("sm_80", 32, 32, 0, (32, 32, "blocks")),
         ("sm_86", 128, 32, 0, (12, 48, "warps")),
         ("sm_90", 256, 255, 0, (1, 8, "registers")),  # 255 -> 8192 a warp, 8 warps of the 65,536 registers
         ("sm_90", 256, 40, 0, (6, 48, "registers")),  # 1280 a warp: 12 in each quarter, 48; 6 blocks of 8
         ("sm_90", 1024, 64, 0, (1, 32, "registers")),
+        ("sm_90", 1024, 32, 0, (2, 64, "warps and registers")),
         ("sm_90", 128, 32, 48 << 10, (4, 16, "shared memory")),  # 49 KiB with the system's own: 4 in 228
-        ("sm_90", 33, 16, 0, (32, 64, "warps")),  # 33 threads take two warps
+        ("sm_90", 33, 16, 0, (32, 64, "warps and blocks")),  # 33 threads take two warps
+        ("sm_75", 1024, 64, 0, (1, 32, "warps and registers")),
         ("sm_75", 1024, 32, 0, (1, 32, "warps")),
     ],
 )
@@ -263,6 +277,33 @@ def test_a_picture_is_asked_for_by_name_wherever_the_pair_is(capsys):
 def test_the_code_itself_is_shown_on_request(code, said, capsys):
     assert benchmark.main(["--xray", "coalescing", "--arch", "sm_90", "--code", code]) == 0
     assert said in capsys.readouterr().out
+
+
+def test_a_half_is_not_compiled_for_what_it_cannot_run_on(tmp_path):
+    newer = dot("tf32", extra='REQUIRES = {"capability": (8, 0)}\n' + textwrap.dedent(DOT))
+    old, new = xray(one_pair(tmp_path, newer, newer), ["sm_75", "sm_80"])[:2]
+    assert (old.kernels, old.reason) == ([], "needs compute capability 8.0")
+    assert new.kernels
+
+
+def test_every_size_that_a_pair_has_may_be_asked_for(tmp_path, capsys):
+    sizes = {"check": {"n": 127}, "default": {"n": 256}, "small/a": {"n": 64}, "small/b": {"n": 128}}
+    kernel = """
+        import triton
+        import triton.language as tl
+        @triton.jit
+        def double(x, y, N: tl.constexpr):
+            tl.store(y + tl.arange(0, N), 2 * tl.load(x + tl.arange(0, N)))
+    """
+    run = "y = torch.empty_like(x)\ndouble[(1,)](x, y, len(x))\nreturn y"
+    text = half(run, extra=textwrap.dedent(kernel) + "def reference(x, w_shift):\n    return 2 * x", sizes=sizes)
+    write_pair(tmp_path, "double", text, text)
+    write_pair(tmp_path, "lone", half(), half())
+    for size, titles in {"small": ["small/a", "small/b"], "all": ["", "small/a", "small/b"]}.items():
+        assert benchmark.main(["--path", str(tmp_path), "--xray", "*", "--size", size, "--arch", "sm_90"]) == 0
+        out, err = capsys.readouterr()
+        assert [out.count(f"double{' ' * bool(title)}{title}, compiled") for title in titles] == [1] * len(titles)
+        assert err == ("left out, having no size small: lone\n" if size == "small" else "")
 
 
 def test_nothing_to_see_is_status_1(tmp_path, capsys):

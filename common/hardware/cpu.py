@@ -2,6 +2,7 @@
 
 Working on small arrays one by one would measure calls. So one call of torch takes the largest value of each row of a
 matrix whose rows are all the same bytes (their stride is 0): each thread reads the same working set again and again.
+(In a set above all caches each thread has a part of its own, or one would find there what another has just fetched.)
 Of all operations this one computes least per byte; in L1 and L2 even its comparisons may be slower than the cache, so
 that what is found there is what a program reaches rather than what the cache could do.
 """
@@ -24,13 +25,13 @@ UNKNOWN_CACHE = 64 << 20  # where the system does not tell
 
 
 def measure_cpu(info: dict[str, Any], say: Callable[[str, float], None]) -> dict[str, Any]:
-    """All of a sheet but its environment, in about 20 s on two cores."""
+    """All of a sheet but its environment, in some seconds."""
     say("limits", 0.1)
     limits = {key: asdict(limit) for key, limit in measure_limits("cpu").items()}
     last_cache = info["cache_bytes"] or UNKNOWN_CACHE
     room = (free_bytes("cpu") or 2 << 30) // 4
     say("bandwidth", 0.4)
-    bandwidth = {"read": read_curve(min(room, max(LARGEST, 8 * last_cache)), info["threads"])}
+    bandwidth = {"read": read_curve(min(room, max(LARGEST, 8 * last_cache)), last_cache, info["threads"])}
     bandwidth |= stream(min(room // 3, 4 * last_cache) // 4)
     inside = {name: size for name, (size, _) in cpu_caches().items()}
     return {
@@ -39,15 +40,18 @@ def measure_cpu(info: dict[str, Any], say: Callable[[str, float], None]) -> dict
     }  # fmt: skip
 
 
-def read_curve(most: int, threads: int) -> list[list[float]]:
+def read_curve(most: int, last_cache: int, threads: int) -> list[list[float]]:
     """[working set, bytes per second that all threads read together], the best of a few each."""
-    return [[size, _read_rate(size, threads)] for size in working_sets(SMALLEST, most)]
+    sets = working_sets(SMALLEST, most)
+    return [[size, _read_rate(size, threads, threads if size > last_cache else 1)] for size in sets]
 
 
-def _read_rate(size: int, threads: int) -> float:
-    rows = threads * -(-MOVED // (threads * size))  # every thread gets as many
-    matrix = torch.ones(size, dtype=torch.int8).expand(rows, size)
-    return rows * size / best(partial(torch.amax, matrix, dim=1), "cpu", "wall")
+def _read_rate(size: int, threads: int, parts: int) -> float:
+    """Of a set in one part, which all threads read, or in a part for each."""
+    rows = -(-MOVED * parts // (threads * size)) * threads // parts  # of each part, so that every thread gets as many
+    part = size // parts
+    matrix = torch.ones(parts, 1, part, dtype=torch.int8).expand(parts, rows, part)
+    return parts * rows * part / best(partial(torch.amax, matrix, dim=2), "cpu", "wall")
 
 
 def stream(n: int) -> dict[str, list[list[float]]]:

@@ -1,13 +1,11 @@
 """CUDA C++ that reads, writes, copies and chases pointers through a working set, and what each must have done.
 
-Every block walks the whole working set, tile by tile and around its end, each from a place of its own. So a byte is
-used again after the whole set has passed, whichever cache is asked: a set that fits in an SM's L1 is read there, one
-that fits in L2 there, and a larger one in DRAM. Stores do not stay in L1, so their curve has a step less.
+In a set that fits in L2 (`mixed`) every block walks all of it, tile by tile and around its end, from a place and with
+a step width of its own: 6 b + 1 tiles, which visits all, since a set is 2^k or 3 * 2^k tiles. So what fits in an SM's
+L1 is read there, and the rest in L2. (Blocks that walked side by side would ask L2 for a line at the same time, and be
+served at once. Below a few MiB they still meet often: the step from L1 to L2 is a slope.) Stores do not stay in L1.
 
-Blocks that walk side by side would ask L2 for the same line at the same time, which it then reads once for all. In a
-set that fits in L2 (`mixed`) each block therefore has a step width of its own: 6 b + 1 tiles, which visits all of them,
-since a set is 2^k or 3 * 2^k tiles. (Below a few MiB they still meet often, and the step from L1 to L2 is a slope.) A
-larger set is walked in order, so that no block finds what another has read.
+A larger set is walked by all blocks together, as a copy would: a byte is used again when the whole set has passed.
 """
 
 THREADS = 256
@@ -17,11 +15,11 @@ LINE = 128  # bytes of a cache line
 CHASES = 16  # loads between two looks at the counter
 
 SOURCE = """
-__device__ __forceinline__ unsigned first(unsigned tiles) {
-    return blockIdx.x * tiles / gridDim.x;  // in 32 bits: 2^18 tiles are 4 GiB, 2^14 blocks more than any GPU holds
+__device__ __forceinline__ unsigned first(unsigned tiles, bool mixed) {
+    return (mixed ? blockIdx.x * tiles / gridDim.x : blockIdx.x) % tiles;  // 32 bits: L2 has < 2^14 tiles
 }
 __device__ __forceinline__ unsigned width(unsigned tiles, bool mixed) {
-    return mixed ? (6 * blockIdx.x + 1) % tiles : 1;
+    return (mixed ? 6 * blockIdx.x + 1 : gridDim.x) % tiles;
 }
 // A block's tile after this one.
 __device__ __forceinline__ unsigned next(unsigned tile, unsigned width, unsigned tiles) {
@@ -30,7 +28,7 @@ __device__ __forceinline__ unsigned next(unsigned tile, unsigned width, unsigned
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 read_set(const uint4* __restrict__ set, unsigned tiles, bool mixed, unsigned steps, unsigned* __restrict__ sums) {
-    unsigned tile = first(tiles), by = width(tiles, mixed), sum = 0;
+    unsigned tile = first(tiles, mixed), by = width(tiles, mixed), sum = 0;
     #pragma unroll 1
     for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
         const uint4* here = set + (size_t)tile * (THREADS * UNROLL) + threadIdx.x;
@@ -45,7 +43,7 @@ read_set(const uint4* __restrict__ set, unsigned tiles, bool mixed, unsigned ste
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 write_set(uint4* __restrict__ set, unsigned tiles, bool mixed, unsigned steps, unsigned value) {
-    unsigned tile = first(tiles), by = width(tiles, mixed);
+    unsigned tile = first(tiles, mixed), by = width(tiles, mixed);
     #pragma unroll 1
     for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
         uint4* here = set + (size_t)tile * (THREADS * UNROLL) + threadIdx.x;
@@ -56,7 +54,7 @@ write_set(uint4* __restrict__ set, unsigned tiles, bool mixed, unsigned steps, u
 
 extern "C" __global__ void __launch_bounds__(THREADS)
 copy_set(const uint4* __restrict__ from, uint4* __restrict__ to, unsigned tiles, bool mixed, unsigned steps) {
-    unsigned tile = first(tiles), by = width(tiles, mixed);
+    unsigned tile = first(tiles, mixed), by = width(tiles, mixed);
     #pragma unroll 1
     for (unsigned step = 0; step < steps; step++, tile = next(tile, by, tiles)) {
         size_t place = (size_t)tile * (THREADS * UNROLL) + threadIdx.x;

@@ -17,7 +17,7 @@ def working_sets(least: int, most: int, unit: int = 1) -> list[int]:
 def levels(capacities: dict[str, int], bandwidth: dict[str, Curve], latency: Curve) -> dict[str, dict[str, Any]]:
     """Each level's figures, read off where a working set surely lies in it; a level without such a set is left out.
 
-    For a cache that is the largest set of at most a quarter of its capacity which no smaller cache could hold; for
+    For a cache that is the largest set of at most half its capacity which no smaller cache could hold; for
     DRAM the largest set of all, if it is 8 times the last cache. Only sets at which reads, and latency where there is
     one, were measured are looked at. `capacities`: bytes by name, ascending.
     """
@@ -27,7 +27,7 @@ def levels(capacities: dict[str, int], bandwidth: dict[str, Curve], latency: Cur
     chosen: dict[str, int] = {}
     inside = 0
     for name, capacity in capacities.items():
-        if fitting := [size for size in sets if inside < size <= capacity // 4]:
+        if fitting := [size for size in sets if inside < size <= capacity // 2]:
             chosen[name] = fitting[-1]
         inside = capacity
     if sets and sets[-1] >= 8 * inside:

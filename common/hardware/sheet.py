@@ -4,6 +4,7 @@ Units: bytes, seconds, bytes per second, FLOP/s; cycles are those of an SM. `she
 """
 
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from typing import Any
 from common import process
 from common.device import versions
 from common.pair import ROOT
-from common.result import RecordError, file_of_device, write_text
+from common.result import RecordError, file_of_device, noting, write_text
 from common.runner import DeviceError, survey_apart
 
 SCHEMA = 1
@@ -82,29 +83,42 @@ def save(sheet: Sheet, path: Path | str) -> None:
 
 
 def cached_or_measured(
-    device: str, fresh: bool = False, on_progress: Say = lambda stage, fraction: None, folder: Path = CACHE
+    device: str,
+    fresh: bool = False,
+    on_progress: Say = lambda stage, fraction: None,
+    folder: Path | None = None,
+    unwritten: list[str] | None = None,
 ) -> Sheet:
     """A device's sheet: as kept by an earlier call, if that was of this very device, driver and version of torch.
 
-    Else, or if `fresh`, it is measured now and kept. Raises DeviceError or RecordError.
+    Else, or if `fresh`, it is measured now and kept; that it cannot be kept is a line in `unwritten`, or a warning
+    where there is no such list. Raises DeviceError.
     """
     info, _ = survey_apart(device, with_limits=False)
-    path = cache_file(info, folder)
-    if not fresh and path.exists():
-        try:
-            sheet = load(path)
-            if _identity(sheet.environment) == _identity({"device": info, "versions": versions()}):
-                return sheet
-        except RecordError:  # a cache that cannot be read is as good as none
-            pass
-    sheet = measured_apart(device, on_progress)
-    save(sheet, path)
+    problems: list[str] = [] if unwritten is None else unwritten
+    sheet = None if fresh else _kept(info, folder)
+    if sheet is None:
+        sheet = measured_apart(device, on_progress)
+        with noting(problems):
+            save(sheet, cache_file(info, folder))
+    if problems and unwritten is None:
+        warnings.warn(problems[0], stacklevel=2)
     return sheet
 
 
-def cache_file(info: dict[str, Any], folder: Path = CACHE) -> Path:
-    """Where the sheet of a device is kept: a file for each driver, in a folder that is made. Raises RecordError."""
-    return file_of_device({"device": info}, f"{info.get('driver', 'cpu')}.json", folder)
+def _kept(info: dict[str, Any], folder: Path | None) -> Sheet | None:
+    """The sheet of this device in the cache; one that cannot be read is as good as none."""
+    try:
+        sheet = load(cache_file(info, folder))
+    except RecordError:
+        return None
+    return sheet if _identity(sheet.environment) == _identity({"device": info, "versions": versions()}) else None
+
+
+def cache_file(info: dict[str, Any], folder: Path | None = None) -> Path:
+    """Where a device's sheet is kept: a file for each GPU and driver, in a folder that is made. Raises RecordError."""
+    name = f"{info['driver']}_{info['uuid']}" if info["kind"] == "cuda" else "cpu"
+    return file_of_device({"device": info}, f"{name}.json", folder or CACHE)
 
 
 def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
@@ -114,20 +128,20 @@ def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
     return (*parts, environment["versions"].get("torch"))
 
 
-def all_recorded(folder: Path = RECORDED) -> list[tuple[Path, Sheet]]:
+def all_recorded(folder: Path | None = None) -> list[tuple[Path, Sheet]]:
     """Every recorded/<device>/hardware.json, the newest first. Raises RecordError."""
-    found = [(path, load(path)) for path in folder.glob("*/hardware.json")]
+    found = [(path, load(path)) for path in (folder or RECORDED).glob("*/hardware.json")]
     return sorted(found, key=lambda item: item[1].environment["date"], reverse=True)
 
 
-def recorded(folder: Path = RECORDED) -> Sheet | None:
+def recorded(folder: Path | None = None) -> Sheet | None:
     """The newest of a GPU; None if there is none. Raises RecordError."""
     sheets = (sheet for _, sheet in all_recorded(folder) if sheet.environment["device"]["kind"] == "cuda")
     return next(sheets, None)
 
 
-def keep(sheet: Sheet, folder: Path = RECORDED) -> Path:
+def keep(sheet: Sheet, folder: Path | None = None) -> Path:
     """Save a sheet as recorded/<device>/hardware.json. Raises RecordError."""
-    path = file_of_device(sheet.environment, "hardware.json", folder)
+    path = file_of_device(sheet.environment, "hardware.json", folder or RECORDED)
     save(sheet, path)
     return path

@@ -84,7 +84,7 @@ def remarks(sheet: Sheet) -> list[str]:
     else:
         found.append("read: one call takes the largest of many bytes; in L1 and L2 the comparisons may be the limit")
         found.append("latency: not measured on a CPU, where a step of Python takes longer than a load")
-        found.append("transfers, links: there is no GPU that was asked for")
+        found.append("transfers, links: they are those of a GPU")
     if not any(limit["datasheet"] for limit in sheet.limits.values()):
         found.append(f"datasheet: there is none here of {device['name']}")
     return found

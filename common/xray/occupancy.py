@@ -95,9 +95,10 @@ def occupancy(machine: Machine, threads: int, registers: int, shared_bytes: int)
         "registers": REGISTERS_PER_SM // PARTS // per_warp * PARTS // warps,
         "shared memory": machine.shared_bytes // max(1, _up(shared_bytes + system_bytes, SHARED_UNIT)),
     }
-    by = min(room, key=lambda name: room[name])
-    held = room[by] * warps
-    return Occupancy(room[by], held, held / machine.warps, by)
+    blocks = min(room.values())
+    held = blocks * warps
+    by = " and ".join(name for name in room if room[name] == blocks)
+    return Occupancy(blocks, held, held / machine.warps, by)
 
 
 def _up(amount: int, unit: int) -> int:

@@ -43,9 +43,14 @@ def _look_into(
     from common.xray.sass import dissect
 
     pictures = []
+    needs = tuple(half.constants.get("REQUIRES", {}).get("capability", (0, 0)))
     for number, architecture in enumerate(architectures):
         say(architecture, number / len(architectures))
         machine = MACHINES[architecture]
+        if machine.capability < needs:
+            reason = f"needs compute capability {'.'.join(map(str, needs))}"
+            pictures.append(Picture(half.label, architecture, reason=reason))
+            continue
         try:
             kernels = [dissect(compile_for(launch, machine), machine) for launch in launches(half.path, size, machine)]
             pictures.append(Picture(half.label, architecture, kernels, "" if kernels else "launches no kernel"))

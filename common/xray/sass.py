@@ -60,6 +60,12 @@ class Anatomy:
     def total(self, what: str) -> int:
         return sum(count for (kind, _), count in self.counts.items() if kind == what)
 
+    @property
+    def loads_in_a_row(self) -> int:
+        """The most global loads in the code without a global store between: they can be under way at once."""
+        order = "".join(opcode[0] for opcode in re.findall(r"\b(?:LDG|STG)\b", self.sass))
+        return max(map(len, order.split("S")))
+
     def widest(self, what: str) -> int:
         """Bits of the widest such access; 0 if there is none."""
         return max((bits for (kind, bits) in self.counts if kind == what), default=0)

@@ -1,4 +1,4 @@
-"""Pictures side by side, and each difference in plain words, computed from the counts."""
+"""Pictures side by side, and what differs between them in plain words, computed from the counts."""
 
 from collections.abc import Iterable
 
@@ -11,6 +11,7 @@ from common.xray.picture import Picture
 from common.xray.sass import INSTRUCTION, KINDS, TENSOR, Anatomy
 
 NONE = "-"
+IN_A_ROW = "global loads without a store between"
 
 
 def facts(kernel: Anatomy) -> dict[str, str]:
@@ -24,6 +25,8 @@ def facts(kernel: Anatomy) -> dict[str, str]:
         "warps an SM can hold": f"{held.warps}, {held.share:.0%} ({held.limited_by})",
         "instructions": str(kernel.instructions),
     }
+    if kernel.loads_in_a_row:
+        shown[IN_A_ROW] = str(kernel.loads_in_a_row)
     for what in dict.fromkeys(KINDS.values()):
         found = {bits: count for (kind, bits), count in kernel.counts.items() if kind == what}
         if found:
@@ -39,23 +42,31 @@ def rows(pictures: Iterable[Picture]) -> list[list[str]]:
     columns = [(picture.label, kernel) for picture in pictures for kernel in picture.kernels]
     found = [facts(kernel) for _, kernel in columns]
     names = list(dict.fromkeys(name for one in found for name in one))
-    order = [*dict.fromkeys([*list(found[0])[:6], *KINDS.values(), "tensor-core instructions"])] if found else []
+    order = dict.fromkeys([*list(found[0])[:6], IN_A_ROW, *KINDS.values(), "tensor-core instructions"] if found else [])
     heading = ["", *(f"{label.removeprefix('optimized/')} {kernel.kernel}" for label, kernel in columns)]
     return [heading, *([name, *(one.get(name, NONE) for one in found)] for name in order if name in names)]
 
 
 def differences(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
-    """What the kernels of a variant do otherwise than the baseline's, a line each."""
+    """What the kernels of a variant do otherwise than the baseline's, a line each. Both have some."""
     lines = []
     if len(base) != len(other):
         lines.append(f"{_number(len(other), 'kernel')} instead of {len(base)}")
     for what in ("global loads", "global stores", "shared loads", "shared stores"):
-        before, after = (max((kernel.widest(what) for kernel in kernels), default=0) for kernels in (base, other))
+        before, after = (max(kernel.widest(what) for kernel in kernels) for kernels in (base, other))
         if before and after and before != after:
             lines.append(f"{what} move up to {after // 8} bytes at once instead of {before // 8}")
-    mine, theirs = _tensor(other), _tensor(base)
-    if mine != theirs:
-        lines.append(f"multiplies on tensor cores: {mine or 'no'} instead of {theirs or 'no'} instructions")
+    before, after = (max(kernel.loads_in_a_row for kernel in kernels) for kernels in (base, other))
+    if before != after:
+        lines.append(f"up to {_number(after, 'global load')} without a store between, instead of {before}")
+    return lines + _instructions(base, other) + _resources(max(base, key=_weight), max(other, key=_weight))
+
+
+def _instructions(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
+    """What one has and the other has not, or has more of."""
+    lines = []
+    if (after := _tensor(other)) != (before := _tensor(base)):
+        lines.append(f"{_number(after, 'tensor-core instruction')} instead of {before}")
     for what in ("shared stores", "barriers", "shuffles", "warp reductions", "global atomics", "shared atomics"):
         before, after = (sum(kernel.total(what) for kernel in kernels) for kernels in (base, other))
         if bool(before) != bool(after):
@@ -63,12 +74,10 @@ def differences(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
                 f"has {what} ({after}), the baseline none" if after else f"has no {what}, the baseline {before}"
             )
         elif before != after and what.endswith("atomics"):
-            lines.append(f"has {after} {what} in its code instead of {before}")
+            lines.append(f"{_number(after, what.removesuffix('s'))} in its code instead of {before}")
     before, after = (sum(kernel.spills for kernel in kernels) for kernels in (base, other))
     if before != after:
-        lines.append(f"{after or 'no'} instructions that spill registers to memory instead of {before or 'no'}")
-    if base and other:
-        lines += _resources(max(base, key=_weight), max(other, key=_weight))
+        lines.append(f"{_number(after, 'instruction')} that spill registers to memory instead of {before}")
     return lines
 
 
@@ -104,7 +113,7 @@ def words(pictures: list[Picture]) -> list[str]:
         name = picture.label.removeprefix("optimized/")
         if picture.reason:
             lines.append(f"{name}: {picture.reason}")
-        elif picture is not first and first.kernels:
+        elif picture is not first and first.kernels and picture.kernels:
             found = differences(first.kernels, picture.kernels)
             lines += [f"{name}: {line}" for line in found or ["the same resources and accesses as the baseline"]]
     return lines
