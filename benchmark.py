@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Measure the course's pairs on this machine: what each optimization is worth, and proof that its halves agree.
 
-Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died, or a file cannot be written; 2 usage, or a file
-that breaks the contract; 3 --compare found a regression; 130 interrupted.
+Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died, a kernel does not compile, a result could not be
+written; 2 usage, a file that breaks the contract, a place that cannot be written to; 3 --compare found a regression;
+130 interrupted.
 """
 
 import signal
@@ -103,7 +104,7 @@ def say_left_out(pairs: list[Pair], size: str) -> None:
 
 
 def xray(args: Namespace, pairs: list[Pair]) -> int:
-    """Status 1 if there is nothing to see of any half."""
+    """Status 1 if a half cannot be seen for a fault of its own."""
     from common.console import make_console
     from common.runner import sizes_of
     from common.xray.picture import xray
@@ -111,15 +112,15 @@ def xray(args: Namespace, pairs: list[Pair]) -> int:
 
     check_request(args, pairs)
     say_left_out(pairs, args.size)
-    seen = False
+    failed = False
     with interrupt.held_back():
         for pair in pairs:
             for size in sizes_of(pair, args.size, on_cpu=False):
                 title = pair.name if size == "default" else f"{pair.name} {size}"
                 pictures = xray(pair, args.arch, size)
                 print_pictures(title, pictures, make_console(), args.code)
-                seen = seen or any(picture.kernels for picture in pictures)
-    return 0 if seen else 1
+                failed = failed or any(picture.failed for picture in pictures)
+    return 1 if failed else 0
 
 
 def main(argv: list[str] | None = None) -> int:

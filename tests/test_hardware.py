@@ -189,6 +189,16 @@ def test_a_level_is_read_where_a_set_surely_lies_in_it():
     assert found["DRAM"]["copy"] == 2e12
 
 
+def test_dram_reaches_what_the_limits_reached():
+    sheet = gpu_sheet()
+    reached = {"dram_read_bytes": 3e12, "dram_write_bytes": 4.5e12, "dram_bytes": 4.2e12}
+    limits_ = {key: {"measured": rate} for key, rate in reached.items()}
+    found = gpu.gpu_levels({"L1": L1, "L2": L2}, sheet.bandwidth, sheet.latency, limits_)
+    assert [found["DRAM"][kind] for kind in ("read", "write", "copy")] == [4e12, 4.5e12, 4.2e12]
+    assert set(found["L1"]) == {"bytes", "read", "cycles", "seconds"}
+    assert found["L2"] == sheet.levels["L2"]
+
+
 def test_a_level_without_a_set_of_its_own_is_left_out():
     sheet = gpu_sheet()
     small = {"read": [point for point in sheet.bandwidth["read"] if point[0] <= 64 * MIB]}
@@ -520,6 +530,7 @@ def test_a_gpus_levels_are_steps():
     assert all(2e8 < level["cycles"] / level["seconds"] < 4e9 for level in sheet.levels.values())  # the SM's clock
     for kind, key in {"read": "dram_read_bytes", "write": "dram_write_bytes", "copy": "dram_bytes"}.items():
         assert dram[kind] == pytest.approx(sheet.limits[key]["measured"], rel=0.1)
+        assert sheet.bandwidth[kind][-1][1] == pytest.approx(sheet.limits[key]["measured"], rel=0.15)
     assert {size for points in sheet.transfers.values() for size, _ in points} == set(SIZES)
     count = torch.cuda.device_count()
     assert len(sheet.links) == count * (count - 1) // 2

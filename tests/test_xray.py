@@ -306,9 +306,20 @@ def test_every_size_that_a_pair_has_may_be_asked_for(tmp_path, capsys):
         assert err == ("left out, having no size small: lone\n" if size == "small" else "")
 
 
-def test_nothing_to_see_is_status_1(tmp_path, capsys):
+def test_nothing_to_see_is_no_failure(tmp_path, capsys):
     write_pair(tmp_path, "double", half())
-    assert benchmark.main(["--path", str(tmp_path), "--xray", "double"]) == 1
+    assert benchmark.main(["--path", str(tmp_path), "--xray", "double"]) == 0
+    assert "launches library kernels only" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("tl.lod(a + square)", "has no attribute 'lod'"), ("tl.load(a + squares)", "squares is not defined")],
+)
+def test_a_kernel_that_does_not_compile_is_a_failure_that_is_told(wrong, said, tmp_path, capsys):
+    write_pair(tmp_path, "double", dot("tf32", extra=DOT.replace("tl.load(a + square)", wrong)), dot("tf32"))
+    assert benchmark.main(["--path", str(tmp_path), "--xray", "double", "--arch", "sm_90"]) == 1
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import torch
 from common.device import free_bytes
 from common.hardware.facts import gpu_facts
 from common.hardware.kernels import LINE, OPTIONS, SOURCE, THREADS, TILE
-from common.hardware.levels import levels, working_sets
+from common.hardware.levels import Curve, Levels, levels, working_sets
 from common.hardware.links import links
 from common.hardware.transfers import transfers
 from common.limits import measure_limits
@@ -41,13 +41,25 @@ def measure_gpu(device: str, info: dict[str, Any], say: Callable[[str, float], N
     moved = transfers(device)
     props = torch.cuda.get_device_properties(device)
     inside = {"L1": props.shared_memory_per_multiprocessor, "L2": props.L2_cache_size}
-    found = levels(inside, bandwidth, latency)
-    for kind in ("write", "copy"):
-        found.get("L1", {}).pop(kind, None)  # stores go on to L2: what was measured there is not L1's
+    found = gpu_levels(inside, bandwidth, latency, limits)
     return {
         "facts": gpu_facts(device, info), "limits": limits, "bandwidth": bandwidth, "latency": latency,
         "levels": found, "transfers": moved, "links": links(),
     }  # fmt: skip
+
+
+def gpu_levels(inside: dict[str, int], bandwidth: dict[str, Curve], latency: Curve, limits: dict[str, Any]) -> Levels:
+    """The levels of the curves; of DRAM, the more of that and of what the limits' own sum, fill and copy reach.
+
+    (Our copy goes around in a loop, as is needed for a set that is walked many times; a library's is faster in DRAM.)
+    """
+    found = levels(inside, bandwidth, latency)
+    for kind in ("write", "copy"):
+        found.get("L1", {}).pop(kind, None)  # stores go on to L2: what was measured there is not L1's
+    for kind, key in {"read": "dram_read_bytes", "write": "dram_write_bytes", "copy": "dram_bytes"}.items():
+        if "DRAM" in found:
+            found["DRAM"][kind] = max(found["DRAM"][kind], limits[key]["measured"])
+    return found
 
 
 class Probe:

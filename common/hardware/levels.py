@@ -3,6 +3,7 @@
 from typing import Any
 
 Curve = list[list[float]]
+Levels = dict[str, dict[str, Any]]
 
 
 def working_sets(least: int, most: int, unit: int = 1) -> list[int]:
@@ -14,7 +15,7 @@ def working_sets(least: int, most: int, unit: int = 1) -> list[int]:
     return found
 
 
-def levels(capacities: dict[str, int], bandwidth: dict[str, Curve], latency: Curve) -> dict[str, dict[str, Any]]:
+def levels(capacities: dict[str, int], bandwidth: dict[str, Curve], latency: Curve) -> Levels:
     """Each level's figures, read off where a working set surely lies in it; a level without such a set is left out.
 
     For a cache that is the largest set of at most half its capacity which no smaller cache could hold; for

@@ -33,7 +33,7 @@ def _triton(launch: TritonLaunch, machine: Machine) -> Binary:
         with machine.as_tritons_driver():  # `warmup`: Triton compiles as for a launch, and does not launch
             compiled: Any = launch.kernel.run(*launch.arguments, grid=None, warmup=True, **launch.options)
     except Exception as error:  # noqa: BLE001 (Triton's passes raise what they like)
-        raise CompileError(f"{launch.name} for {machine.architecture}: {_first_line(str(error))}") from None
+        raise CompileError(f"{launch.name} for {machine.architecture}: {_ends(str(error))}") from None
     threads = WARP * compiled.metadata.num_warps
     return Binary(compiled.name, compiled.asm["cubin"], compiled.asm["ptx"], threads, compiled.metadata.shared)
 
@@ -77,3 +77,9 @@ def nvrtc_compile(source: str, architecture: str, options: tuple[str, ...] = ())
 
 def _first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "no word of why")
+
+
+def _ends(text: str) -> str:
+    """The first line and the last: Triton says where, shows the code, and then says what."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" ^")]
+    return " ".join(dict.fromkeys([lines[0], lines[-1]])) if lines else "no word of why"

@@ -17,6 +17,7 @@ class Picture:
     architecture: str
     kernels: list = field(default_factory=list)
     reason: str = ""
+    failed: bool = False  # its kernel does not compile, or it takes its process down
 
 
 def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "default") -> list[Picture]:
@@ -30,7 +31,7 @@ def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "
         try:
             pictures += process.call(_look_into, half, pair.sizes[size], tuple(architectures))
         except process.Death as death:
-            pictures += [Picture(half.label, architecture, reason=str(death)) for architecture in architectures]
+            pictures += [Picture(half.label, each, reason=str(death), failed=True) for each in architectures]
     return pictures
 
 
@@ -38,7 +39,7 @@ def _look_into(
     half: Half, size: dict, architectures: Sequence[str], say: Callable[[str, float], None]
 ) -> list[Picture]:
     from common.xray.capture import launches
-    from common.xray.compilers import compile_for
+    from common.xray.compilers import CompileError, compile_for
     from common.xray.occupancy import MACHINES
     from common.xray.sass import dissect
 
@@ -55,5 +56,7 @@ def _look_into(
             kernels = [dissect(compile_for(launch, machine), machine) for launch in launches(half.path, size, machine)]
             pictures.append(Picture(half.label, architecture, kernels, "" if kernels else "launches no kernel"))
         except OneLine as error:
-            pictures.append(Picture(half.label, architecture, reason=str(error)))
+            pictures.append(
+                Picture(half.label, architecture, reason=str(error), failed=isinstance(error, CompileError))
+            )
     return pictures
