@@ -16,8 +16,7 @@ from argparse import Namespace
 
 from common import interrupt, result, script
 from common.pair import ROOT, Pair
-from common.report import listing
-from common.request import check_request, lacking, parse, select
+from common.request import check_request, lacking, listing, parse, select
 
 
 def measure(args: Namespace, pairs: list[Pair]) -> int:
@@ -57,7 +56,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
 
 def write(args: Namespace, record: result.Record, unwritten: list[str]) -> str:
-    """What was asked for besides --json: plot, record. Returns what there is to say of it."""
+    """What was asked for besides --json: plot, Markdown, record. Returns what there is to say of it."""
     from common.runner import has_failed
 
     if args.plot and record.pairs:
@@ -65,6 +64,11 @@ def write(args: Namespace, record: result.Record, unwritten: list[str]) -> str:
 
         with result.noting(unwritten):
             plot.save(plot.for_record(record), args.plot)
+    if args.markdown and record.pairs:
+        from common.summary import save_markdown
+
+        with result.noting(unwritten):
+            save_markdown(record, args.markdown)
     if not args.record or record.environment["interrupted"]:
         return ""
     if has_failed(record):

@@ -13,8 +13,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from common.pair import Pair
-from common.report import HEADINGS, libraries, lookup, origin, ratio, share, times, variant
+from common.report import HEADINGS, cells, lookup, origin, variant
 from common.result import Record, RecordError, recorded
+from common.summary import standings
 
 PLAIN_WIDTH = 220  # columns where nobody has a terminal to fit
 COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bold red", "unsure": "yellow"}
@@ -84,10 +85,10 @@ def table(record: Record, on_gpu: dict[str, Record]) -> Table:
     lines: list[list[str]] = []
     for pair in record.pairs:
         for row in pair.rows:
-            verdict = f"[{COLORS.get(row.verdict, 'none')}]{row.verdict}[/]"
-            cells = [pair.name, pair.size, variant(row), verdict, ratio(row), times(pair, row), share(pair, row)]
+            verdict, *figures = cells(pair, row)
             old = lookup(pair, row, on_gpu[pair.chapter]) if pair.chapter in on_gpu else ""
-            lines.append([*cells, libraries(row), old])
+            shown_verdict = f"[{COLORS.get(verdict, 'none')}]{verdict}[/]"
+            lines.append([pair.name, pair.size, variant(row), shown_verdict, *figures, old])
     origins = " / ".join(sorted({origin(old) for old in on_gpu.values()}))
     shown = Table(title=title(record), box=SIMPLE, title_justify="left")
     filled = [any(line[column] for line in lines) for column in range(len(COLUMNS) + 1)]
@@ -138,6 +139,8 @@ def print_record(record: Record, console: Console) -> None:
     for text in dict.fromkeys(text for pair in record.pairs for text in pair.neighbours):
         names = dict.fromkeys(pair.name for pair in record.pairs if text in pair.neighbours)
         _say(f"not alone on this machine ({', '.join(names)}): {text}", console)
+    for text in standings(record):
+        _say(text, console)
     if problem:
         _say(f"nothing recorded is shown: {problem}", console)
 

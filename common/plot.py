@@ -118,8 +118,12 @@ def _rate(limit: Any, which: str) -> float:
 
 
 def sweep(record: Record) -> Figure:
-    """Ratio over size: a curve a variant, for pairs that were measured at several sizes."""
-    figure, axes = new_figure()
+    """Ratio over size, a curve a variant; below it, of what memory limits, bandwidth over bytes under that limit."""
+    by_memory = [pair for pair in record.pairs if pair.limit_by == "dram_bytes" and pair.arms]
+    figure = Figure(figsize=(8.0, 8.5 if by_memory else 4.5), layout="constrained")
+    axes, *below = np.atleast_1d(figure.subplots(2 if by_memory else 1))
+    for place in below:
+        _bandwidths(place, by_memory, record.limits["dram_bytes"])
     curves: dict[str, list[tuple[str, Row]]] = {}
     for pair, row in believed(record):
         if row.versus == "baseline":
@@ -143,6 +147,25 @@ def sweep(record: Record) -> Figure:
     axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant", title=origin(record))
     axes.legend(fontsize=8)
     return figure
+
+
+def _bandwidths(axes: Any, pairs: list[PairResult], limit: dict[str, Any]) -> None:
+    """Of every arm but the repeat: the useful minimum of bytes / its time, over these bytes."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for pair in pairs:
+        size = pair.cost["dram_bytes"]
+        for label, arm in pair.arms.items():
+            if label != "repeat":
+                curves.setdefault(f"{pair.name} {label}", []).append((size / 1e6, size / arm.median_s / 1e9))
+    for i, (label, points) in enumerate(curves.items()):
+        look = {"marker": MARKERS[i % len(MARKERS)], "color": SERIES[i % len(SERIES)]}
+        axes.plot(*zip(*sorted(points), strict=True), label=label, **look)
+    for which, style in (("measured", "-"), ("datasheet", ":")):
+        if peak := _rate(limit, which):
+            axes.axhline(peak / 1e9, color="black", linewidth=1, linestyle=style, label=f"limit, {which}")
+    axes.set(xscale="log", yscale="log", xlabel="bytes that must be moved (MB)", ylabel="bandwidth (GB/s)")
+    axes.grid(which="both", alpha=0.2)
+    axes.legend(fontsize=8)
 
 
 def for_record(record: Record) -> Figure:

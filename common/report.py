@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from common.calibration.findings import PAIRS, Findings, newest
 from common.contract import OneLine
-from common.pair import ROOT, Pair, discover, source_hash
+from common.pair import ROOT, discover, source_hash
 from common.result import PairResult, Record, Row, recorded, write_text
 
 MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
@@ -16,6 +16,7 @@ HARDWARE = "<!-- hardware from recorded/: python -m common.report -->"
 CALIBRATION = "<!-- calibration from recorded/: python -m common.report -->"
 END = "<!-- end of results -->"
 NOTHING = "Nothing is recorded yet."
+GRADES = ((1.02, "A+"), (0.98, "A"), (0.9, "B"), (0.75, "C"), (0.5, "D"))
 
 
 class Measured(Protocol):
@@ -60,6 +61,14 @@ def times(pair: PairResult, row: Row) -> str:
     return f"{seconds(pair.arms[row.versus].median_s)} -> {seconds(pair.arms[row.variant].median_s)}"
 
 
+def rate(pair: PairResult, row: Row) -> str:
+    """What a variant moves or computes per second, of the useful minimum: GB/s or TFLOP/s of what sets its limit."""
+    if row.ratio is None or not pair.cost.get(pair.limit_by):
+        return ""
+    per_s = pair.cost[pair.limit_by] / pair.arms[row.variant].median_s
+    return f"{digits(per_s / 1e9)} GB/s" if pair.limit_by.endswith("_bytes") else f"{digits(per_s / 1e12)} TFLOP/s"
+
+
 def variant(row: Row) -> str:
     """`fused`, or `fused vs vectorized` where it is not against the baseline."""
     versus = "" if row.versus == "baseline" else f" vs {row.versus.removeprefix('optimized/')}"
@@ -67,10 +76,20 @@ def variant(row: Row) -> str:
 
 
 def libraries(row: Row) -> str:
-    """Time of each library call / time of the variant, and the variant's precision where it is another."""
-    named = {label.removeprefix("library").removeprefix("/"): value for label, value in row.vs_library.items()}
-    parts = ((f"{digits(value['ratio'])}x", label, row.precision) for label, value in named.items())
+    """Time of each library call / time of the variant, with its grade, or its precision where that is another."""
+    named = {label.removeprefix("library").removeprefix("/"): value["ratio"] for label, value in row.vs_library.items()}
+    parts = ((f"{digits(found)}x", label, row.precision or grade(found)) for label, found in named.items())
     return ", ".join(" ".join(filter(None, words)) for words in parts)
+
+
+def grade(ratio: float) -> str:
+    """Of a library's time / a variant's: A+ is faster by 2 % at least, A as fast, F takes more than twice as long."""
+    return next((name for least, name in GRADES if ratio >= least), "F")
+
+
+def cells(pair: PairResult, row: Row) -> list[str]:
+    """What HEADINGS name after pair and variant."""
+    return [row.verdict, ratio(row), times(pair, row), rate(pair, row), share(pair, row), libraries(row)]
 
 
 def origin(record: Measured) -> str:
@@ -90,21 +109,8 @@ def lookup(pair: PairResult, row: Row, record: Record) -> str:
     return ""
 
 
-def listing(pairs: list[Pair]) -> str:
-    """What there is: a line a pair, its variants with what they need, its sizes."""
-    lines = []
-    for pair in pairs:
-        lines.append(f"{pair.chapter}/{pair.name}: {pair.baseline.summary}")
-        for half in pair.variants:
-            needs = ["an NVIDIA GPU"] * half.needs_cuda + sorted(half.imports & {"triton", "cupy"})
-            needs += [f"{key} {value}" for key, value in half.constants.get("REQUIRES", {}).items()]
-            lines.append(f"    {half.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
-        lines.append(f"    sizes: {', '.join(pair.sizes)}")
-    return "\n".join(lines)
-
-
 HEADINGS = (
-    "pair", "variant", "verdict", "ratio [95 % interval]", "time", "of limit / datasheet", "library / variant",
+    "pair", "variant", "verdict", "ratio [95 % interval]", "time", "rate", "of limit / datasheet", "library / variant",
 )  # fmt: skip
 CHECK_HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 
@@ -117,9 +123,8 @@ def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str,
         for pair in record.pairs:
             stale = hashes.get(pair.name) != pair.source_hash
             for row in pair.rows:
-                figures = [row.verdict, ratio(row), times(pair, row), share(pair, row), libraries(row)]
-                cells = ["stale: the pair has changed since", "", "", "", ""] if stale else figures
-                lines.append(f"| {' | '.join([pair.name, variant(row), *cells])} |")
+                gone = ["stale: the pair has changed since", *[""] * (len(HEADINGS) - 3)]
+                lines.append(f"| {' | '.join([pair.name, variant(row), *(gone if stale else cells(pair, row))])} |")
     return "\n".join(lines).strip() or NOTHING
 
 
@@ -133,8 +138,8 @@ def calibrations(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> 
             continue
         lines += head(CHECK_HEADINGS)
         for check in findings.checks:
-            cells = [check.check, check.condition, str(check.runs), check.found, check.accepted]
-            lines.append(f"| {' | '.join([*cells, 'passed' if check.passed else '**not passed**'])} |")
+            texts = [check.check, check.condition, str(check.runs), check.found, check.accepted]
+            lines.append(f"| {' | '.join([*texts, 'passed' if check.passed else '**not passed**'])} |")
     return "\n".join(lines).strip() or NOTHING
 
 

@@ -67,13 +67,14 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     output = parser.add_argument_group("output")
     output.add_argument("--json", type=Path, metavar="F", help="write the record, with all samples")
     output.add_argument("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
+    output.add_argument("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     output.add_argument("--verbose", action="store_true", help="say where the time went")
     output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
     output.add_argument("--record", action="store_true", help="keep the record under recorded/ (a whole chapter)")
     args = parser.parse_args(argv)
     no_measurement = args.list or args.limits or args.compare or args.xray
-    if no_measurement and (args.json or args.plot or args.profile or args.record):
-        parser.error("--json, --plot, --profile and --record belong to a measurement of pairs")
+    if no_measurement and (args.json or args.plot or args.markdown or args.profile or args.record):
+        parser.error("--json, --plot, --markdown, --profile and --record belong to a measurement of pairs")
     if (args.arch is not None or args.code) and not args.xray:
         parser.error("--arch and --code belong to --xray")
     args.arch = list(ARCHITECTURES) if args.arch is None else args.arch.split(",")
@@ -125,7 +126,7 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
         raise UsageError(f"--record keeps a whole chapter, measured in full: it excludes {excluded}")
     if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
-    for path in filter(None, (args.json, args.plot)):
+    for path in filter(None, (args.json, args.plot, args.markdown)):
         check_writable(path)
     for folder in ["recorded"] * args.record + ["results"] * args.profile:
         check_writable(ROOT / folder / pairs[0].chapter, makes_folder=True)
@@ -138,3 +139,16 @@ def lacking(pairs: list[Pair], size: str) -> list[str]:
         return any(size in (own, own.split("/")[0]) for own in pair.sizes if own not in pair.check_sizes)
 
     return [pair.name for pair in pairs if size != "all" and not has(pair)]
+
+
+def listing(pairs: list[Pair]) -> str:
+    """What there is: a line a pair, its variants with what they need, its sizes."""
+    lines = []
+    for pair in pairs:
+        lines.append(f"{pair.chapter}/{pair.name}: {pair.baseline.summary}")
+        for half in pair.variants:
+            needs = ["an NVIDIA GPU"] * half.needs_cuda + sorted(half.imports & {"triton", "cupy"})
+            needs += [f"{key} {value}" for key, value in half.constants.get("REQUIRES", {}).items()]
+            lines.append(f"    {half.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
+        lines.append(f"    sizes: {', '.join(pair.sizes)}")
+    return "\n".join(lines)

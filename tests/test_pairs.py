@@ -155,9 +155,14 @@ def further(pair: Pair) -> Pair:
 
 
 def verdicts(pairs):
-    """(pair, variant) -> row, of pairs that were checked on this machine."""
+    """(chapter, pair, variant) -> row, of pairs that were checked on this machine."""
     record = run_pairs(pairs, device=default_device(), check_only=True)
-    return {(pair.name, row.variant): row for pair in record.pairs for row in pair.rows if row.versus == "baseline"}
+    return {
+        (pair.chapter, pair.name, row.variant): row
+        for pair in record.pairs
+        for row in pair.rows
+        if row.versus == "baseline"
+    }
 
 
 @pytest.fixture(scope="module")
@@ -199,13 +204,13 @@ def zeroed(machine, tmp_path_factory):
 
 @pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
 def test_both_halves_agree_with_the_oracle_at_every_odd_size(pair, half, honest):
-    row = honest[pair.name, half.label]
+    row = honest[pair.chapter, pair.name, half.label]
     assert (row.verdict, row.ratio) == ("checked", None), row.reason
 
 
 @pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
 def test_zeros_are_a_wrong_answer(pair, half, zeroed):
-    row = zeroed[pair.name, half.label]
+    row = zeroed[pair.chapter, pair.name, half.label]
     assert row.verdict == "invalid"
     element, integers = r"element \d+ of \d+ is -?0, expected", r"\d+ of \d+ values differ"
     assert re.match(rf"wrong answer at size check: (\S+: )?({element}|{integers})", row.reason), row.reason
@@ -214,7 +219,7 @@ def test_zeros_are_a_wrong_answer(pair, half, zeroed):
 @pytest.mark.skipif(has_gpu(), reason="there is a GPU")
 def test_without_a_gpu_what_needs_one_is_skipped_and_triton_is_checked_in_its_interpreter(honest):
     for pair, half in VARIANTS:
-        row = honest[pair.name, half.label]
+        row = honest[pair.chapter, pair.name, half.label]
         if pair.baseline.needs_cuda or half.needs_cuda:
             assert (row.verdict, row.reason) == ("skipped", "needs an NVIDIA GPU")
         elif "triton" in half.imports:

@@ -1,6 +1,7 @@
 """The figures show the record's own values, and every axis says what it is."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -151,7 +152,7 @@ def test_a_sweep_has_a_curve_a_variant_over_the_sizes():
         sized("large", 3.0, "other", "optimized/b"),
     )
     figure = plot.sweep(swept)
-    (axes,) = figure.axes
+    axes, _ = figure.axes
     found = {container.get_label(): container for container in axes.containers}
     assert set(found) == {"double", "other b"}
     assert found["double"].lines[0].get_ydata() == pytest.approx([1.5, 4.0])
@@ -164,6 +165,20 @@ def test_a_sweep_has_a_curve_a_variant_over_the_sizes():
     first, second = (found[name].lines[0] for name in ("double", "other b"))
     assert first.get_marker() != second.get_marker()
     assert first.get_color() != second.get_color()
+
+
+def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
+    pairs = [replace(sized(size, 2.0), cost={"dram_bytes": moved}) for size, moved in (("large", 4e6), ("small", 1e6))]
+    figure = plot.sweep(replace(record(*pairs), limits={"dram_bytes": {"measured": 5e9, "datasheet": None}}))
+    axes = figure.axes[1]
+    curves = {line.get_label(): line for line in axes.get_lines()}
+    assert set(curves) == {"double baseline", "double optimized", "double optimized/z", "limit, measured"}
+    assert list(curves["double optimized"].get_xdata()) == [1.0, 4.0]  # MB, ascending
+    assert list(curves["double optimized"].get_ydata()) == pytest.approx([1.0, 4.0])  # GB/s, in 1 ms each
+    assert set(curves["limit, measured"].get_ydata()) == {5.0}
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("bytes that must be moved (MB)", "bandwidth (GB/s)")
+    computed = [replace(pair, limit_by="fp32_flops") for pair in pairs]
+    assert len(plot.sweep(record(*computed)).axes) == 1
 
 
 def test_a_sweep_is_drawn_where_a_pair_has_several_sizes():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from samples import arm, half, one_pair, pair_result, record
 
-from common import console, report
+from common import console, report, summary
 from common.pair import ROOT, discover, source_hash
 from common.result import Row
 
@@ -77,11 +77,53 @@ def test_libraries_are_written_with_their_labels():
         (1.9, 2.1),
         {"library": {"ratio": 0.5}, "library/compiled": {"ratio": 1.25}},
     )
-    assert report.libraries(row) == "0.500x, 1.25x compiled"
+    assert report.libraries(row) == "0.500x D, 1.25x compiled A+"
     assert report.libraries(replace(row, precision="tf32")) == "0.500x tf32, 1.25x compiled tf32"
 
 
+@pytest.mark.parametrize(
+    ("ratio", "expected"), [(1.02, "A+"), (1.019, "A"), (0.98, "A"), (0.979, "B"), (0.9, "B"), (0.6, "D"), (0.49, "F")]
+)
+def test_a_grade_says_how_a_library_stands_against_a_variant(ratio, expected):
+    assert report.grade(ratio) == expected
+
+
+def test_a_rate_is_of_what_sets_the_limit():
+    pair = replace(pair_result(ratio=2.0), cost={"dram_bytes": 4e9, "fp32_flops": 5e12})
+    for key, expected in {"dram_bytes": "4000 GB/s", "fp32_flops": "5000 TFLOP/s", "": ""}.items():
+        assert report.rate(replace(pair, limit_by=key), pair.rows[0]) == expected
+
+
+# A run
+
+
+def graded(name, ratio, precision=""):
+    library = {"library": {"ratio": ratio, "interval": (ratio, ratio)}}
+    row = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), library, precision)
+    return pair_result(name, rows=[row])
+
+
+def test_the_best_and_the_worst_against_a_library_are_named():
+    pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0), graded("d", 9.0, "bf16")]
+    best, worst = summary.standings(record(*pairs))
+    assert best == "best against its library: a default optimized, 1.50x"
+    assert worst == "worst against its library: b default optimized, 0.800x"
+    assert summary.standings(record(*pairs[:2])) == []
+
+
+def test_a_run_is_written_as_markdown(tmp_path):
+    pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
+    summary.save_markdown(record(*pairs), tmp_path / "table.md")
+    text = (tmp_path / "table.md").read_text()
+    assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair | size | variant | verdict |")
+    assert [row[:4] for row in rows_of(text)[1:]] == [[name, "default", "optimized", "faster"] for name in "abc"]
+    assert text.endswith("- worst against its library: b default optimized, 0.800x\n")
+
+
 # Tables
+
+
+RATE = ["8.00e-06 GB/s"]  # 8 bytes in 1 ms
 
 
 def named(name):
@@ -101,7 +143,16 @@ def test_a_recorded_row_is_shown_with_device_date_versions_and_file():
     assert "NVIDIA H200, 2026-01-02 (torch 2.11.0)" in text
     assert "(/recorded/nvidia_h200/ch1.json)" in text
     assert rows_of(text)[1:] == [
-        ["double", "optimized", "faster", "2.50x [2.48, 2.52]", "2.50 ms -> 1.00 ms", "50% / 25% dram", ""]
+        [
+            "double",
+            "optimized",
+            "faster",
+            "2.50x [2.48, 2.52]",
+            "2.50 ms -> 1.00 ms",
+            "8.00e-06 GB/s",
+            "50% / 25% dram",
+            "",
+        ]
     ]
 
 
@@ -113,7 +164,7 @@ def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure(hashes):
     _, stale, fresh = rows_of(text)
     assert stale[:2] == ["double", "optimized"]
     assert stale[2].startswith("stale")
-    assert stale[3:] == ["", "", "", ""]
+    assert stale[3:] == ["", "", "", "", ""]
     assert not re.search(r"\d", "".join(stale))
     assert fresh[2:4] == ["faster", "3.00x [2.97, 3.03]"]
 

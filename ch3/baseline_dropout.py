@@ -1,0 +1,101 @@
+"""Drop elements at random and keep a mask for the backward pass: a byte an element, written once and read once.
+
+dropout sets each element to zero with probability p and scales the others by 1 / (1 - p); its backward pass does the
+same to the same elements of the gradient. So the forward pass writes down which:
+
+    forward     reads x, writes y and the mask     4 + 4 + 1 bytes an element of float32, 2 + 2 + 1 of float16
+    backward    reads dy and the mask, writes dx   4 + 1 + 4                              2 + 1 + 2
+
+Between the two, for as long as the layers above take, the mask occupies memory: 64 MiB here, for each such layer.
+The random numbers are Philox's, a function of a seed and a counter: no state, four numbers of 32 bits a counter.
+
+Predict before you measure: `optimized_dropout.py` stores none of it. What is the ratio of the bytes, in both types?
+What does it do instead, twice, and could that take longer than a byte?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"rows": 127, "columns": 129},
+    "check/one": {"rows": 1, "columns": 3, "p": 0.0},
+    "check/row": {"rows": 1, "columns": 1025, "p": 0.9},
+    "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
+    "check/bf16": {"rows": 5, "columns": 513, "dtype": "bfloat16"},
+    "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 a matrix: larger than any L2
+    "small/512x512": {"rows": 512, "columns": 512},
+    "medium/2048x2048": {"rows": 2048, "columns": 2048},
+    "large/4096x4096": {"rows": 4096, "columns": 4096},
+    "large/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
+    "large/8192x8192": {"rows": 8192, "columns": 8192},
+    "large/8192x8192/fp16": {"rows": 8192, "columns": 8192, "dtype": "float16"},
+    "large/8192x8192/bf16": {"rows": 8192, "columns": 8192, "dtype": "bfloat16"},
+    "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
+}
+LIBRARY_DIFFERS = "draws other random numbers"
+
+
+def inputs(rows=8192, columns=8192, p=0.1, dtype="float32", device="cuda"):
+    x, dy = (torch.randn(rows, columns, dtype=getattr(torch, dtype), device=device) for _ in range(2))
+    return {"x": x, "dy": dy, "p": p, "seed": int(torch.randint(2**31, ()))}
+
+
+def reference(x, dy, p, seed):
+    """Philox as in Triton, in integers of 64 bits: ten rounds on four words, of which the first counts."""
+    low, key = 2**32 - 1, [seed, 0]
+    c = [torch.arange(triton.cdiv(x.numel(), 4), device=x.device), *(torch.zeros((), dtype=torch.int64),) * 3]
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(b >> 32 & low) ^ c[1] ^ key[0], b & low, (a >> 32 & low) ^ c[3] ^ key[1], a & low]
+        key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
+    numbers = torch.stack(c, 1).flatten()[: x.numel()].view(x.shape)
+    scale = (numbers >= int(p * 2**32)).double() / (1 - p)
+    return x * scale, dy * scale
+
+
+def library(x, dy, p, seed):
+    y, mask = torch.native_dropout(x, p, train=True)
+    return y, torch.ops.aten.native_dropout_backward(dy, mask, 1 / (1 - p))
+
+
+def cost(x, dy, p, seed):
+    return {"dram_bytes": 4 * x.nbytes}  # read x, write y; read dy, write dx
+
+
+@triton.jit
+def keep(start, seed, threshold, BLOCK: tl.constexpr):
+    """Which of BLOCK elements from `start` on stay. Element i takes number i % 4 of the four of counter i // 4."""
+    a, b, c, d = tl.randint4x(seed, start // 4 + tl.arange(0, BLOCK // 4))
+    numbers = tl.join(tl.join(a, c), tl.join(b, d)).reshape(BLOCK)  # a0 b0 c0 d0 a1 b1 c1 d1 ...
+    return numbers >= threshold
+
+
+@triton.jit(do_not_specialize=["seed"])  # another seed is no reason to compile again
+def dropout_kernel(x_ptr, y_ptr, mask_ptr, n, seed, threshold, scale, BLOCK: tl.constexpr):
+    start = tl.program_id(0).to(tl.int64) * BLOCK  # 64 bits: n may exceed 2^31
+    at = start + tl.arange(0, BLOCK)
+    inside = at < n
+    kept = keep(start, seed, threshold, BLOCK)
+    x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
+    tl.store(mask_ptr + at, kept, mask=inside)
+    tl.store(y_ptr + at, tl.where(kept, x * scale, 0.0), mask=inside)
+
+
+@triton.jit
+def backward_kernel(dy_ptr, dx_ptr, mask_ptr, n, scale, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    kept = tl.load(mask_ptr + at, mask=inside)
+    dy = tl.load(dy_ptr + at, mask=inside).to(tl.float32)
+    tl.store(dx_ptr + at, tl.where(kept, dy * scale, 0.0), mask=inside)
+
+
+def run(x, dy, p, seed):
+    x, dy, n = x.contiguous(), dy.contiguous(), x.numel()
+    y, dx, mask = torch.empty_like(x), torch.empty_like(dy), torch.empty_like(x, dtype=torch.bool)
+    block = 2048 // x.element_size()  # 128 lanes * 16 bytes
+    grid, threshold, scale = (triton.cdiv(n, block),), int(p * 2**32), 1 / (1 - p)
+    dropout_kernel[grid](x, y, mask, n, seed, threshold, scale, BLOCK=block, num_warps=4)
+    backward_kernel[grid](dy, dx, mask, n, scale, BLOCK=block, num_warps=4)
+    return y, dx

@@ -1,0 +1,149 @@
+"""Apply an operation to every element, one element a lane, found by row and column: 4 bytes an access.
+
+One kernel serves a family of operations: OP is known when it is compiled, so that each of them becomes a kernel of its
+own, with one branch of `apply` in it. A lane finds its element as in `baseline_add.py`:
+
+    row, column = at // columns, at % columns        integers: a division costs a few dozen instructions
+    x_ptr + row * x_down + column * x_across         two strides a tensor: any layout is read as it lies
+
+Types of 16 bits are computed in float32 and rounded once, as torch does.
+
+Predict before you measure: 4 TB/s are 5e11 elements of 8 bytes a second, 1.9 a cycle for each of 132 SMs, and an SM
+starts 128 lanes' instructions a cycle. How many instructions an element may have before they are the limit, and how
+many in float16? `--xray` counts these.
+"""
+
+from functools import partial
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"op": "add", "rows": 127, "columns": 129}, "check/one": {"op": "exp", "rows": 1, "columns": 1},
+    "check/sub": {"op": "sub", "rows": 33, "columns": 127}, "check/mul": {"op": "mul", "rows": 33, "columns": 127},
+    "check/div": {"op": "div", "rows": 33, "columns": 127}, "check/neg": {"op": "neg", "rows": 33, "columns": 127},
+    "check/sin": {"op": "sin", "rows": 33, "columns": 127}, "check/cos": {"op": "cos", "rows": 33, "columns": 127},
+    "check/log": {"op": "log", "rows": 33, "columns": 127}, "check/exp": {"op": "exp", "rows": 33, "columns": 127},
+    "check/sqrt": {"op": "sqrt", "rows": 33, "columns": 127},
+    "check/add_scalar": {"op": "add_scalar", "rows": 33, "columns": 127},
+    "check/mul_scalar": {"op": "mul_scalar", "rows": 33, "columns": 127},
+    "check/div_scalar": {"op": "div_scalar", "rows": 33, "columns": 127},
+    "check/pow": {"op": "pow", "rows": 33, "columns": 127}, "check/relu": {"op": "relu", "rows": 33, "columns": 127},
+    "check/gelu": {"op": "gelu", "rows": 33, "columns": 127},
+    "check/gelu_tanh": {"op": "gelu_tanh", "rows": 33, "columns": 127},
+    "check/silu": {"op": "silu", "rows": 33, "columns": 127},
+    "check/div/fp16": {"op": "div", "rows": 33, "columns": 127, "dtype": "float16"},
+    "check/gelu/bf16": {"op": "gelu", "rows": 33, "columns": 127, "dtype": "bfloat16"},
+    "default": {"op": "gelu"},  # 8192 x 8192, as the large ones: 256 MiB of float32 a matrix, larger than any L2
+    "small/mul": {"op": "mul", "rows": 512, "columns": 512}, "small/exp": {"op": "exp", "rows": 512, "columns": 512},
+    "small/gelu": {"op": "gelu", "rows": 512, "columns": 512},
+    "small/silu": {"op": "silu", "rows": 512, "columns": 512},
+    "medium/mul": {"op": "mul", "rows": 2048, "columns": 2048},
+    "medium/exp": {"op": "exp", "rows": 2048, "columns": 2048},
+    "medium/gelu": {"op": "gelu", "rows": 2048, "columns": 2048},
+    "medium/silu": {"op": "silu", "rows": 2048, "columns": 2048},
+    "large/add": {"op": "add"}, "large/sub": {"op": "sub"}, "large/mul": {"op": "mul"}, "large/div": {"op": "div"},
+    "large/neg": {"op": "neg"}, "large/sin": {"op": "sin"}, "large/cos": {"op": "cos"}, "large/log": {"op": "log"},
+    "large/exp": {"op": "exp"}, "large/sqrt": {"op": "sqrt"}, "large/add_scalar": {"op": "add_scalar"},
+    "large/mul_scalar": {"op": "mul_scalar"}, "large/div_scalar": {"op": "div_scalar"}, "large/pow": {"op": "pow"},
+    "large/relu": {"op": "relu"}, "large/gelu": {"op": "gelu"}, "large/gelu_tanh": {"op": "gelu_tanh"},
+    "large/silu": {"op": "silu"},
+    "large/mul/fp16": {"op": "mul", "dtype": "float16"}, "large/exp/fp16": {"op": "exp", "dtype": "float16"},
+    "large/gelu/fp16": {"op": "gelu", "dtype": "float16"},
+    "large/gelu_tanh/fp16": {"op": "gelu_tanh", "dtype": "float16"},
+    "large/silu/fp16": {"op": "silu", "dtype": "float16"},
+    "large/mul/bf16": {"op": "mul", "dtype": "bfloat16"}, "large/gelu/bf16": {"op": "gelu", "dtype": "bfloat16"},
+}  # fmt: skip
+BINARY = ("add", "sub", "mul", "div")
+POSITIVE = ("div", "log", "sqrt", "pow")  # operations that want positive inputs
+SCALARS = {"add_scalar": 0.75, "mul_scalar": 0.75, "div_scalar": 0.75, "pow": 2.5}
+ATEN = torch.ops.aten
+TORCH = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "neg": torch.neg, "sin": torch.sin,
+    "cos": torch.cos, "log": torch.log, "exp": torch.exp, "sqrt": torch.sqrt, "pow": torch.pow,
+    "add_scalar": torch.add, "mul_scalar": torch.mul, "div_scalar": torch.div,
+    "relu": ATEN.relu.out, "silu": ATEN.silu.out,  # torch.nn.functional's, which offers no `out`
+    "gelu": ATEN.gelu.out, "gelu_tanh": partial(ATEN.gelu.out, approximate="tanh"),
+}  # fmt: skip
+
+
+def inputs(op="gelu", rows=8192, columns=8192, dtype="float32", device="cuda"):
+    """`y`: a matrix, a number or None, whatever the operation takes."""
+    draw, least = (torch.rand, 0.5) if op in POSITIVE else (torch.randn, 0.0)
+    x, y = (draw(rows, columns, dtype=getattr(torch, dtype), device=device) + least for _ in range(2))
+    return {"op": op, "x": x, "y": y if op in BINARY else SCALARS.get(op), "out": torch.empty_like(x)}
+
+
+def reference(op, x, y, out):
+    return library(op, x, y, torch.empty_like(x))
+
+
+def library(op, x, y, out):
+    return TORCH[op](x, out=out) if y is None else TORCH[op](x, y, out=out)
+
+
+def cost(op, x, y, out):
+    return {"dram_bytes": (3 if op in BINARY else 2) * x.nbytes}  # read x, and y where it is a matrix; write the result
+
+
+@triton.jit
+def apply(x, y, OP: tl.constexpr):  # noqa: C901 (a table)
+    if OP == "add" or OP == "add_scalar":
+        z = x + y
+    elif OP == "sub":
+        z = x - y
+    elif OP == "mul" or OP == "mul_scalar":
+        z = x * y
+    elif OP == "div" or OP == "div_scalar":
+        z = x / y
+    elif OP == "neg":
+        z = -x
+    elif OP == "sin":
+        z = tl.sin(x)  # and cos: the stack that X-ray finds is for arguments above 100,000
+    elif OP == "cos":
+        z = tl.cos(x)
+    elif OP == "log":
+        z = tl.log(x)
+    elif OP == "exp":
+        z = tl.exp(x)
+    elif OP == "sqrt":
+        z = tl.sqrt(x)
+    elif OP == "pow":
+        z = tl.exp2(y * tl.log2(x))  # of numbers that are not negative
+    elif OP == "relu":
+        z = tl.where(x < 0, 0.0, x)  # and not tl.maximum, which drops NaN
+    elif OP == "gelu":
+        z = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))  # 1 / sqrt(2)
+    elif OP == "gelu_tanh":
+        z = x / (1 + tl.exp(-1.5957691216057308 * x * (1 + 0.044715 * x * x)))  # 2 sqrt(2 / pi)
+    elif OP == "silu":
+        z = x / (1 + tl.exp(-x))
+    else:
+        tl.static_assert(False, "no such operation")
+    return z
+
+
+@triton.jit
+def elementwise_kernel(
+    x_ptr, y, out_ptr, n, columns, x_down, x_across, y_down, y_across,
+    OP: tl.constexpr, Y_IS_MATRIX: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    row, column = (at // columns).to(tl.int64), (at % columns).to(tl.int64)  # a stride times a row may exceed 2^31
+    x = tl.load(x_ptr + row * x_down + column * x_across, mask=inside).to(tl.float32)
+    if Y_IS_MATRIX:
+        y = tl.load(y + row * y_down + column * y_across, mask=inside).to(tl.float32)
+    tl.store(out_ptr + at, apply(x, y, OP), mask=inside)
+
+
+def run(op, x, y, out):
+    n = x.numel()
+    result = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    y_strides = y.stride() if op in BINARY else (0, 0)
+    index = tl.int32 if n <= 2**30 else tl.int64  # 64 bits where 32 could overflow: dividing them takes much longer
+    elementwise_kernel[(triton.cdiv(n, 128),)](
+        x, y, result, n, x.shape[1], *x.stride(), *y_strides, op, op in BINARY, INDEX=index, BLOCK=128, num_warps=4
+    )
+    return result

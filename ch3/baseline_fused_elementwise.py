@@ -1,0 +1,67 @@
+"""Apply scale, shift, SiLU, gate and residual as five operations: twelve matrices of 128 MiB move where three would do.
+
+y = silu(scale * x + shift) * gate + x, as around a gated layer; scale and shift are vectors along a row. Each operation
+is a kernel that reads matrices from memory and leaves one there for the next:
+
+    scale * x        reads 1, writes 1
+    ... + shift      reads 1, writes 1
+    silu(...)        reads 1, writes 1
+    ... * gate       reads 2, writes 1
+    ... + x          reads 2, writes 1      12 matrices in all
+
+In 16 bits each of the four intermediate results is rounded, too.
+
+Predict before you measure: `optimized_fused_elementwise.py` moves three matrices. By how much is it faster, if memory
+is the limit of every kernel? And at 512 x 512, where all of them fit in L2?
+"""
+
+from functools import cache
+
+import torch
+
+SIZES = {
+    "check": {"rows": 127, "columns": 129},
+    "check/one": {"rows": 1, "columns": 1},
+    "check/row": {"rows": 1, "columns": 1025},
+    "check/tail": {"rows": 5, "columns": 517},
+    "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
+    "check/bf16": {"rows": 9, "columns": 513, "dtype": "bfloat16"},
+    "default": {"rows": 8192, "columns": 4096},  # 128 MiB of float32 a matrix: larger than any L2
+    "small/512x512": {"rows": 512, "columns": 512},
+    "medium/2048x2048": {"rows": 2048, "columns": 2048},
+    "medium/2048x2048/fp16": {"rows": 2048, "columns": 2048, "dtype": "float16"},
+    "large/8192x4096/fp16": {"rows": 8192, "columns": 4096, "dtype": "float16"},
+    "large/8192x4096/bf16": {"rows": 8192, "columns": 4096, "dtype": "bfloat16"},
+    "large/8192x8192": {"rows": 8192, "columns": 8192},
+    "large/8192x8192/fp16": {"rows": 8192, "columns": 8192, "dtype": "float16"},
+    "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
+    "batch/32x128x768/fp16": {"rows": 4096, "columns": 768, "dtype": "float16"},
+}
+
+
+def inputs(rows=8192, columns=4096, dtype="float32", device="cuda"):
+    like = {"dtype": getattr(torch, dtype), "device": device}
+    x, gate = torch.randn(rows, columns, **like), torch.randn(rows, columns, **like)
+    return {"x": x, "gate": gate, "w_scale": torch.randn(columns, **like), "w_shift": torch.randn(columns, **like)}
+
+
+def reference(x, gate, w_scale, w_shift):
+    return torch.nn.functional.silu(w_scale * x + w_shift) * gate + x
+
+
+@cache
+def compiled(shape, dtype, disable):
+    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    return torch.compile(reference, dynamic=False, disable=disable)
+
+
+def library_compiled(x, gate, w_scale, w_shift):
+    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, gate, w_scale, w_shift)
+
+
+def cost(x, gate, w_scale, w_shift):
+    return {"dram_bytes": 3 * x.nbytes + 2 * w_scale.nbytes}  # read x, gate and two vectors, write y
+
+
+def run(x, gate, w_scale, w_shift):
+    return torch.nn.functional.silu(w_scale * x + w_shift) * gate + x

@@ -1,0 +1,104 @@
+"""Layer norm of every row in three passes over memory: each element is read three times and written once.
+
+y = (x - mean) / sqrt(variance + eps) * weight + bias, along a row. A program takes a row and walks it in blocks of
+1024, as the formula is read, once for each thing that the next step must know of the whole row:
+
+    mean        reads the row
+    variance    reads the row
+    result      reads the row, writes the result      4 elements moved where 2 would do
+
+The variance is that of the differences from the mean. (The mean of the squares less the square of the mean would need
+one pass less, but where the mean is large two nearly equal numbers are subtracted, and few digits are left.)
+
+Predict before you measure: `optimized_layer_norm.py` reads once. How much faster is that at most? How many rows are
+under way at a time on your GPU, and does its L2 hold them until they are read again?
+"""
+
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"rows": 3, "columns": 127},
+    "check/one": {"rows": 1, "columns": 1},
+    "check/narrow": {"rows": 131, "columns": 5},
+    "check/wide": {"rows": 7, "columns": 10_001},
+    "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
+    "small/4096x1024": {"rows": 4096, "columns": 1024},
+    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"rows": 4096, "columns": 4096},
+    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
+    "large/4096x8192": {"rows": 4096, "columns": 8192},
+    "large/4096x8192/fp16": {"rows": 4096, "columns": 8192, "dtype": "float16"},
+    "large/4096x8192/bf16": {"rows": 4096, "columns": 8192, "dtype": "bfloat16"},
+    "large/4096x16384": {"rows": 4096, "columns": 16_384},
+    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
+    "batch/16384x768/fp16": {"rows": 16_384, "columns": 768, "dtype": "float16"},
+}
+EPS = 1e-5
+
+
+def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
+    x = 3 + torch.randn(rows, columns, device=device)  # a mean that is not 0, as after a residual
+    w_weight, w_bias = torch.randn(columns, device=device), torch.randn(columns, device=device)
+    half = getattr(torch, dtype)
+    return {"x": x.to(half), "w_weight": w_weight.to(half), "w_bias": w_bias.to(half)}
+
+
+def reference(x, w_weight, w_bias):
+    return torch.nn.functional.layer_norm(x, x.shape[1:], w_weight, w_bias, EPS)
+
+
+def library(x, w_weight, w_bias):
+    return torch.nn.functional.layer_norm(x, x.shape[1:], w_weight, w_bias, EPS)
+
+
+@cache
+def compiled(shape, dtype, disable):
+    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    return torch.compile(library, dynamic=False, disable=disable)
+
+
+def library_compiled(x, w_weight, w_bias):
+    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, w_weight, w_bias)
+
+
+def cost(x, w_weight, w_bias):
+    return {"dram_bytes": 2 * x.nbytes + w_weight.nbytes + w_bias.nbytes}  # read x, weight and bias, write y
+
+
+@triton.jit
+def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, columns, eps, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    lane = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, columns, BLOCK):
+        total += tl.load(x_ptr + at + start + lane, mask=start + lane < columns, other=0.0).to(tl.float32)
+    mean = tl.sum(total, 0) / columns
+    squares = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, columns, BLOCK):
+        inside = start + lane < columns
+        x = tl.load(x_ptr + at + start + lane, mask=inside, other=0.0).to(tl.float32)
+        off = tl.where(inside, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
+        squares += off * off
+    rstd = tl.rsqrt(tl.sum(squares, 0) / columns + eps)
+    for start in range(0, columns, BLOCK):
+        inside = start + lane < columns
+        x = tl.load(x_ptr + at + start + lane, mask=inside).to(tl.float32)
+        weight = tl.load(weight_ptr + start + lane, mask=inside).to(tl.float32)
+        bias = tl.load(bias_ptr + start + lane, mask=inside).to(tl.float32)
+        tl.store(y_ptr + at + start + lane, (x - mean) * rstd * weight + bias, mask=inside)
+
+
+def run(x, w_weight, w_bias):
+    x, w_weight, w_bias = x.contiguous(), w_weight.contiguous(), w_bias.contiguous()
+    y = torch.empty_like(x)
+    rows, columns = x.shape
+    if y.numel():
+        layer_norm_kernel[(rows,)](x, w_weight, w_bias, y, columns, EPS, BLOCK=1024, num_warps=8)
+    return y

@@ -1,0 +1,69 @@
+"""Sum a vector in two stages: a block of 1024 elements a program, and as many partial sums as blocks for the next.
+
+Programs cannot wait for each other, so each writes the sum of its block to memory, and a second launch adds them:
+
+    stage 1    65,536 programs read 4 KiB each, write 4 bytes
+    stage 2    65,536 partial sums, read by torch.sum
+
+However many partial sums there are, all are added: a second stage that read a fixed number of them would be wrong
+beyond it. A program lives for one block: it is started, waits for its loads, adds up across its lanes, writes, ends.
+Others run meanwhile, but each load has a start and an end beside it, and the second launch waits for the last of them.
+
+Predict before you measure: reading 256 MiB at 4 TB/s takes 67 us. What does each stage add? Which counts more at 1 Mi
+elements?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"n": 40_127},
+    "check/one": {"n": 1},
+    "check/tail": {"n": 4097},
+    "check/many": {"n": 199_999},
+    "check/fp16": {"n": 65_537, "dtype": "float16"},
+    "check/bf16": {"n": 8191, "dtype": "bfloat16"},
+    "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
+    "small/64Ki": {"n": 65_536},
+    "small/1Mi": {"n": 1_048_576},
+    "medium/4Mi": {"n": 4_194_304},
+    "medium/16Mi": {"n": 16_777_216},
+    "large/64Mi": {"n": 67_108_864},
+    "large/64Mi/fp16": {"n": 67_108_864, "dtype": "float16"},
+    "large/64Mi/bf16": {"n": 67_108_864, "dtype": "bfloat16"},
+    "large/odd": {"n": 100_000_007},
+    "large/256Mi": {"n": 268_435_456},
+    "large/256Mi/fp16": {"n": 268_435_456, "dtype": "float16"},
+}
+
+
+def inputs(n=67_108_864, dtype="float32", device="cuda"):
+    return {"x": torch.rand(n, device=device).to(getattr(torch, dtype))}  # of one sign: nothing cancels
+
+
+def reference(x):
+    return x.sum()
+
+
+def library(x):
+    return x.sum(dtype=torch.float32)
+
+
+def cost(x):
+    return {"dram_bytes": x.nbytes}  # read x once
+
+
+@triton.jit
+def sum_kernel(x_ptr, partial_ptr, n, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    at = pid.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # 64 bits: n may exceed 2^31
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0).to(tl.float32)
+    tl.store(partial_ptr + pid, tl.sum(x, 0))
+
+
+def run(x):
+    x, n = x.contiguous(), x.numel()
+    partial = torch.empty(triton.cdiv(n, 1024), device=x.device)
+    sum_kernel[(triton.cdiv(n, 1024),)](x, partial, n, BLOCK=1024, num_warps=4)
+    return partial.sum()

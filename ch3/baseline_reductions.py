@@ -1,0 +1,125 @@
+"""Reduce a matrix over its rows or its columns with one kernel, a program a result: lanes walk along what is reduced.
+
+A program computes one result. Its lanes stand `step` elements apart along the axis that is reduced, walk it in blocks
+of 1024, and meet at the end. For either axis it is the same kernel, with other strides:
+
+    over columns    step 1          32 lanes * 4 bytes = 128 bytes =  4 sectors of 32 bytes, every byte used
+    over rows       step `columns`  32 lanes in 32 rows            = 32 sectors, 4 bytes used of each
+
+What else a sector brings waits in a cache for the program of the next column, if that comes in time.
+
+Predict before you measure: `optimized_reductions.py` puts lanes side by side in both cases. By how much is it faster
+over the rows, if the caches keep nothing? And over the columns?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 129},
+    "check/one": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
+    "check/mean/rows": {"op": "mean", "over": "rows", "rows": 517, "columns": 33},
+    "check/max/rows": {"op": "max", "over": "rows", "rows": 517, "columns": 33},
+    "check/logsumexp/rows": {"op": "logsumexp", "over": "rows", "rows": 517, "columns": 33},
+    "check/sum/columns": {"op": "sum", "over": "columns", "rows": 9, "columns": 1025},
+    "check/mean/columns": {"op": "mean", "over": "columns", "rows": 9, "columns": 1025},
+    "check/max/columns": {"op": "max", "over": "columns", "rows": 9, "columns": 1025},
+    "check/logsumexp/columns": {"op": "logsumexp", "over": "columns", "rows": 9, "columns": 1025},
+    "check/sum/all": {"op": "sum", "over": "all", "rows": 9, "columns": 1025},
+    "check/mean/all": {"op": "mean", "over": "all", "rows": 9, "columns": 1025},
+    "check/max/all": {"op": "max", "over": "all", "rows": 9, "columns": 1025},
+    "check/fp16": {"op": "sum", "over": "rows", "rows": 300, "columns": 127, "dtype": "float16"},
+    "check/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127, "dtype": "bfloat16"},
+    "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
+    "small/sum/rows": {"op": "sum", "over": "rows", "rows": 512, "columns": 512},
+    "small/sum/columns": {"op": "sum", "over": "columns", "rows": 512, "columns": 512},
+    "medium/sum/rows": {"op": "sum", "over": "rows", "rows": 2048, "columns": 2048},
+    "medium/sum/columns": {"op": "sum", "over": "columns", "rows": 2048, "columns": 2048},
+    "large/sum/rows": {"op": "sum", "over": "rows"}, "large/mean/rows": {"op": "mean", "over": "rows"},
+    "large/max/rows": {"op": "max", "over": "rows"}, "large/logsumexp/rows": {"op": "logsumexp", "over": "rows"},
+    "large/sum/columns": {"op": "sum", "over": "columns"}, "large/mean/columns": {"op": "mean", "over": "columns"},
+    "large/max/columns": {"op": "max", "over": "columns"},
+    "large/logsumexp/columns": {"op": "logsumexp", "over": "columns"}, "large/sum/all": {"op": "sum", "over": "all"},
+    "large/mean/all": {"op": "mean", "over": "all"}, "large/max/all": {"op": "max", "over": "all"},
+    "large/sum/rows/fp16": {"op": "sum", "over": "rows", "dtype": "float16"},
+    "large/sum/columns/fp16": {"op": "sum", "over": "columns", "dtype": "float16"},
+    "large/logsumexp/columns/fp16": {"op": "logsumexp", "over": "columns", "dtype": "float16"},
+}  # fmt: skip
+TORCH = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "logsumexp": torch.logsumexp}
+AXES = {"rows": 0, "columns": 1, "all": (0, 1)}
+LOWEST, INF = -3.4028234663852886e38, float("inf")  # of float32: a maximum so far that may be subtracted from -inf
+EMPTY = {"sum": (0.0, 0.0), "max": (-INF, -INF), "logsumexp": (LOWEST, -INF)}  # maximum so far; what fills up a block
+
+
+def inputs(op="sum", over="rows", rows=8192, columns=8192, dtype="float32", device="cuda"):
+    return {"op": op, "over": over, "x": torch.randn(rows, columns, dtype=getattr(torch, dtype), device=device)}
+
+
+def reference(op, over, x):
+    return TORCH[op](x, AXES[over])
+
+
+def library(op, over, x):
+    return TORCH[op](x, AXES[over])
+
+
+def cost(op, over, x):
+    return {"dram_bytes": x.nbytes}  # read x once; the result is small
+
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def take(largest, total, x, OP: tl.constexpr):
+    """The maxima and sums so far, and another x for each; logsumexp's sum is that of exp(x - largest)."""
+    if OP == "sum":
+        total += x
+    elif OP == "max":
+        largest = larger(largest, x)
+    else:
+        change = tl.exp(-tl.abs(x - largest))
+        total = tl.where(x > largest, total * change + 1, total + change)
+        largest = tl.maximum(largest, x)
+    return largest, total
+
+
+@triton.jit
+def finish(largest, total, scale, OP: tl.constexpr):
+    if OP == "sum":
+        result = tl.sum(total, 0) * scale
+    elif OP == "max":
+        result = tl.reduce(largest, 0, larger)
+    else:
+        top = tl.max(largest, 0)
+        result = tl.where(top == float("inf"), top, top + tl.log(tl.sum(total * tl.exp(largest - top), 0)))
+    return result
+
+
+@triton.jit
+def reduce_kernel(x_ptr, out_ptr, length, step, across, scale, least, empty, OP: tl.constexpr, BLOCK: tl.constexpr):
+    x_ptr += tl.program_id(0).to(tl.int64) * across
+    largest, total = tl.full((BLOCK,), least, tl.float32), tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, length, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at.to(tl.int64) * step, mask=at < length, other=empty).to(tl.float32)
+        largest, total = take(largest, total, x, OP)
+    tl.store(out_ptr + tl.program_id(0), finish(largest, total, scale, OP))
+
+
+def reduced(op, x, axis, dtype):
+    length, results = x.shape[axis], x.shape[1 - axis]
+    out = torch.empty(results, dtype=dtype, device=x.device)
+    scale, op = (1 / length, "sum") if op == "mean" else (1.0, op)
+    strides = x.stride(axis), x.stride(1 - axis)
+    reduce_kernel[(results,)](x, out, length, *strides, scale, *EMPTY[op], op, BLOCK=1024, num_warps=4)
+    return out
+
+
+def run(op, over, x):
+    if over == "all":  # over the columns, then over the results
+        return reduced(op, reduced(op, x, 1, torch.float32)[None], 1, x.dtype)[0]
+    return reduced(op, x, AXES[over], x.dtype)

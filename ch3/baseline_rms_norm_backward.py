@@ -1,0 +1,108 @@
+"""RMS norm backward with an atomic addition for every element: dweight is a sum over rows, and its additions collide.
+
+A program takes a row. With x_hat = x * rstd and g = dy * weight, the row of dx comes from the row alone:
+
+    dx = (g - x_hat * mean(g * x_hat)) * rstd
+
+But dweight = sum(dy * x_hat) goes down the columns, over all rows. Here each program adds its row to it, element by
+element, and addresses are few:
+
+    4096 rows * 8192 columns = 33,554,432 atomic additions, 4096 to each address
+
+They are float32 whatever the inputs are: in fp16 a sum of 4096 would lose what is added to it.
+
+Predict before you measure: dx alone reads two elements and writes one. What does `optimized_rms_norm_backward.py`,
+which has no atomics, come to beside this?
+"""
+
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"rows": 3, "columns": 127},
+    "check/row": {"rows": 1, "columns": 7},
+    "check/narrow": {"rows": 131, "columns": 5},
+    "check/wide": {"rows": 3, "columns": 10_001},
+    "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
+    "small/4096x1024": {"rows": 4096, "columns": 1024},
+    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"rows": 4096, "columns": 4096},
+    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
+    "large/4096x8192": {"rows": 4096, "columns": 8192},
+    "large/4096x8192/fp16": {"rows": 4096, "columns": 8192, "dtype": "float16"},
+    "large/4096x16384": {"rows": 4096, "columns": 16_384},
+    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
+}
+ELEMENTS = 16  # of a row that a thread holds, of x and of dy
+
+
+def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
+    x, dy = (torch.randn(rows, columns, device=device).to(getattr(torch, dtype)) for _ in range(2))
+    w_weight = torch.randn(columns, device=device).to(x.dtype)
+    rstd = torch.rsqrt(x.float().square().mean(1, keepdim=True) + 1e-5)  # float32, as the forward saves it
+    return {"x": x, "w_weight": w_weight, "rstd": rstd, "dy": dy}
+
+
+def reference(x, w_weight, rstd, dy):
+    x_hat, g = x * rstd, dy * w_weight
+    return (g - x_hat * (g * x_hat).mean(1, keepdim=True)) * rstd, (dy * x_hat).sum(0)
+
+
+def library(x, w_weight, rstd, dy):
+    if x.is_cuda:
+        return torch.ops.aten._fused_rms_norm_backward(dy, x, x.shape[1:], rstd, w_weight, [True] * 2)
+    return reference(x, w_weight, rstd, dy)  # torch has it for GPUs only
+
+
+def formula(x, w_weight, rstd, dy):
+    dx, dweight = reference(x.float(), w_weight.float(), rstd, dy.float())
+    return dx.to(x.dtype), dweight.to(x.dtype)
+
+
+@cache
+def compiled(shape, dtype, disable):
+    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    return torch.compile(formula, dynamic=False, disable=disable)
+
+
+def library_compiled(x, w_weight, rstd, dy):
+    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, w_weight, rstd, dy)
+
+
+def cost(x, w_weight, rstd, dy):
+    return {"dram_bytes": 3 * x.nbytes + rstd.nbytes + 2 * w_weight.nbytes}  # read all, write dx, dweight
+
+
+@triton.jit
+def rms_norm_backward_kernel(x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, dweight_ptr, columns, BLOCK: tl.constexpr):
+    lane = tl.arange(0, BLOCK)
+    inside = lane < columns
+    weight = tl.load(w_ptr + lane, mask=inside, other=0.0).to(tl.float32)
+    row = tl.program_id(0)
+    at = row.to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
+    dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
+    rstd = tl.load(rstd_ptr + row)
+    x_hat = x * rstd
+    g = dy * weight
+    dx = (g - x_hat * (tl.sum(g * x_hat, 0) / columns)) * rstd
+    tl.store(dx_ptr + at + lane, dx, mask=inside)
+    tl.atomic_add(dweight_ptr + lane, dy * x_hat, mask=inside)
+
+
+def run(x, w_weight, rstd, dy):
+    x, w_weight, rstd, dy = (each.contiguous() for each in (x, w_weight, rstd, dy))
+    dx = torch.empty_like(x)
+    rows, columns = x.shape
+    dweight = torch.zeros(columns, device=x.device)
+    if x.numel():
+        block = triton.next_power_of_2(columns)
+        warps = min(max(block // (32 * ELEMENTS), 1), 32)
+        rms_norm_backward_kernel[(rows,)](x, w_weight, rstd, dy, dx, dweight, columns, BLOCK=block, num_warps=warps)
+    return dx, dweight.to(x.dtype)

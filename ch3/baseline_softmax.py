@@ -1,0 +1,97 @@
+"""Softmax of every row in three passes over memory: each element is read three times and written once.
+
+y = exp(x - max) / sum(exp(x - max)), along a row. A program takes a row and walks it in blocks of 1024, as the formula
+is read, once for each thing that the next step must know of the whole row:
+
+    maximum      reads the row
+    sum          reads the row
+    result       reads the row, writes the result      4 elements moved where 2 would do
+
+(A row of nothing but -inf gives NaN, as in torch.)
+
+Predict before you measure: `optimized_softmax.py` reads once. How much faster is it if all three reads come from
+DRAM? And if a row is still in a cache when it is read again? At which width does that end?
+"""
+
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"rows": 3, "columns": 127},
+    "check/one": {"rows": 1, "columns": 1},
+    "check/narrow": {"rows": 131, "columns": 5},
+    "check/wide": {"rows": 2, "columns": 40_001},
+    "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32: larger than any L2
+    "small/4096x256": {"rows": 4096, "columns": 256},
+    "small/4096x256/fp16": {"rows": 4096, "columns": 256, "dtype": "float16"},
+    "small/4096x1024": {"rows": 4096, "columns": 1024},
+    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"rows": 4096, "columns": 4096},
+    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
+    "large/4096x16384": {"rows": 4096, "columns": 16_384},
+    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "large/4096x16384/bf16": {"rows": 4096, "columns": 16_384, "dtype": "bfloat16"},
+    "large/4096x65536": {"rows": 4096, "columns": 65_536},
+    "large/4096x65536/fp16": {"rows": 4096, "columns": 65_536, "dtype": "float16"},
+    "batch/65536x1024": {"rows": 65_536, "columns": 1024},
+    "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
+}
+
+
+def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
+    return {"x": torch.randn(rows, columns, device=device).to(getattr(torch, dtype))}
+
+
+def reference(x):
+    return torch.softmax(x, -1)
+
+
+def library(x):
+    return torch.softmax(x, -1)
+
+
+@cache
+def compiled(shape, dtype, disable):
+    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    return torch.compile(library, dynamic=False, disable=disable)
+
+
+def library_compiled(x):
+    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x)
+
+
+def cost(x):
+    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
+
+
+@triton.jit
+def softmax_kernel(x_ptr, y_ptr, columns, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    lane = tl.arange(0, BLOCK)
+    largest = tl.full((BLOCK,), float("-inf"), tl.float32)
+    for start in range(0, columns, BLOCK):
+        x = tl.load(x_ptr + at + start + lane, mask=start + lane < columns, other=float("-inf")).to(tl.float32)
+        largest = tl.maximum(largest, x)
+    row_max = tl.max(largest, 0)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, columns, BLOCK):
+        x = tl.load(x_ptr + at + start + lane, mask=start + lane < columns, other=float("-inf")).to(tl.float32)
+        total += tl.exp(x - row_max)
+    scale = 1 / tl.sum(total, 0)
+    for start in range(0, columns, BLOCK):
+        x = tl.load(x_ptr + at + start + lane, mask=start + lane < columns).to(tl.float32)
+        tl.store(y_ptr + at + start + lane, tl.exp(x - row_max) * scale, mask=start + lane < columns)
+
+
+def run(x):
+    x = x.contiguous()
+    y = torch.empty_like(x)
+    rows, columns = x.shape
+    if y.numel():
+        softmax_kernel[(rows,)](x, y, columns, BLOCK=1024)
+    return y

@@ -1,0 +1,62 @@
+"""Add two small matrices by replaying a CUDA graph: one call launches, but two more bring the inputs to it.
+
+`setup` captures the kernel, with the addresses that it was given. New inputs lie elsewhere, so they are copied to
+where the graph reads, and the answer appears where it writes:
+
+    CPU   [copy x][copy y][replay]
+    GPU        [copy x]  [copy y]  [add]       768 KiB for the sum, 1024 KiB for the copies
+
+A graph pays where it replaces many launches (chapter 1) or where its inputs are made in place. Here it replaces one.
+
+Predict before you measure: a replay costs about as much as a launch of `library`. So what do you expect of three calls
+against the one of `baseline_add_small.py`, and against `optimized_add_small.py`?
+"""
+
+import torch
+import triton
+from small_add import BLOCK, WARPS, add_kernel
+
+VERSUS = ""
+CLOCK = "wall"  # launching is what is measured
+DEVICE = "cuda"
+SIZES = {
+    "check": {"rows": 127, "columns": 129},
+    "check/one": {"rows": 1, "columns": 1},
+    "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
+    "default": {"rows": 256, "columns": 256},  # 256 KiB of float32 a matrix: a fraction of the L2
+    "small/512x512": {"rows": 512, "columns": 512},
+}
+
+
+def inputs(rows=256, columns=256, dtype="float32", device="cuda"):
+    x, y = (torch.randn(rows, columns, dtype=getattr(torch, dtype), device=device) for _ in range(2))
+    return {"x": x, "y": y, "out": torch.empty_like(x)}
+
+
+def reference(x, y, out):
+    return x + y
+
+
+def library(x, y, out):
+    return torch.add(x, y, out=out)
+
+
+def cost(x, y, out):
+    return {"dram_bytes": 3 * x.nbytes}  # read x and y, write the sum
+
+
+def setup(x, y, out):
+    n, a, b, total = x.numel(), x.clone(), y.clone(), torch.empty_like(out)
+    grid = (triton.cdiv(n, BLOCK),)
+    add_kernel[grid](a, b, total, n, BLOCK=BLOCK, num_warps=WARPS)  # compiles, which may not happen during a capture
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        add_kernel[grid](a, b, total, n, BLOCK=BLOCK, num_warps=WARPS)
+    return {"graph": graph, "a": a, "b": b, "total": total}
+
+
+def run(x, y, out, graph, a, b, total):
+    a.copy_(x)
+    b.copy_(y)
+    graph.replay()
+    return total

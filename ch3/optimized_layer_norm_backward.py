@@ -1,0 +1,135 @@
+"""Layer norm backward without atomics: programs that walk many rows keep dweight and dbias in registers.
+
+With x_hat = (x - mean) * rstd and g = dy * weight, the row of dx comes from the row alone:
+
+    dx = (g - x_hat * mean(g * x_hat) - mean(g)) * rstd
+
+dweight = sum(dy * x_hat) and dbias = sum(dy) go down the columns. There are only as many programs as the SMs hold at
+once. Each takes every so-many-th row, adds to its own dweight and dbias in float32, writes them once at the end, and a
+second kernel adds up what the programs have written:
+
+    132 SMs, 8192 columns    132 programs of 31 rows, 132 * 8192 * 2 sums of 4 bytes = 8.25 MiB written and read,
+                             beside 384 MiB of x, dy and dx
+
+With one program on an SM nobody else fills the wait for a row: so the next row's loads are under way, into shared
+memory, while this one is worked on (num_stages=2). Beyond 8192 columns an SM's registers are too few, and they spill.
+
+Predict before you measure: how near to the time of moving x, dy and dx does it come? What else does it wait for?
+"""
+
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"rows": 3, "columns": 127},
+    "check/one": {"rows": 1, "columns": 1},
+    "check/narrow": {"rows": 131, "columns": 5},
+    "check/wide": {"rows": 3, "columns": 10_001},
+    "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
+    "small/4096x1024": {"rows": 4096, "columns": 1024},
+    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"rows": 4096, "columns": 4096},
+    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
+    "large/4096x8192": {"rows": 4096, "columns": 8192},
+    "large/4096x8192/fp16": {"rows": 4096, "columns": 8192, "dtype": "float16"},
+    "large/4096x16384": {"rows": 4096, "columns": 16_384},
+    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
+}
+ELEMENTS = 8  # of a row that a thread holds, of x, dy, weight, dweight and dbias
+PER_SM = 8192  # elements of rows under way in an SM: 5 * 4 bytes for each are 160 of its 256 KiB of registers
+REGISTERS = 64  # a thread's at most: 1024 threads share an SM
+
+
+def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
+    x = (3 + torch.randn(rows, columns, device=device)).to(getattr(torch, dtype))
+    w_weight, dy = torch.randn(columns, device=device), torch.randn(rows, columns, device=device)
+    mean = x.float().mean(1, keepdim=True)  # float32, as the forward saves them
+    rstd = torch.rsqrt(x.float().var(1, correction=0, keepdim=True) + 1e-5)
+    return {"x": x, "w_weight": w_weight.to(x.dtype), "mean": mean, "rstd": rstd, "dy": dy.to(x.dtype)}
+
+
+def reference(x, w_weight, mean, rstd, dy):
+    x_hat, g = (x - mean) * rstd, dy * w_weight
+    dx = (g - x_hat * (g * x_hat).mean(1, keepdim=True) - g.mean(1, keepdim=True)) * rstd
+    return dx, (dy * x_hat).sum(0), dy.sum(0)
+
+
+def library(x, w_weight, mean, rstd, dy):
+    bias = w_weight  # of which no more is asked than its form
+    return torch.ops.aten.native_layer_norm_backward(dy, x, x.shape[1:], mean, rstd, w_weight, bias, [True] * 3)
+
+
+@cache
+def compiled(shape, dtype, disable):
+    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    return torch.compile(library, dynamic=False, disable=disable)
+
+
+def library_compiled(x, w_weight, mean, rstd, dy):
+    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, w_weight, mean, rstd, dy)
+
+
+def cost(x, w_weight, mean, rstd, dy):
+    rows = 3 * x.nbytes + mean.nbytes + rstd.nbytes  # read x, dy and the rows' figures, write dx
+    return {"dram_bytes": rows + 3 * w_weight.nbytes}  # read weight, write dweight and dbias
+
+
+@triton.jit
+def layer_norm_backward_kernel(
+    x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, rows, columns, BLOCK: tl.constexpr
+):
+    lane = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
+    inside = lane < columns
+    weight = tl.load(w_ptr + lane, mask=inside, other=0.0).to(tl.float32)
+    dweight, dbias = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
+    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
+        x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
+        rstd = tl.load(rstd_ptr + row)
+        x_hat = (x - tl.load(mean_ptr + row)) * rstd  # beyond the row dy is 0, and all products with it
+        g = dy * weight
+        dx = (g - x_hat * (tl.sum(g * x_hat, 0) / columns) - tl.sum(g, 0) / columns) * rstd
+        tl.store(dx_ptr + at + lane, dx, mask=inside)
+        dweight += dy * x_hat
+        dbias += dy
+        at += tl.num_programs(0) * columns
+    mine = tl.program_id(0) * columns + lane
+    tl.store(sums_ptr + mine, dweight, mask=inside)
+    tl.store(sums_ptr + tl.num_programs(0) * columns + mine, dbias, mask=inside)
+
+
+@triton.jit
+def add_kernel(sums_ptr, total_ptr, programs, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in range(0, programs, ROWS):
+        row = first + tl.arange(0, ROWS)[:, None]
+        at = (tl.program_id(1) * programs + row) * columns + column  # program_id(1): dweight or dbias
+        total += tl.load(sums_ptr + at, mask=(row < programs) & (column < columns), other=0.0)
+    at = tl.program_id(1) * columns + column
+    tl.store(total_ptr + at, tl.sum(total, 0, keep_dims=True), mask=column < columns)
+
+
+def run(x, w_weight, mean, rstd, dy):
+    x, w_weight, mean, rstd, dy = (each.contiguous() for each in (x, w_weight, mean, rstd, dy))
+    dx = torch.empty_like(x)
+    rows, columns = x.shape
+    total = torch.empty(2, columns, dtype=x.dtype, device=x.device)  # dweight, dbias
+    if not x.numel():
+        return dx, *total.zero_()
+    block = triton.next_power_of_2(columns)
+    warps = min(max(block // (32 * ELEMENTS), 1), 32)
+    sms = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 2
+    programs = min(rows, sms * max(PER_SM // block, 1))
+    sums = torch.empty(2, programs, columns, device=x.device)
+    tensors = (x, w_weight, mean, rstd, dy, dx, sums)
+    layer_norm_backward_kernel[(programs,)](*tensors, rows, columns, BLOCK=block, num_warps=warps, maxnreg=REGISTERS)
+    add_kernel[(triton.cdiv(columns, 16), 2)](sums, total, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+    return dx, *total

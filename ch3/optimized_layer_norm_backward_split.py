@@ -1,0 +1,149 @@
+"""Layer norm backward of rows too wide for one program: two share the columns, and each reads the other's half once.
+
+With x_hat = (x - mean) * rstd and g = dy * weight, the row of dx comes from the row alone:
+
+    dx = (g - x_hat * mean(g * x_hat) - mean(g)) * rstd
+
+A program keeps dweight and dbias of its own columns in registers, and of its row what these columns need:
+
+    16,384 columns    5 values of 4 bytes for each are 320 KiB, and an SM has 256 KiB of registers
+    its 8192          160 KiB
+
+The two means are of whole rows. So a program reads the rest of the row too, and keeps nothing of it but what it adds to
+the two sums. The two programs of a row run at the same time, and what one reads from DRAM the other finds in L2.
+
+Predict before you measure: every element of x and dy now goes from L2 to two SMs. With your GPU's L2 and DRAM
+bandwidths, which of the two is the limit?
+"""
+
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+VERSUS = ""
+SIZES = {
+    "check": {"rows": 3, "columns": 127},
+    "check/one": {"rows": 1, "columns": 1},
+    "check/narrow": {"rows": 131, "columns": 5},
+    "check/wide": {"rows": 3, "columns": 10_001},
+    "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
+    "small/4096x1024": {"rows": 4096, "columns": 1024},
+    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"rows": 4096, "columns": 4096},
+    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
+    "large/4096x8192": {"rows": 4096, "columns": 8192},
+    "large/4096x8192/fp16": {"rows": 4096, "columns": 8192, "dtype": "float16"},
+    "large/4096x16384": {"rows": 4096, "columns": 16_384},
+    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
+}
+ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight, dweight and dbias
+WIDEST = 8192  # of a row that a program keeps: 5 * 4 bytes for each are 160 of an SM's 256 KiB of registers
+REGISTERS = 128  # a thread's at most: 512 threads share an SM
+
+
+def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
+    x = (3 + torch.randn(rows, columns, device=device)).to(getattr(torch, dtype))
+    w_weight, dy = torch.randn(columns, device=device), torch.randn(rows, columns, device=device)
+    mean = x.float().mean(1, keepdim=True)  # float32, as the forward saves them
+    rstd = torch.rsqrt(x.float().var(1, correction=0, keepdim=True) + 1e-5)
+    return {"x": x, "w_weight": w_weight.to(x.dtype), "mean": mean, "rstd": rstd, "dy": dy.to(x.dtype)}
+
+
+def reference(x, w_weight, mean, rstd, dy):
+    x_hat, g = (x - mean) * rstd, dy * w_weight
+    dx = (g - x_hat * (g * x_hat).mean(1, keepdim=True) - g.mean(1, keepdim=True)) * rstd
+    return dx, (dy * x_hat).sum(0), dy.sum(0)
+
+
+def library(x, w_weight, mean, rstd, dy):
+    bias = w_weight  # of which no more is asked than its form
+    return torch.ops.aten.native_layer_norm_backward(dy, x, x.shape[1:], mean, rstd, w_weight, bias, [True] * 3)
+
+
+@cache
+def compiled(shape, dtype, disable):
+    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    return torch.compile(library, dynamic=False, disable=disable)
+
+
+def library_compiled(x, w_weight, mean, rstd, dy):
+    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, w_weight, mean, rstd, dy)
+
+
+def cost(x, w_weight, mean, rstd, dy):
+    rows = 3 * x.nbytes + mean.nbytes + rstd.nbytes  # read x, dy and the rows' figures, write dx
+    return {"dram_bytes": rows + 3 * w_weight.nbytes}  # read weight, write dweight and dbias
+
+
+@triton.jit
+def layer_norm_backward_kernel(
+    x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, rows, columns, BLOCK: tl.constexpr, PARTS: tl.constexpr
+):
+    part, group, groups = tl.program_id(0) % PARTS, tl.program_id(0) // PARTS, tl.num_programs(0) // PARTS
+    four = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
+    lane = part * BLOCK + four
+    inside = lane < columns
+    dweight, dbias = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
+    for row in tl.range(group, rows, groups):
+        at = tl.cast(row, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+        mean, rstd = tl.load(mean_ptr + row), tl.load(rstd_ptr + row)
+        x = tl.load(x_ptr + at + lane, mask=inside, other=0.0)
+        dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0)
+        along, level = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
+        for first in tl.range(BLOCK, PARTS * BLOCK, BLOCK, num_stages=1):
+            rest = tl.multiple_of((part * BLOCK + first) % (PARTS * BLOCK), 16) + four
+            x_rest = tl.load(x_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
+            g_rest = tl.load(dy_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
+            g_rest *= tl.load(w_ptr + rest, mask=rest < columns, other=0.0, eviction_policy="evict_last")
+            along += g_rest * ((x_rest - mean) * rstd)
+            level += g_rest
+        weight = tl.load(w_ptr + lane, mask=inside, other=0.0, eviction_policy="evict_last")
+        dy = dy.to(tl.float32)
+        x_hat = (x.to(tl.float32) - mean) * rstd  # beyond the row dy is 0, and all products with it
+        g = dy * weight
+        along, level = tl.sum(along + g * x_hat, 0), tl.sum(level + g, 0)
+        dx = (g - x_hat * (along / columns) - level / columns) * rstd
+        tl.store(dx_ptr + at + lane, dx, mask=inside)
+        dweight += dy * x_hat
+        dbias += dy
+    mine = group * columns + lane
+    tl.store(sums_ptr + mine, dweight, mask=inside)
+    tl.store(sums_ptr + groups * columns + mine, dbias, mask=inside)
+
+
+@triton.jit
+def add_kernel(sums_ptr, total_ptr, programs, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in range(0, programs, ROWS):
+        row = first + tl.arange(0, ROWS)[:, None]
+        at = (tl.program_id(1) * programs + row) * columns + column  # program_id(1): dweight or dbias
+        total += tl.load(sums_ptr + at, mask=(row < programs) & (column < columns), other=0.0)
+    at = tl.program_id(1) * columns + column
+    tl.store(total_ptr + at, tl.sum(total, 0, keep_dims=True), mask=column < columns)
+
+
+def run(x, w_weight, mean, rstd, dy):
+    x, w_weight, mean, rstd, dy = (each.contiguous() for each in (x, w_weight, mean, rstd, dy))
+    dx = torch.empty_like(x)
+    rows, columns = x.shape
+    total = torch.empty(2, columns, dtype=x.dtype, device=x.device)  # dweight, dbias
+    if not x.numel():
+        return dx, *total.zero_()
+    block = min(triton.next_power_of_2(columns), WIDEST)
+    parts = triton.cdiv(columns, block)
+    warps = min(max(block // (32 * ELEMENTS), 1), 32)
+    sms = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 2
+    programs = min(rows, max(sms * (WIDEST // block) // parts, 1))
+    sums = torch.empty(2, programs, columns, device=x.device)
+    tensors = (x, w_weight, mean, rstd, dy, dx, sums)
+    layer_norm_backward_kernel[(programs * parts,)](
+        *tensors, rows, columns, BLOCK=block, PARTS=parts, num_warps=warps, maxnreg=REGISTERS
+    )
+    add_kernel[(triton.cdiv(columns, 16), 2)](sums, total, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+    return dx, *total

@@ -1,0 +1,150 @@
+"""Reduce a matrix over its rows or its columns with lanes side by side in memory: 16 bytes an access, either way.
+
+Over the columns a program takes a row, and its lanes meet at the end. Over the rows they need not meet: a lane has
+columns of its own and walks down 64 rows, eight at a time. A second launch does the same to the results of all 64:
+
+    over columns    a row a program                 128 lanes read 16 bytes each, side by side
+    over rows       64 rows by 2 KiB a program      the same, for eight rows before the first is added
+                    then 128 rows of results        1/64 of the matrix, written once and read once
+
+Predict before you measure: are both directions equally fast now? And for a matrix of 512 x 512, which over its rows
+has eight programs to offer?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 129},
+    "check/one": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
+    "check/mean/rows": {"op": "mean", "over": "rows", "rows": 517, "columns": 33},
+    "check/max/rows": {"op": "max", "over": "rows", "rows": 517, "columns": 33},
+    "check/logsumexp/rows": {"op": "logsumexp", "over": "rows", "rows": 517, "columns": 33},
+    "check/sum/columns": {"op": "sum", "over": "columns", "rows": 9, "columns": 1025},
+    "check/mean/columns": {"op": "mean", "over": "columns", "rows": 9, "columns": 1025},
+    "check/max/columns": {"op": "max", "over": "columns", "rows": 9, "columns": 1025},
+    "check/logsumexp/columns": {"op": "logsumexp", "over": "columns", "rows": 9, "columns": 1025},
+    "check/sum/all": {"op": "sum", "over": "all", "rows": 9, "columns": 1025},
+    "check/mean/all": {"op": "mean", "over": "all", "rows": 9, "columns": 1025},
+    "check/max/all": {"op": "max", "over": "all", "rows": 9, "columns": 1025},
+    "check/fp16": {"op": "sum", "over": "rows", "rows": 300, "columns": 127, "dtype": "float16"},
+    "check/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127, "dtype": "bfloat16"},
+    "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
+    "small/sum/rows": {"op": "sum", "over": "rows", "rows": 512, "columns": 512},
+    "small/sum/columns": {"op": "sum", "over": "columns", "rows": 512, "columns": 512},
+    "medium/sum/rows": {"op": "sum", "over": "rows", "rows": 2048, "columns": 2048},
+    "medium/sum/columns": {"op": "sum", "over": "columns", "rows": 2048, "columns": 2048},
+    "large/sum/rows": {"op": "sum", "over": "rows"}, "large/mean/rows": {"op": "mean", "over": "rows"},
+    "large/max/rows": {"op": "max", "over": "rows"}, "large/logsumexp/rows": {"op": "logsumexp", "over": "rows"},
+    "large/sum/columns": {"op": "sum", "over": "columns"}, "large/mean/columns": {"op": "mean", "over": "columns"},
+    "large/max/columns": {"op": "max", "over": "columns"},
+    "large/logsumexp/columns": {"op": "logsumexp", "over": "columns"}, "large/sum/all": {"op": "sum", "over": "all"},
+    "large/mean/all": {"op": "mean", "over": "all"}, "large/max/all": {"op": "max", "over": "all"},
+    "large/sum/rows/fp16": {"op": "sum", "over": "rows", "dtype": "float16"},
+    "large/sum/columns/fp16": {"op": "sum", "over": "columns", "dtype": "float16"},
+    "large/logsumexp/columns/fp16": {"op": "logsumexp", "over": "columns", "dtype": "float16"},
+}  # fmt: skip
+TORCH = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "logsumexp": torch.logsumexp}
+AXES = {"rows": 0, "columns": 1, "all": (0, 1)}
+LOWEST, INF = -3.4028234663852886e38, float("inf")  # of float32: a maximum so far that may be subtracted from -inf
+EMPTY = {"sum": (0.0, 0.0), "max": (-INF, -INF), "logsumexp": (LOWEST, -INF)}  # maximum so far; what fills up a block
+
+
+def inputs(op="sum", over="rows", rows=8192, columns=8192, dtype="float32", device="cuda"):
+    return {"op": op, "over": over, "x": torch.randn(rows, columns, dtype=getattr(torch, dtype), device=device)}
+
+
+def reference(op, over, x):
+    return TORCH[op](x, AXES[over])
+
+
+def library(op, over, x):
+    return TORCH[op](x, AXES[over])
+
+
+def cost(op, over, x):
+    return {"dram_bytes": x.nbytes}  # read x once; the result is small
+
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def take(largest, total, x, OP: tl.constexpr):
+    """The maxima and sums so far, and another x for each; logsumexp's sum is that of exp(x - largest)."""
+    if OP == "sum":
+        total += x
+    elif OP == "max":
+        largest = larger(largest, x)
+    else:
+        change = tl.exp(-tl.abs(x - largest))
+        total = tl.where(x > largest, total * change + 1, total + change)
+        largest = tl.maximum(largest, x)
+    return largest, total
+
+
+@triton.jit
+def finish(largest, total, scale, OP: tl.constexpr):
+    if OP == "sum":
+        result = tl.sum(total, 0) * scale
+    elif OP == "max":
+        result = tl.reduce(largest, 0, larger)
+    else:
+        top = tl.max(largest, 0)
+        result = tl.where(top == float("inf"), top, top + tl.log(tl.sum(total * tl.exp(largest - top), 0)))
+    return result
+
+
+@triton.jit
+def across_kernel(x_ptr, out_ptr, columns, scale, least, empty, OP: tl.constexpr, BLOCK: tl.constexpr):
+    x_ptr += tl.program_id(0).to(tl.int64) * columns
+    largest, total = tl.full((BLOCK,), least, tl.float32), tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, columns, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at, mask=at < columns, other=empty).to(tl.float32)
+        largest, total = take(largest, total, x, OP)
+    tl.store(out_ptr + tl.program_id(0), finish(largest, total, scale, OP))
+
+
+@triton.jit
+def down_kernel(
+    x_ptr, out_ptr, rows, columns, scale, least, empty,
+    OP: tl.constexpr, STRIPE: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
+):  # fmt: skip
+    across = tl.cdiv(columns, WIDE)  # programs side by side
+    stripe, column = tl.program_id(0) // across, tl.program_id(0) % across * WIDE + tl.arange(0, WIDE)
+    largest, total = tl.full((TALL, WIDE), least, tl.float32), tl.zeros((TALL, WIDE), tl.float32)
+    for start in range(stripe * STRIPE, min((stripe + 1) * STRIPE, rows), TALL):
+        row = start + tl.arange(0, TALL)[:, None]
+        inside = (row < rows) & (column < columns)[None, :]
+        x = tl.load(x_ptr + row.to(tl.int64) * columns + column[None, :], mask=inside, other=empty).to(tl.float32)
+        largest, total = take(largest, total, x, OP)
+    tl.store(out_ptr + stripe.to(tl.int64) * columns + column, finish(largest, total, scale, OP), mask=column < columns)
+
+
+def down(op, x, scale, dtype, stripe, tall, wide):
+    out = torch.empty(triton.cdiv(len(x), stripe), x.shape[1], dtype=dtype, device=x.device)
+    grid = (len(out) * triton.cdiv(x.shape[1], wide),)
+    down_kernel[grid](x, out, *x.shape, scale, *EMPTY[op], op, STRIPE=stripe, TALL=tall, WIDE=wide, num_warps=4)
+    return out
+
+
+def reduced(op, x, axis, dtype):
+    scale, op = (1 / x.shape[axis], "sum") if op == "mean" else (1.0, op)
+    if axis == 1:
+        out = torch.empty(len(x), dtype=dtype, device=x.device)
+        across_kernel[(len(x),)](x, out, x.shape[1], scale, *EMPTY[op], op, BLOCK=1024, num_warps=4)
+        return out
+    while len(x) > 256:
+        x = down(op, x, 1.0, torch.float32, 64, 8, 2048 // x.element_size())  # 128 lanes * 16 bytes
+    return down(op, x, scale, dtype, 256, 32, 32)[0]  # little is left: narrow tiles, for more programs
+
+
+def run(op, over, x):
+    x = x.contiguous()
+    if over == "all":  # over the columns, then over the results
+        return reduced(op, reduced(op, x, 1, torch.float32)[None], 1, x.dtype)[0]
+    return reduced(op, x, AXES[over], x.dtype)

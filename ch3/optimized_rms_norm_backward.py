@@ -1,0 +1,131 @@
+"""RMS norm backward without atomics: programs that walk many rows keep their part of dweight in registers.
+
+With x_hat = x * rstd and g = dy * weight, the row of dx comes from the row alone:
+
+    dx = (g - x_hat * mean(g * x_hat)) * rstd
+
+dweight = sum(dy * x_hat) goes down the columns. There are only as many programs as the SMs hold at once. Each takes
+every so-many-th row, adds to its own dweight in float32, writes it once at the end, and a second kernel adds up what
+the programs have written:
+
+    132 SMs, 8192 columns    132 programs of 31 rows, 132 * 8192 sums of 4 bytes = 4.1 MiB written and read,
+                             beside 384 MiB of x, dy and dx
+
+With one program on an SM nobody else fills the wait for a row: so the next row's loads are under way, into shared
+memory, while this one is worked on (num_stages=2).
+
+Predict before you measure: how near to the time of moving x, dy and dx does it come? What else does it wait for?
+"""
+
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"rows": 3, "columns": 127},
+    "check/row": {"rows": 1, "columns": 7},
+    "check/narrow": {"rows": 131, "columns": 5},
+    "check/wide": {"rows": 3, "columns": 10_001},
+    "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
+    "small/4096x1024": {"rows": 4096, "columns": 1024},
+    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"rows": 4096, "columns": 4096},
+    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
+    "large/4096x8192": {"rows": 4096, "columns": 8192},
+    "large/4096x8192/fp16": {"rows": 4096, "columns": 8192, "dtype": "float16"},
+    "large/4096x16384": {"rows": 4096, "columns": 16_384},
+    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
+}
+ELEMENTS = 8  # of a row that a thread holds, of x, dy, weight and dweight
+PER_SM = 8192  # elements of rows under way in an SM: 4 * 4 bytes for each are 128 of its 256 KiB of registers
+REGISTERS = 64  # a thread's at most: 1024 threads share an SM
+
+
+def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
+    x, dy = (torch.randn(rows, columns, device=device).to(getattr(torch, dtype)) for _ in range(2))
+    w_weight = torch.randn(columns, device=device).to(x.dtype)
+    rstd = torch.rsqrt(x.float().square().mean(1, keepdim=True) + 1e-5)  # float32, as the forward saves it
+    return {"x": x, "w_weight": w_weight, "rstd": rstd, "dy": dy}
+
+
+def reference(x, w_weight, rstd, dy):
+    x_hat, g = x * rstd, dy * w_weight
+    return (g - x_hat * (g * x_hat).mean(1, keepdim=True)) * rstd, (dy * x_hat).sum(0)
+
+
+def library(x, w_weight, rstd, dy):
+    if x.is_cuda:
+        return torch.ops.aten._fused_rms_norm_backward(dy, x, x.shape[1:], rstd, w_weight, [True] * 2)
+    return reference(x, w_weight, rstd, dy)  # torch has it for GPUs only
+
+
+def formula(x, w_weight, rstd, dy):
+    dx, dweight = reference(x.float(), w_weight.float(), rstd, dy.float())
+    return dx.to(x.dtype), dweight.to(x.dtype)
+
+
+@cache
+def compiled(shape, dtype, disable):
+    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    return torch.compile(formula, dynamic=False, disable=disable)
+
+
+def library_compiled(x, w_weight, rstd, dy):
+    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, w_weight, rstd, dy)
+
+
+def cost(x, w_weight, rstd, dy):
+    return {"dram_bytes": 3 * x.nbytes + rstd.nbytes + 2 * w_weight.nbytes}  # read all, write dx, dweight
+
+
+@triton.jit
+def rms_norm_backward_kernel(x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, rows, columns, BLOCK: tl.constexpr):
+    lane = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
+    inside = lane < columns
+    weight = tl.load(w_ptr + lane, mask=inside, other=0.0).to(tl.float32)
+    dweight = tl.zeros((BLOCK,), tl.float32)
+    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
+        x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
+        rstd = tl.load(rstd_ptr + row)
+        x_hat = x * rstd
+        g = dy * weight
+        dx = (g - x_hat * (tl.sum(g * x_hat, 0) / columns)) * rstd
+        tl.store(dx_ptr + at + lane, dx, mask=inside)
+        dweight += dy * x_hat
+        at += tl.num_programs(0) * columns
+    tl.store(sums_ptr + tl.program_id(0) * columns + lane, dweight, mask=inside)
+
+
+@triton.jit
+def add_kernel(sums_ptr, dweight_ptr, programs, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in range(0, programs, ROWS):
+        row = first + tl.arange(0, ROWS)[:, None]
+        total += tl.load(sums_ptr + row * columns + column, mask=(row < programs) & (column < columns), other=0.0)
+    tl.store(dweight_ptr + column, tl.sum(total, 0, keep_dims=True), mask=column < columns)
+
+
+def run(x, w_weight, rstd, dy):
+    x, w_weight, rstd, dy = (each.contiguous() for each in (x, w_weight, rstd, dy))
+    dx = torch.empty_like(x)
+    rows, columns = x.shape
+    dweight = torch.empty(columns, dtype=x.dtype, device=x.device)
+    if not x.numel():
+        return dx, dweight.zero_()
+    block = triton.next_power_of_2(columns)
+    warps = min(max(block // (32 * ELEMENTS), 1), 32)
+    sms = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 2
+    programs = min(rows, sms * max(PER_SM // block, 1))
+    sums = torch.empty(programs, columns, device=x.device)
+    tensors = (x, w_weight, rstd, dy, dx, sums)
+    rms_norm_backward_kernel[(programs,)](*tensors, rows, columns, BLOCK=block, num_warps=warps, maxnreg=REGISTERS)
+    add_kernel[(triton.cdiv(columns, 16),)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+    return dx, dweight

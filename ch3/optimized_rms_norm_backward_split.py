@@ -1,0 +1,145 @@
+"""RMS norm backward of rows too wide for one program: two share the columns, and each reads the other's half once.
+
+With x_hat = x * rstd and g = dy * weight, the row of dx comes from the row alone:
+
+    dx = (g - x_hat * mean(g * x_hat)) * rstd
+
+A program keeps dweight of its own columns in registers, and of its row what these columns need:
+
+    16,384 columns    4 values of 4 bytes for each are 256 KiB, all the registers that an SM has
+    its 8192          128 KiB
+
+The mean is of the whole row. So a program reads the rest of the row too, and keeps nothing of it but what it adds to
+the sum. The two programs of a row run at the same time, and what one reads from DRAM the other finds in L2.
+
+Predict before you measure: every element of x and dy now goes from L2 to two SMs. With your GPU's L2 and DRAM
+bandwidths, which of the two is the limit?
+"""
+
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+VERSUS = ""
+SIZES = {
+    "check": {"rows": 3, "columns": 127},
+    "check/row": {"rows": 1, "columns": 7},
+    "check/narrow": {"rows": 131, "columns": 5},
+    "check/wide": {"rows": 3, "columns": 10_001},
+    "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
+    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
+    "small/4096x1024": {"rows": 4096, "columns": 1024},
+    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"rows": 4096, "columns": 4096},
+    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
+    "large/4096x8192": {"rows": 4096, "columns": 8192},
+    "large/4096x8192/fp16": {"rows": 4096, "columns": 8192, "dtype": "float16"},
+    "large/4096x16384": {"rows": 4096, "columns": 16_384},
+    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
+}
+ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight and dweight
+WIDEST = 8192  # of a row that a program keeps: 4 * 4 bytes for each are 128 of an SM's 256 KiB of registers
+REGISTERS = 128  # a thread's at most: 512 threads share an SM
+
+
+def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
+    x, dy = (torch.randn(rows, columns, device=device).to(getattr(torch, dtype)) for _ in range(2))
+    w_weight = torch.randn(columns, device=device).to(x.dtype)
+    rstd = torch.rsqrt(x.float().square().mean(1, keepdim=True) + 1e-5)  # float32, as the forward saves it
+    return {"x": x, "w_weight": w_weight, "rstd": rstd, "dy": dy}
+
+
+def reference(x, w_weight, rstd, dy):
+    x_hat, g = x * rstd, dy * w_weight
+    return (g - x_hat * (g * x_hat).mean(1, keepdim=True)) * rstd, (dy * x_hat).sum(0)
+
+
+def library(x, w_weight, rstd, dy):
+    if x.is_cuda:
+        return torch.ops.aten._fused_rms_norm_backward(dy, x, x.shape[1:], rstd, w_weight, [True] * 2)
+    return reference(x, w_weight, rstd, dy)  # torch has it for GPUs only
+
+
+def formula(x, w_weight, rstd, dy):
+    dx, dweight = reference(x.float(), w_weight.float(), rstd, dy.float())
+    return dx.to(x.dtype), dweight.to(x.dtype)
+
+
+@cache
+def compiled(shape, dtype, disable):
+    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    return torch.compile(formula, dynamic=False, disable=disable)
+
+
+def library_compiled(x, w_weight, rstd, dy):
+    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, w_weight, rstd, dy)
+
+
+def cost(x, w_weight, rstd, dy):
+    return {"dram_bytes": 3 * x.nbytes + rstd.nbytes + 2 * w_weight.nbytes}  # read all, write dx, dweight
+
+
+@triton.jit
+def rms_norm_backward_kernel(
+    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, rows, columns, BLOCK: tl.constexpr, PARTS: tl.constexpr
+):
+    part, group, groups = tl.program_id(0) % PARTS, tl.program_id(0) // PARTS, tl.num_programs(0) // PARTS
+    four = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
+    lane = part * BLOCK + four
+    inside = lane < columns
+    dweight = tl.zeros((BLOCK,), tl.float32)
+    for row in tl.range(group, rows, groups):
+        at = tl.cast(row, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+        rstd = tl.load(rstd_ptr + row)
+        x = tl.load(x_ptr + at + lane, mask=inside, other=0.0)
+        dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0)
+        along = tl.zeros((BLOCK,), tl.float32)
+        for first in tl.range(BLOCK, PARTS * BLOCK, BLOCK, num_stages=1):
+            rest = tl.multiple_of((part * BLOCK + first) % (PARTS * BLOCK), 16) + four
+            x_rest = tl.load(x_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
+            g_rest = tl.load(dy_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
+            g_rest *= tl.load(w_ptr + rest, mask=rest < columns, other=0.0, eviction_policy="evict_last")
+            along += g_rest * (x_rest * rstd)
+        weight = tl.load(w_ptr + lane, mask=inside, other=0.0, eviction_policy="evict_last")
+        dy = dy.to(tl.float32)
+        x_hat = x.to(tl.float32) * rstd
+        g = dy * weight
+        dx = (g - x_hat * (tl.sum(along + g * x_hat, 0) / columns)) * rstd
+        tl.store(dx_ptr + at + lane, dx, mask=inside)
+        dweight += dy * x_hat
+    tl.store(sums_ptr + group * columns + lane, dweight, mask=inside)
+
+
+@triton.jit
+def add_kernel(sums_ptr, dweight_ptr, programs, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for first in range(0, programs, ROWS):
+        row = first + tl.arange(0, ROWS)[:, None]
+        total += tl.load(sums_ptr + row * columns + column, mask=(row < programs) & (column < columns), other=0.0)
+    tl.store(dweight_ptr + column, tl.sum(total, 0, keep_dims=True), mask=column < columns)
+
+
+def run(x, w_weight, rstd, dy):
+    x, w_weight, rstd, dy = (each.contiguous() for each in (x, w_weight, rstd, dy))
+    dx = torch.empty_like(x)
+    rows, columns = x.shape
+    dweight = torch.empty(columns, dtype=x.dtype, device=x.device)
+    if not x.numel():
+        return dx, dweight.zero_()
+    block = min(triton.next_power_of_2(columns), WIDEST)
+    parts = triton.cdiv(columns, block)
+    warps = min(max(block // (32 * ELEMENTS), 1), 32)
+    sms = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 2
+    programs = min(rows, max(sms * (WIDEST // block) // parts, 1))
+    sums = torch.empty(programs, columns, device=x.device)
+    tensors = (x, w_weight, rstd, dy, dx, sums)
+    rms_norm_backward_kernel[(programs * parts,)](
+        *tensors, rows, columns, BLOCK=block, PARTS=parts, num_warps=warps, maxnreg=REGISTERS
+    )
+    add_kernel[(triton.cdiv(columns, 16),)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+    return dx, dweight

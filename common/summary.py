@@ -1,0 +1,50 @@
+"""A run in a few words: who stands best and worst against the libraries; and all of it as Markdown."""
+
+from pathlib import Path
+
+from common.report import HEADINGS, cells, digits, head, origin, variant
+from common.result import PairResult, Record, Row, write_text
+
+FEWEST = 3  # rows with a library: of fewer the table itself tells who is best
+
+
+def against(row: Row) -> float | None:
+    """Time of the fastest library / time of the variant; None where there is none, or the precision is another."""
+    ratios = [found["ratio"] for found in row.vs_library.values()]
+    return min(ratios) if ratios and not row.precision else None
+
+
+def standings(record: Record) -> list[str]:
+    """The best and the worst row against its fastest library, where there are enough of them to ask."""
+    found = [
+        (ratio, f"{pair.name} {pair.size} {variant(row)}")
+        for pair in record.pairs
+        for row in pair.rows
+        if row.versus == "baseline" and (ratio := against(row)) is not None
+    ]
+    if len(found) < FEWEST:
+        return []
+    best, worst = max(found), min(found)
+    return [f"{which} against its library: {name}, {digits(ratio)}x" for which, (ratio, name) in
+            (("best", best), ("worst", worst))]  # fmt: skip
+
+
+def markdown(record: Record) -> str:
+    """The rows of a run as a Markdown table under its origin, then what must be said of them."""
+    lines = [f"*{origin(record)}*", "", *head(("pair", "size", *HEADINGS[1:]))]
+    said: list[str] = []
+    for pair in record.pairs:
+        for row in pair.rows:
+            lines.append(f"| {' | '.join([pair.name, pair.size, variant(row), *cells(pair, row)])} |")
+            said += _said(pair, row)
+    return "\n".join([*lines, "", *(f"- {text}" for text in [*said, *standings(record)])]).rstrip() + "\n"
+
+
+def _said(pair: PairResult, row: Row) -> list[str]:
+    texts = [row.reason, *(row.notes if row.versus == "baseline" else [])]
+    return [f"{pair.name} {pair.size}, {variant(row)}: {text}" for text in texts if text]
+
+
+def save_markdown(record: Record, path: Path) -> None:
+    """Raises RecordError."""
+    write_text(path, markdown(record))
