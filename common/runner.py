@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from common import interrupt, neighbours, process
@@ -104,7 +105,8 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
 
 def _environment(info: dict[str, Any]) -> dict[str, Any]:
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date, "argv": sys.argv[1:]}
+    argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of a machine's
+    return {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date, "argv": argv}
 
 
 def _run_one(
