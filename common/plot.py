@@ -121,7 +121,7 @@ def sweep(record: Record) -> Figure:
     """Ratio over size, a curve a variant; below it, of what memory limits, bandwidth over bytes under that limit."""
     by_memory = [pair for pair in record.pairs if pair.limit_by == "dram_bytes" and pair.arms]
     figure = Figure(figsize=(8.0, 8.5 if by_memory else 4.5), layout="constrained")
-    axes, *below = np.atleast_1d(figure.subplots(2 if by_memory else 1))
+    axes, *below = figure.subplots(2 if by_memory else 1, squeeze=False)[:, 0]
     for place in below:
         _bandwidths(place, by_memory, record.limits["dram_bytes"])
     curves: dict[str, list[tuple[str, Row]]] = {}
