@@ -1,7 +1,8 @@
 """What this device can do at best, measured now: the denominators of the limit column.
 
-Each figure is the best of a few tries on random data with working sets far above the caches; amounts per second,
-where a copy counts the bytes read and the bytes written, and one FMA counts two FLOPs.
+Each figure is the best of a few tries with working sets far above the caches (matrix products of random data, as of
+zeros they are faster); amounts per second, where a copy counts the bytes read and the bytes written, and one FMA
+counts two FLOPs.
 """
 
 from collections.abc import Callable

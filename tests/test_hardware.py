@@ -84,6 +84,8 @@ def test_a_sheet_comes_back_from_its_file_as_it_was(tmp_path):
         ('{"schema": 2}', "not a machine's datasheet"),
         (json.dumps({**asdict(gpu_sheet()), "latency": [[1, 2]]}), r"latency\[0\]"),
         (json.dumps({**asdict(gpu_sheet()), "bandwidth": {"read": [[1, 0]]}}), "bandwidth.read"),
+        (json.dumps({**asdict(gpu_sheet()), "bandwidth": {}}), "bandwidth.*'read' is a required"),
+        (json.dumps({**asdict(gpu_sheet()), "facts": []}), "facts"),
         (json.dumps({**asdict(gpu_sheet()), "more": 1}), "more"),
     ],
 )
