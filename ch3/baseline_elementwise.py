@@ -96,7 +96,7 @@ def apply(x, y, OP: tl.constexpr):  # noqa: C901 (a table)
     elif OP == "mul" or OP == "mul_scalar":
         z = x * y
     elif OP == "div" or OP == "div_scalar":
-        z = x / y
+        z = tl.div_rn(x, y)
     elif OP == "neg":
         z = -x
     elif OP == "sin":
@@ -108,7 +108,7 @@ def apply(x, y, OP: tl.constexpr):  # noqa: C901 (a table)
     elif OP == "exp":
         z = tl.exp(x)
     elif OP == "sqrt":
-        z = tl.sqrt(x)
+        z = tl.sqrt_rn(x)
     elif OP == "pow":
         z = tl.exp2(y * tl.log2(x))  # of numbers that are not negative
     elif OP == "relu":

@@ -83,7 +83,7 @@ def take(largest, total, x, OP: tl.constexpr):
     else:
         change = tl.exp(-tl.abs(x - largest))
         total = tl.where(x > largest, total * change + 1, total + change)
-        largest = tl.maximum(largest, x)
+        largest = larger(largest, x)
     return largest, total
 
 
@@ -94,7 +94,7 @@ def finish(largest, total, scale, OP: tl.constexpr):
     elif OP == "max":
         result = tl.reduce(largest, 0, larger)
     else:
-        top = tl.max(largest, 0)
+        top = tl.reduce(largest, 0, larger)
         result = tl.where(top == float("inf"), top, top + tl.log(tl.sum(total * tl.exp(largest - top), 0)))
     return result
 
@@ -113,7 +113,7 @@ def reduce_kernel(x_ptr, out_ptr, length, step, across, scale, least, empty, OP:
 def reduced(op, x, axis, dtype):
     length, results = x.shape[axis], x.shape[1 - axis]
     out = torch.empty(results, dtype=dtype, device=x.device)
-    scale, op = (1 / length, "sum") if op == "mean" else (1.0, op)
+    scale, op = (1 / length if length else float("nan"), "sum") if op == "mean" else (1.0, op)
     strides = x.stride(axis), x.stride(1 - axis)
     reduce_kernel[(results,)](x, out, length, *strides, scale, *EMPTY[op], op, BLOCK=1024, num_warps=4)
     return out

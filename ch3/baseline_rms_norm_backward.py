@@ -68,7 +68,7 @@ def formula(x, w_weight, rstd, dy):
 @cache
 def compiled(shape, dtype, disable):
     torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(formula, dynamic=False, disable=disable)
+    return torch.compile(formula, dynamic=False, fullgraph=True, disable=disable)
 
 
 def library_compiled(x, w_weight, rstd, dy):

@@ -89,7 +89,7 @@ def run(x, dy, p, seed):
     x, dy, n = x.contiguous(), dy.contiguous(), x.numel()
     y, dx = torch.empty_like(x), torch.empty_like(dy)
     block = 2048 // x.element_size()  # 128 lanes * 16 bytes
-    grid, threshold, scale = (triton.cdiv(n, block),), int(p * 2**32), 1 / (1 - p)
+    grid, threshold, scale = (triton.cdiv(n, block),), int(p * 2**32), 1 / (1 - p) if p < 1 else 0.0
     dropout_kernel[grid](x, y, n, seed, threshold, scale, BLOCK=block, num_warps=4)
     dropout_kernel[grid](dy, dx, n, seed, threshold, scale, BLOCK=block, num_warps=4)
     return y, dx

@@ -96,7 +96,7 @@ def apply(x, y, OP: tl.constexpr):  # noqa: C901 (a table)
     elif OP == "mul" or OP == "mul_scalar":
         z = x * y
     elif OP == "div" or OP == "div_scalar":
-        z = x / y
+        z = tl.div_rn(x, y)
     elif OP == "neg":
         z = -x
     elif OP == "sin":
@@ -108,7 +108,7 @@ def apply(x, y, OP: tl.constexpr):  # noqa: C901 (a table)
     elif OP == "exp":
         z = tl.exp(x)
     elif OP == "sqrt":
-        z = tl.sqrt(x)
+        z = tl.sqrt_rn(x)
     elif OP == "pow":
         z = tl.exp2(y * tl.log2(x))  # of numbers that are not negative
     elif OP == "relu":
@@ -136,6 +136,7 @@ def elementwise_kernel(x_ptr, y, out_ptr, n, OP: tl.constexpr, Y_IS_MATRIX: tl.c
 
 def run(op, x, y, out):
     n = x.numel()
+    assert out.is_contiguous()  # it is written from end to end
     y = y.contiguous() if op in BINARY else y
     grid = (triton.cdiv(n, 1024),)
     elementwise_kernel[grid](x.contiguous(), y, out, n, op, op in BINARY, BLOCK=1024, num_warps=4)

@@ -51,7 +51,7 @@ def reference(x, gate, w_scale, w_shift):
 @cache
 def compiled(shape, dtype, disable):
     torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(reference, dynamic=False, disable=disable)
+    return torch.compile(reference, dynamic=False, fullgraph=True, disable=disable)
 
 
 def library_compiled(x, gate, w_scale, w_shift):

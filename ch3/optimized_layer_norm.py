@@ -62,7 +62,7 @@ def library(x, w_weight, w_bias):
 @cache
 def compiled(shape, dtype, disable):
     torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(library, dynamic=False, disable=disable)
+    return torch.compile(library, dynamic=False, fullgraph=True, disable=disable)
 
 
 def library_compiled(x, w_weight, w_bias):

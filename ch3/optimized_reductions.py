@@ -82,7 +82,7 @@ def take(largest, total, x, OP: tl.constexpr):
     else:
         change = tl.exp(-tl.abs(x - largest))
         total = tl.where(x > largest, total * change + 1, total + change)
-        largest = tl.maximum(largest, x)
+        largest = larger(largest, x)
     return largest, total
 
 
@@ -93,7 +93,7 @@ def finish(largest, total, scale, OP: tl.constexpr):
     elif OP == "max":
         result = tl.reduce(largest, 0, larger)
     else:
-        top = tl.max(largest, 0)
+        top = tl.reduce(largest, 0, larger)
         result = tl.where(top == float("inf"), top, top + tl.log(tl.sum(total * tl.exp(largest - top), 0)))
     return result
 
@@ -126,14 +126,14 @@ def down_kernel(
 
 
 def down(op, x, scale, dtype, stripe, tall, wide):
-    out = torch.empty(triton.cdiv(len(x), stripe), x.shape[1], dtype=dtype, device=x.device)
+    out = torch.empty(max(triton.cdiv(len(x), stripe), 1), x.shape[1], dtype=dtype, device=x.device)
     grid = (len(out) * triton.cdiv(x.shape[1], wide),)
     down_kernel[grid](x, out, *x.shape, scale, *EMPTY[op], op, STRIPE=stripe, TALL=tall, WIDE=wide, num_warps=4)
     return out
 
 
 def reduced(op, x, axis, dtype):
-    scale, op = (1 / x.shape[axis], "sum") if op == "mean" else (1.0, op)
+    scale, op = (1 / x.shape[axis] if x.shape[axis] else float("nan"), "sum") if op == "mean" else (1.0, op)
     if axis == 1:
         out = torch.empty(len(x), dtype=dtype, device=x.device)
         across_kernel[(len(x),)](x, out, x.shape[1], scale, *EMPTY[op], op, BLOCK=1024, num_warps=4)

@@ -12,7 +12,7 @@ the programs have written:
                              beside 384 MiB of x, dy and dx
 
 With one program on an SM nobody else fills the wait for a row: so the next row's loads are under way, into shared
-memory, while this one is worked on (num_stages=2).
+memory, while this one is worked on (num_stages=3, where two rows of x and of dy fit there).
 
 Predict before you measure: how near to the time of moving x, dy and dx does it come? What else does it wait for?
 """
@@ -72,7 +72,7 @@ def formula(x, w_weight, rstd, dy):
 @cache
 def compiled(shape, dtype, disable):
     torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(formula, dynamic=False, disable=disable)
+    return torch.compile(formula, dynamic=False, fullgraph=True, disable=disable)
 
 
 def library_compiled(x, w_weight, rstd, dy):
@@ -84,13 +84,15 @@ def cost(x, w_weight, rstd, dy):
 
 
 @triton.jit
-def rms_norm_backward_kernel(x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, rows, columns, BLOCK: tl.constexpr):
+def rms_norm_backward_kernel(
+    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, rows, columns, BLOCK: tl.constexpr, STAGES: tl.constexpr
+):
     lane = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
     inside = lane < columns
     weight = tl.load(w_ptr + lane, mask=inside, other=0.0).to(tl.float32)
     dweight = tl.zeros((BLOCK,), tl.float32)
     at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=STAGES):
         x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
         dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
         rstd = tl.load(rstd_ptr + row)
@@ -122,10 +124,14 @@ def run(x, w_weight, rstd, dy):
         return dx, dweight.zero_()
     block = triton.next_power_of_2(columns)
     warps = min(max(block // (32 * ELEMENTS), 1), 32)
-    sms = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 2
-    programs = min(rows, sms * max(PER_SM // block, 1))
+    gpu = torch.cuda.get_device_properties(x.device) if x.is_cuda else None
+    sms, shared = (gpu.multi_processor_count, gpu.shared_memory_per_block_optin) if gpu else (2, 0)
+    stages = 3 if 4 * block * x.element_size() < shared else 2  # two rows ahead
+    programs = min(rows, sms * max(min(PER_SM // block, 32), 1))
     sums = torch.empty(programs, columns, device=x.device)
     tensors = (x, w_weight, rstd, dy, dx, sums)
-    rms_norm_backward_kernel[(programs,)](*tensors, rows, columns, BLOCK=block, num_warps=warps, maxnreg=REGISTERS)
+    rms_norm_backward_kernel[(programs,)](
+        *tensors, rows, columns, BLOCK=block, STAGES=stages, num_warps=warps, maxnreg=REGISTERS
+    )
     add_kernel[(triton.cdiv(columns, 16),)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
     return dx, dweight
