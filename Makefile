@@ -4,7 +4,7 @@ PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help setup ch1 ch2 bench calibrate test lab notebooks check readme
+.PHONY: help setup ch1 ch2 ch3 bench calibrate test lab notebooks check readme
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
@@ -16,6 +16,9 @@ ch1: .venv/.ready ## chapter 1: every pair, measured on this machine
 
 ch2: .venv/.ready ## chapter 2: every pair, measured on this machine
 	$(PY) benchmark.py --chapter 2
+
+ch3: .venv/.ready ## chapter 3: every pair, measured on this machine
+	$(PY) benchmark.py --chapter 3
 
 bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'coal*' --fast"
 	$(PY) benchmark.py $(or $(ARGS),--list)
@@ -34,7 +37,7 @@ notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 
 check: .venv/.tested ## style, types, and every pair verified without timing it
 	$(PY) -m ruff check . && $(PY) -m mypy && \
-	$(PY) benchmark.py --chapter 1 --check && $(PY) benchmark.py --chapter 2 --check
+	for chapter in 1 2 3; do $(PY) benchmark.py --chapter $$chapter --check || exit 1; done
 
 readme: .venv/.ready ## write the tables of README.md and of the chapters anew from recorded/
 	$(PY) -m common.report
