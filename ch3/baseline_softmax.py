@@ -7,40 +7,30 @@ is read, once for each thing that the next step must know of the whole row:
     sum          reads the row
     result       reads the row, writes the result      4 elements moved where 2 would do
 
-(A row of nothing but -inf gives NaN, as in torch.)
-
 Predict before you measure: `optimized_softmax.py` reads once. How much faster is it if all three reads come from
 DRAM? And if a row is still in a cache when it is read again? At which width does that end?
 """
 
-from functools import cache
-
 import torch
 import triton
 import triton.language as tl
+from compiled import compiled
 
 SIZES = {
-    "check": {"rows": 3, "columns": 127},
-    "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5},
-    "check/wide": {"rows": 2, "columns": 40_001},
+    "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
+    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 40_001},
     "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
     "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32: larger than any L2
-    "small/4096x256": {"rows": 4096, "columns": 256},
-    "small/4096x256/fp16": {"rows": 4096, "columns": 256, "dtype": "float16"},
-    "small/4096x1024": {"rows": 4096, "columns": 1024},
-    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"rows": 4096, "columns": 4096},
-    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
-    "large/4096x16384": {"rows": 4096, "columns": 16_384},
-    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
-    "large/4096x16384/bf16": {"rows": 4096, "columns": 16_384, "dtype": "bfloat16"},
-    "large/4096x65536": {"rows": 4096, "columns": 65_536},
-    "large/4096x65536/fp16": {"rows": 4096, "columns": 65_536, "dtype": "float16"},
+    "small/4096x256": {"columns": 256}, "small/4096x256/fp16": {"columns": 256, "dtype": "float16"},
+    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
+    "large/4096x16384": {}, "large/4096x16384/fp16": {"dtype": "float16"},
+    "large/4096x16384/bf16": {"dtype": "bfloat16"}, "large/4096x65536": {"columns": 65_536},
+    "large/4096x65536/fp16": {"columns": 65_536, "dtype": "float16"},
     "batch/65536x1024": {"rows": 65_536, "columns": 1024},
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
-}
+}  # fmt: skip
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
@@ -55,14 +45,8 @@ def library(x):
     return torch.softmax(x, -1)
 
 
-@cache
-def compiled(shape, dtype, disable):
-    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(library, dynamic=False, fullgraph=True, disable=disable)
-
-
 def library_compiled(x):
-    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x)
+    return compiled(library, x)(x)
 
 
 def cost(x):
@@ -90,8 +74,7 @@ def softmax_kernel(x_ptr, y_ptr, columns, BLOCK: tl.constexpr):
 
 def run(x):
     x = x.contiguous()
-    y = torch.empty_like(x)
-    rows, columns = x.shape
+    y, (rows, columns) = torch.empty_like(x), x.shape
     if y.numel():
         softmax_kernel[(rows,)](x, y, columns, BLOCK=1024)
     return y

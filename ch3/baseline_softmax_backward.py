@@ -10,34 +10,26 @@ Predict before you measure: `optimized_softmax_backward.py` reads once. What is 
 read finds the row in a cache: how many rows are under way at a time on your GPU, and how many bytes are they?
 """
 
-from functools import cache
-
 import torch
 import triton
 import triton.language as tl
+from compiled import compiled
 
 SIZES = {
-    "check": {"rows": 3, "columns": 127},
-    "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5},
-    "check/wide": {"rows": 2, "columns": 40_001},
+    "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
+    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 40_001},
     "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
     "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32 each: larger than any L2
-    "small/4096x256": {"rows": 4096, "columns": 256},
-    "small/4096x256/fp16": {"rows": 4096, "columns": 256, "dtype": "float16"},
-    "small/4096x1024": {"rows": 4096, "columns": 1024},
-    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"rows": 4096, "columns": 4096},
-    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
-    "large/4096x16384": {"rows": 4096, "columns": 16_384},
-    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
-    "large/4096x16384/bf16": {"rows": 4096, "columns": 16_384, "dtype": "bfloat16"},
-    "large/4096x65536": {"rows": 4096, "columns": 65_536},
-    "large/4096x65536/fp16": {"rows": 4096, "columns": 65_536, "dtype": "float16"},
+    "small/4096x256": {"columns": 256}, "small/4096x256/fp16": {"columns": 256, "dtype": "float16"},
+    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
+    "large/4096x16384": {}, "large/4096x16384/fp16": {"dtype": "float16"},
+    "large/4096x16384/bf16": {"dtype": "bfloat16"}, "large/4096x65536": {"columns": 65_536},
+    "large/4096x65536/fp16": {"columns": 65_536, "dtype": "float16"},
     "batch/65536x1024": {"rows": 65_536, "columns": 1024},
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
-}
+}  # fmt: skip
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
@@ -54,14 +46,8 @@ def library(y, dy):
     return torch.ops.aten._softmax_backward_data(dy, y, -1, y.dtype)
 
 
-@cache
-def compiled(shape, dtype, disable):
-    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(library, dynamic=False, fullgraph=True, disable=disable)
-
-
 def library_compiled(y, dy):
-    return compiled(y.shape, y.dtype, disable=not y.is_cuda)(y, dy)
+    return compiled(library, y)(y, dy)
 
 
 def cost(y, dy):
@@ -88,8 +74,7 @@ def softmax_backward_kernel(y_ptr, dy_ptr, dx_ptr, columns, BLOCK: tl.constexpr)
 
 def run(y, dy):
     y, dy = y.contiguous(), dy.contiguous()
-    dx = torch.empty_like(y)
-    rows, columns = y.shape
+    dx, (rows, columns) = torch.empty_like(y), y.shape
     if y.numel():
         softmax_backward_kernel[(rows,)](y, dy, dx, columns, BLOCK=1024)
     return dx

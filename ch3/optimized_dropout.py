@@ -20,23 +20,19 @@ each element had a counter of its own?
 import torch
 import triton
 import triton.language as tl
+from philox import keep, numbers_for
 
 SIZES = {
-    "check": {"rows": 127, "columns": 129},
-    "check/one": {"rows": 1, "columns": 3, "p": 0.0},
-    "check/row": {"rows": 1, "columns": 1025, "p": 0.9},
-    "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
+    "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 3, "p": 0.0},
+    "check/row": {"rows": 1, "columns": 1025, "p": 0.9}, "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 513, "dtype": "bfloat16"},
     "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 a matrix: larger than any L2
-    "small/512x512": {"rows": 512, "columns": 512},
-    "medium/2048x2048": {"rows": 2048, "columns": 2048},
+    "small/512x512": {"rows": 512, "columns": 512}, "medium/2048x2048": {"rows": 2048, "columns": 2048},
     "large/4096x4096": {"rows": 4096, "columns": 4096},
-    "large/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
-    "large/8192x8192": {"rows": 8192, "columns": 8192},
-    "large/8192x8192/fp16": {"rows": 8192, "columns": 8192, "dtype": "float16"},
-    "large/8192x8192/bf16": {"rows": 8192, "columns": 8192, "dtype": "bfloat16"},
+    "large/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"}, "large/8192x8192": {},
+    "large/8192x8192/fp16": {"dtype": "float16"}, "large/8192x8192/bf16": {"dtype": "bfloat16"},
     "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
-}
+}  # fmt: skip
 LIBRARY_DIFFERS = "draws other random numbers"
 
 
@@ -46,15 +42,7 @@ def inputs(rows=8192, columns=8192, p=0.1, dtype="float32", device="cuda"):
 
 
 def reference(x, dy, p, seed):
-    """Philox as in Triton, in integers of 64 bits: ten rounds on four words, of which the first counts."""
-    low, key = 2**32 - 1, [seed, 0]
-    c = [torch.arange(triton.cdiv(x.numel(), 4), device=x.device), *(torch.zeros((), dtype=torch.int64),) * 3]
-    for _ in range(10):
-        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [(b >> 32 & low) ^ c[1] ^ key[0], b & low, (a >> 32 & low) ^ c[3] ^ key[1], a & low]
-        key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
-    numbers = torch.stack(c, 1).flatten()[: x.numel()].view(x.shape)
-    scale = (numbers >= int(p * 2**32)).double() / (1 - p)
+    scale = (numbers_for(x, seed) >= int(p * 2**32)).double() / (1 - p)
     return x * scale, dy * scale
 
 
@@ -65,14 +53,6 @@ def library(x, dy, p, seed):
 
 def cost(x, dy, p, seed):
     return {"dram_bytes": 4 * x.nbytes}  # read x, write y; read dy, write dx
-
-
-@triton.jit
-def keep(start, seed, threshold, BLOCK: tl.constexpr):
-    """Which of BLOCK elements from `start` on stay. Element i takes number i % 4 of the four of counter i // 4."""
-    a, b, c, d = tl.randint4x(seed, start // 4 + tl.arange(0, BLOCK // 4))
-    numbers = tl.join(tl.join(a, c), tl.join(b, d)).reshape(BLOCK)  # a0 b0 c0 d0 a1 b1 c1 d1 ...
-    return numbers >= threshold
 
 
 @triton.jit(do_not_specialize=["seed"])  # another seed is no reason to compile again

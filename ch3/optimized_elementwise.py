@@ -13,11 +13,10 @@ Predict before you measure: memory has time for about 65 instructions an element
 An erf takes about 30, an exp 3. Which operations are as fast as the simplest, and which not in float16?
 """
 
-from functools import partial
-
 import torch
 import triton
 import triton.language as tl
+from operations import BINARY, POSITIVE, SCALARS, TORCH, apply
 
 SIZES = {
     "check": {"op": "add", "rows": 127, "columns": 129}, "check/one": {"op": "exp", "rows": 1, "columns": 1},
@@ -37,34 +36,19 @@ SIZES = {
     "check/gelu/bf16": {"op": "gelu", "rows": 33, "columns": 127, "dtype": "bfloat16"},
     "default": {"op": "gelu"},  # 8192 x 8192, as the large ones: 256 MiB of float32 a matrix, larger than any L2
     "small/mul": {"op": "mul", "rows": 512, "columns": 512}, "small/exp": {"op": "exp", "rows": 512, "columns": 512},
-    "small/gelu": {"op": "gelu", "rows": 512, "columns": 512},
-    "small/silu": {"op": "silu", "rows": 512, "columns": 512},
+    "small/gelu": {"rows": 512, "columns": 512}, "small/silu": {"op": "silu", "rows": 512, "columns": 512},
     "medium/mul": {"op": "mul", "rows": 2048, "columns": 2048},
-    "medium/exp": {"op": "exp", "rows": 2048, "columns": 2048},
-    "medium/gelu": {"op": "gelu", "rows": 2048, "columns": 2048},
-    "medium/silu": {"op": "silu", "rows": 2048, "columns": 2048},
-    "large/add": {"op": "add"}, "large/sub": {"op": "sub"}, "large/mul": {"op": "mul"}, "large/div": {"op": "div"},
-    "large/neg": {"op": "neg"}, "large/sin": {"op": "sin"}, "large/cos": {"op": "cos"}, "large/log": {"op": "log"},
-    "large/exp": {"op": "exp"}, "large/sqrt": {"op": "sqrt"}, "large/add_scalar": {"op": "add_scalar"},
-    "large/mul_scalar": {"op": "mul_scalar"}, "large/div_scalar": {"op": "div_scalar"}, "large/pow": {"op": "pow"},
-    "large/relu": {"op": "relu"}, "large/gelu": {"op": "gelu"}, "large/gelu_tanh": {"op": "gelu_tanh"},
-    "large/silu": {"op": "silu"},
+    "medium/exp": {"op": "exp", "rows": 2048, "columns": 2048}, "medium/gelu": {"rows": 2048, "columns": 2048},
+    "medium/silu": {"op": "silu", "rows": 2048, "columns": 2048}, "large/add": {"op": "add"},
+    "large/sub": {"op": "sub"}, "large/mul": {"op": "mul"}, "large/div": {"op": "div"}, "large/neg": {"op": "neg"},
+    "large/sin": {"op": "sin"}, "large/cos": {"op": "cos"}, "large/log": {"op": "log"}, "large/exp": {"op": "exp"},
+    "large/sqrt": {"op": "sqrt"}, "large/add_scalar": {"op": "add_scalar"}, "large/mul_scalar": {"op": "mul_scalar"},
+    "large/div_scalar": {"op": "div_scalar"}, "large/pow": {"op": "pow"}, "large/relu": {"op": "relu"},
+    "large/gelu": {}, "large/gelu_tanh": {"op": "gelu_tanh"}, "large/silu": {"op": "silu"},
     "large/mul/fp16": {"op": "mul", "dtype": "float16"}, "large/exp/fp16": {"op": "exp", "dtype": "float16"},
-    "large/gelu/fp16": {"op": "gelu", "dtype": "float16"},
-    "large/gelu_tanh/fp16": {"op": "gelu_tanh", "dtype": "float16"},
-    "large/silu/fp16": {"op": "silu", "dtype": "float16"},
-    "large/mul/bf16": {"op": "mul", "dtype": "bfloat16"}, "large/gelu/bf16": {"op": "gelu", "dtype": "bfloat16"},
-}  # fmt: skip
-BINARY = ("add", "sub", "mul", "div")
-POSITIVE = ("div", "log", "sqrt", "pow")  # operations that want positive inputs
-SCALARS = {"add_scalar": 0.75, "mul_scalar": 0.75, "div_scalar": 0.75, "pow": 2.5}
-ATEN = torch.ops.aten
-TORCH = {
-    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "neg": torch.neg, "sin": torch.sin,
-    "cos": torch.cos, "log": torch.log, "exp": torch.exp, "sqrt": torch.sqrt, "pow": torch.pow,
-    "add_scalar": torch.add, "mul_scalar": torch.mul, "div_scalar": torch.div,
-    "relu": ATEN.relu.out, "silu": ATEN.silu.out,  # torch.nn.functional's, which offers no `out`
-    "gelu": ATEN.gelu.out, "gelu_tanh": partial(ATEN.gelu.out, approximate="tanh"),
+    "large/gelu/fp16": {"dtype": "float16"}, "large/gelu_tanh/fp16": {"op": "gelu_tanh", "dtype": "float16"},
+    "large/silu/fp16": {"op": "silu", "dtype": "float16"}, "large/mul/bf16": {"op": "mul", "dtype": "bfloat16"},
+    "large/gelu/bf16": {"dtype": "bfloat16"},
 }  # fmt: skip
 
 
@@ -85,43 +69,6 @@ def library(op, x, y, out):
 
 def cost(op, x, y, out):
     return {"dram_bytes": (3 if op in BINARY else 2) * x.nbytes}  # read x, and y where it is a matrix; write the result
-
-
-@triton.jit
-def apply(x, y, OP: tl.constexpr):  # noqa: C901 (a table)
-    if OP == "add" or OP == "add_scalar":
-        z = x + y
-    elif OP == "sub":
-        z = x - y
-    elif OP == "mul" or OP == "mul_scalar":
-        z = x * y
-    elif OP == "div" or OP == "div_scalar":
-        z = tl.div_rn(x, y)
-    elif OP == "neg":
-        z = -x
-    elif OP == "sin":
-        z = tl.sin(x)  # and cos: the stack that X-ray finds is for arguments above 100,000
-    elif OP == "cos":
-        z = tl.cos(x)
-    elif OP == "log":
-        z = tl.log(x)
-    elif OP == "exp":
-        z = tl.exp(x)
-    elif OP == "sqrt":
-        z = tl.sqrt_rn(x)
-    elif OP == "pow":
-        z = tl.exp2(y * tl.log2(x))  # of numbers that are not negative
-    elif OP == "relu":
-        z = tl.where(x < 0, 0.0, x)  # and not tl.maximum, which drops NaN
-    elif OP == "gelu":
-        z = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))  # 1 / sqrt(2)
-    elif OP == "gelu_tanh":
-        z = x / (1 + tl.exp(-1.5957691216057308 * x * (1 + 0.044715 * x * x)))  # 2 sqrt(2 / pi)
-    elif OP == "silu":
-        z = x / (1 + tl.exp(-x))
-    else:
-        tl.static_assert(False, "no such operation")
-    return z
 
 
 @triton.jit

@@ -12,30 +12,24 @@ Predict before you measure: what share of the memory's bandwidth will this reach
 `library_compiled`, which writes a kernel of the same kind?
 """
 
-from functools import cache
-
 import torch
 import triton
 import triton.language as tl
+from compiled import compiled
 
 SIZES = {
-    "check": {"rows": 127, "columns": 129},
-    "check/one": {"rows": 1, "columns": 1},
-    "check/row": {"rows": 1, "columns": 1025},
-    "check/tail": {"rows": 5, "columns": 517},
+    "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 1},
+    "check/row": {"rows": 1, "columns": 1025}, "check/tail": {"rows": 5, "columns": 517},
     "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
     "check/bf16": {"rows": 9, "columns": 513, "dtype": "bfloat16"},
     "default": {"rows": 8192, "columns": 4096},  # 128 MiB of float32 a matrix: larger than any L2
-    "small/512x512": {"rows": 512, "columns": 512},
-    "medium/2048x2048": {"rows": 2048, "columns": 2048},
+    "small/512x512": {"rows": 512, "columns": 512}, "medium/2048x2048": {"rows": 2048, "columns": 2048},
     "medium/2048x2048/fp16": {"rows": 2048, "columns": 2048, "dtype": "float16"},
-    "large/8192x4096/fp16": {"rows": 8192, "columns": 4096, "dtype": "float16"},
-    "large/8192x4096/bf16": {"rows": 8192, "columns": 4096, "dtype": "bfloat16"},
-    "large/8192x8192": {"rows": 8192, "columns": 8192},
-    "large/8192x8192/fp16": {"rows": 8192, "columns": 8192, "dtype": "float16"},
+    "large/8192x4096/fp16": {"dtype": "float16"}, "large/8192x4096/bf16": {"dtype": "bfloat16"},
+    "large/8192x8192": {"columns": 8192}, "large/8192x8192/fp16": {"columns": 8192, "dtype": "float16"},
     "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
     "batch/32x128x768/fp16": {"rows": 4096, "columns": 768, "dtype": "float16"},
-}
+}  # fmt: skip
 
 
 def inputs(rows=8192, columns=4096, dtype="float32", device="cuda"):
@@ -48,14 +42,8 @@ def reference(x, gate, w_scale, w_shift):
     return torch.nn.functional.silu(w_scale * x + w_shift) * gate + x
 
 
-@cache
-def compiled(shape, dtype, disable):
-    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(reference, dynamic=False, fullgraph=True, disable=disable)
-
-
 def library_compiled(x, gate, w_scale, w_shift):
-    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, gate, w_scale, w_shift)
+    return compiled(reference, x)(x, gate, w_scale, w_shift)
 
 
 def cost(x, gate, w_scale, w_shift):

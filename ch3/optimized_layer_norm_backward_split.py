@@ -16,31 +16,25 @@ Predict before you measure: every element of x and dy now goes from L2 to two SM
 bandwidths, which of the two is the limit?
 """
 
-from functools import cache
-
 import torch
 import triton
 import triton.language as tl
+from compiled import compiled
+from partial_sums import add_kernel
 
 VERSUS = ""
 SIZES = {
-    "check": {"rows": 3, "columns": 127},
-    "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5},
-    "check/wide": {"rows": 3, "columns": 10_001},
+    "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
+    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 3, "columns": 10_001},
     "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
-    "small/4096x1024": {"rows": 4096, "columns": 1024},
-    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"rows": 4096, "columns": 4096},
-    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
-    "large/4096x8192": {"rows": 4096, "columns": 8192},
-    "large/4096x8192/fp16": {"rows": 4096, "columns": 8192, "dtype": "float16"},
-    "large/4096x16384": {"rows": 4096, "columns": 16_384},
-    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
+    "large/4096x8192": {}, "large/4096x8192/fp16": {"dtype": "float16"}, "large/4096x16384": {"columns": 16_384},
+    "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
     "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
-}
+}  # fmt: skip
 ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight, dweight and dbias
 WIDEST = 8192  # of a row that a program keeps: 5 * 4 bytes for each are 160 of an SM's 256 KiB of registers
 REGISTERS = 128  # a thread's at most: 512 threads share an SM
@@ -65,14 +59,8 @@ def library(x, w_weight, mean, rstd, dy):
     return torch.ops.aten.native_layer_norm_backward(dy, x, x.shape[1:], mean, rstd, w_weight, bias, [True] * 3)
 
 
-@cache
-def compiled(shape, dtype, disable):
-    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(library, dynamic=False, fullgraph=True, disable=disable)
-
-
 def library_compiled(x, w_weight, mean, rstd, dy):
-    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, w_weight, mean, rstd, dy)
+    return compiled(library, x)(x, w_weight, mean, rstd, dy)
 
 
 def cost(x, w_weight, mean, rstd, dy):
@@ -114,18 +102,6 @@ def layer_norm_backward_kernel(
     mine = group * columns + lane
     tl.store(sums_ptr + mine, dweight, mask=inside)
     tl.store(sums_ptr + groups * columns + mine, dbias, mask=inside)
-
-
-@triton.jit
-def add_kernel(sums_ptr, total_ptr, programs, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    total = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for first in range(0, programs, ROWS):
-        row = first + tl.arange(0, ROWS)[:, None]
-        at = (tl.program_id(1) * programs + row) * columns + column  # program_id(1): dweight or dbias
-        total += tl.load(sums_ptr + at, mask=(row < programs) & (column < columns), other=0.0)
-    at = tl.program_id(1) * columns + column
-    tl.store(total_ptr + at, tl.sum(total, 0, keep_dims=True), mask=column < columns)
 
 
 def run(x, w_weight, mean, rstd, dy):

@@ -14,6 +14,7 @@ has eight programs to offer?
 import torch
 import triton
 import triton.language as tl
+from reducing import AXES, EMPTY, TORCH, finish, take
 
 SIZES = {
     "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 129},
@@ -31,24 +32,18 @@ SIZES = {
     "check/fp16": {"op": "sum", "over": "rows", "rows": 300, "columns": 127, "dtype": "float16"},
     "check/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127, "dtype": "bfloat16"},
     "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
-    "small/sum/rows": {"op": "sum", "over": "rows", "rows": 512, "columns": 512},
-    "small/sum/columns": {"op": "sum", "over": "columns", "rows": 512, "columns": 512},
-    "medium/sum/rows": {"op": "sum", "over": "rows", "rows": 2048, "columns": 2048},
-    "medium/sum/columns": {"op": "sum", "over": "columns", "rows": 2048, "columns": 2048},
-    "large/sum/rows": {"op": "sum", "over": "rows"}, "large/mean/rows": {"op": "mean", "over": "rows"},
-    "large/max/rows": {"op": "max", "over": "rows"}, "large/logsumexp/rows": {"op": "logsumexp", "over": "rows"},
-    "large/sum/columns": {"op": "sum", "over": "columns"}, "large/mean/columns": {"op": "mean", "over": "columns"},
+    "small/sum/rows": {"rows": 512, "columns": 512},
+    "small/sum/columns": {"over": "columns", "rows": 512, "columns": 512},
+    "medium/sum/rows": {"rows": 2048, "columns": 2048},
+    "medium/sum/columns": {"over": "columns", "rows": 2048, "columns": 2048}, "large/sum/rows": {},
+    "large/mean/rows": {"op": "mean"}, "large/max/rows": {"op": "max"}, "large/logsumexp/rows": {"op": "logsumexp"},
+    "large/sum/columns": {"over": "columns"}, "large/mean/columns": {"op": "mean", "over": "columns"},
     "large/max/columns": {"op": "max", "over": "columns"},
-    "large/logsumexp/columns": {"op": "logsumexp", "over": "columns"}, "large/sum/all": {"op": "sum", "over": "all"},
+    "large/logsumexp/columns": {"op": "logsumexp", "over": "columns"}, "large/sum/all": {"over": "all"},
     "large/mean/all": {"op": "mean", "over": "all"}, "large/max/all": {"op": "max", "over": "all"},
-    "large/sum/rows/fp16": {"op": "sum", "over": "rows", "dtype": "float16"},
-    "large/sum/columns/fp16": {"op": "sum", "over": "columns", "dtype": "float16"},
+    "large/sum/rows/fp16": {"dtype": "float16"}, "large/sum/columns/fp16": {"over": "columns", "dtype": "float16"},
     "large/logsumexp/columns/fp16": {"op": "logsumexp", "over": "columns", "dtype": "float16"},
 }  # fmt: skip
-TORCH = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "logsumexp": torch.logsumexp}
-AXES = {"rows": 0, "columns": 1, "all": (0, 1)}
-LOWEST, INF = -3.4028234663852886e38, float("inf")  # of float32: a maximum so far that may be subtracted from -inf
-EMPTY = {"sum": (0.0, 0.0), "max": (-INF, -INF), "logsumexp": (LOWEST, -INF)}  # maximum so far; what fills up a block
 
 
 def inputs(op="sum", over="rows", rows=8192, columns=8192, dtype="float32", device="cuda"):
@@ -65,37 +60,6 @@ def library(op, over, x):
 
 def cost(op, over, x):
     return {"dram_bytes": x.nbytes}  # read x once; the result is small
-
-
-@triton.jit
-def larger(a, b):
-    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
-
-
-@triton.jit
-def take(largest, total, x, OP: tl.constexpr):
-    """The maxima and sums so far, and another x for each; logsumexp's sum is that of exp(x - largest)."""
-    if OP == "sum":
-        total += x
-    elif OP == "max":
-        largest = larger(largest, x)
-    else:
-        change = tl.exp(-tl.abs(x - largest))
-        total = tl.where(x > largest, total * change + 1, total + change)
-        largest = larger(largest, x)
-    return largest, total
-
-
-@triton.jit
-def finish(largest, total, scale, OP: tl.constexpr):
-    if OP == "sum":
-        result = tl.sum(total, 0) * scale
-    elif OP == "max":
-        result = tl.reduce(largest, 0, larger)
-    else:
-        top = tl.reduce(largest, 0, larger)
-        result = tl.where(top == float("inf"), top, top + tl.log(tl.sum(total * tl.exp(largest - top), 0)))
-    return result
 
 
 @triton.jit

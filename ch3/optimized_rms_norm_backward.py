@@ -17,30 +17,24 @@ memory, while this one is worked on (num_stages=3, where two rows of x and of dy
 Predict before you measure: how near to the time of moving x, dy and dx does it come? What else does it wait for?
 """
 
-from functools import cache
-
 import torch
 import triton
 import triton.language as tl
+from compiled import compiled
+from partial_sums import add_kernel
 
 SIZES = {
-    "check": {"rows": 3, "columns": 127},
-    "check/row": {"rows": 1, "columns": 7},
-    "check/narrow": {"rows": 131, "columns": 5},
-    "check/wide": {"rows": 3, "columns": 10_001},
+    "check": {"rows": 3, "columns": 127}, "check/row": {"rows": 1, "columns": 7},
+    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 3, "columns": 10_001},
     "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
-    "small/4096x1024": {"rows": 4096, "columns": 1024},
-    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"rows": 4096, "columns": 4096},
-    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
-    "large/4096x8192": {"rows": 4096, "columns": 8192},
-    "large/4096x8192/fp16": {"rows": 4096, "columns": 8192, "dtype": "float16"},
-    "large/4096x16384": {"rows": 4096, "columns": 16_384},
-    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
+    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
+    "large/4096x8192": {}, "large/4096x8192/fp16": {"dtype": "float16"}, "large/4096x16384": {"columns": 16_384},
+    "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
     "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
-}
+}  # fmt: skip
 ELEMENTS = 8  # of a row that a thread holds, of x, dy, weight and dweight
 PER_SM = 8192  # elements of rows under way in an SM: 4 * 4 bytes for each are 128 of its 256 KiB of registers
 REGISTERS = 64  # a thread's at most: 1024 threads share an SM
@@ -69,14 +63,8 @@ def formula(x, w_weight, rstd, dy):
     return dx.to(x.dtype), dweight.to(x.dtype)
 
 
-@cache
-def compiled(shape, dtype, disable):
-    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(formula, dynamic=False, fullgraph=True, disable=disable)
-
-
 def library_compiled(x, w_weight, rstd, dy):
-    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x, w_weight, rstd, dy)
+    return compiled(formula, x)(x, w_weight, rstd, dy)
 
 
 def cost(x, w_weight, rstd, dy):
@@ -105,16 +93,6 @@ def rms_norm_backward_kernel(
     tl.store(sums_ptr + tl.program_id(0) * columns + lane, dweight, mask=inside)
 
 
-@triton.jit
-def add_kernel(sums_ptr, dweight_ptr, programs, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    total = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for first in range(0, programs, ROWS):
-        row = first + tl.arange(0, ROWS)[:, None]
-        total += tl.load(sums_ptr + row * columns + column, mask=(row < programs) & (column < columns), other=0.0)
-    tl.store(dweight_ptr + column, tl.sum(total, 0, keep_dims=True), mask=column < columns)
-
-
 def run(x, w_weight, rstd, dy):
     x, w_weight, rstd, dy = (each.contiguous() for each in (x, w_weight, rstd, dy))
     dx = torch.empty_like(x)
@@ -133,5 +111,5 @@ def run(x, w_weight, rstd, dy):
     rms_norm_backward_kernel[(programs,)](
         *tensors, rows, columns, BLOCK=block, STAGES=stages, num_warps=warps, maxnreg=REGISTERS
     )
-    add_kernel[(triton.cdiv(columns, 16),)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+    add_kernel[(triton.cdiv(columns, 16), 1)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
     return dx, dweight

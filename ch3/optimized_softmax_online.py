@@ -15,35 +15,27 @@ Predict before you measure: if L2 keeps its part, how near to a copy's time does
 width would L2 be too small?
 """
 
-from functools import cache
-
 import torch
 import triton
 import triton.language as tl
+from compiled import compiled
 
 VERSUS = ""
 SIZES = {
-    "check": {"rows": 3, "columns": 127},
-    "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5},
-    "check/wide": {"rows": 2, "columns": 40_001},
+    "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
+    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 40_001},
     "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
     "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32: larger than any L2
-    "small/4096x256": {"rows": 4096, "columns": 256},
-    "small/4096x256/fp16": {"rows": 4096, "columns": 256, "dtype": "float16"},
-    "small/4096x1024": {"rows": 4096, "columns": 1024},
-    "small/4096x1024/fp16": {"rows": 4096, "columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"rows": 4096, "columns": 4096},
-    "medium/4096x4096/fp16": {"rows": 4096, "columns": 4096, "dtype": "float16"},
-    "large/4096x16384": {"rows": 4096, "columns": 16_384},
-    "large/4096x16384/fp16": {"rows": 4096, "columns": 16_384, "dtype": "float16"},
-    "large/4096x16384/bf16": {"rows": 4096, "columns": 16_384, "dtype": "bfloat16"},
-    "large/4096x65536": {"rows": 4096, "columns": 65_536},
-    "large/4096x65536/fp16": {"rows": 4096, "columns": 65_536, "dtype": "float16"},
+    "small/4096x256": {"columns": 256}, "small/4096x256/fp16": {"columns": 256, "dtype": "float16"},
+    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
+    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
+    "large/4096x16384": {}, "large/4096x16384/fp16": {"dtype": "float16"},
+    "large/4096x16384/bf16": {"dtype": "bfloat16"}, "large/4096x65536": {"columns": 65_536},
+    "large/4096x65536/fp16": {"columns": 65_536, "dtype": "float16"},
     "batch/65536x1024": {"rows": 65_536, "columns": 1024},
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
-}
+}  # fmt: skip
 WARPS = 32  # at most: one program then fills an SM
 ELEMENTS = 32  # of the row that a thread holds: half of the 64 registers that each of 1024 has
 
@@ -60,14 +52,8 @@ def library(x):
     return torch.softmax(x, -1)
 
 
-@cache
-def compiled(shape, dtype, disable):
-    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
-    return torch.compile(library, dynamic=False, fullgraph=True, disable=disable)
-
-
 def library_compiled(x):
-    return compiled(x.shape, x.dtype, disable=not x.is_cuda)(x)
+    return compiled(library, x)(x)
 
 
 def cost(x):
