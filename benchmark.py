@@ -14,7 +14,7 @@ if __name__ == "__main__":  # importing takes a second or more, in which Ctrl-C 
 import sys
 from argparse import Namespace
 
-from common import interrupt, result, script
+from common import interrupt, recording, result, script
 from common.pair import ROOT, Pair
 from common.request import check_request, lacking, listing, parse, select
 
@@ -74,7 +74,7 @@ def write(args: Namespace, record: result.Record, unwritten: list[str]) -> str:
     if has_failed(record):
         return "not recorded: a pair failed\n"
     with result.noting(unwritten):
-        return f"recorded in {result.keep_record(record)}\n"
+        return "".join(f"recorded in {path}\n" for path in recording.keep_record(record))
     return ""
 
 

@@ -3,11 +3,15 @@
 The kernel is short: 768 KiB at 4 TB/s are 0.2 us, a few microseconds with its start and end. The way there is long.
 `add_kernel[grid](...)` is Python, which in every call
 
+    asks for the current device and stream
     binds five arguments and the launch options by name
-    asks of each tensor its type and alignment, of each number whether it is 1 or divisible by 16
+    asks the type of each tensor and number (and whether 16 divides it, unless the kernel forbids it, as this one)
     makes a key of the answers and looks the compiled kernel up
-    asks for the current device and stream, and compares the globals that the kernel uses
-    hands over to C, which asks each tensor for its address, the driver whether the GPU can see it, and launches
+    puts together what a profiler would want to know
+    asks, in the launcher, whether the kernel needs scratch memory
+
+and ends in one function in C, which asks each tensor for its address and the driver whether the GPU can see it, calls
+the profiler's hooks, and launches.
 
 Predict before you measure: the GPU waits for the CPU. Of the time of a call, which share is the kernel's? Then what
 does a kernel that is twice as fast gain?

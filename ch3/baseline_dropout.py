@@ -58,7 +58,7 @@ def dropout_kernel(x_ptr, y_ptr, mask_ptr, n, seed, threshold, scale, BLOCK: tl.
     kept = keep(start, seed, threshold, BLOCK)
     x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
     tl.store(mask_ptr + at, kept, mask=inside)
-    tl.store(y_ptr + at, tl.where(kept, x * scale, 0.0), mask=inside)
+    tl.store(y_ptr + at, x * tl.where(kept, scale, 0.0), mask=inside)
 
 
 @triton.jit
@@ -67,7 +67,7 @@ def backward_kernel(dy_ptr, dx_ptr, mask_ptr, n, scale, BLOCK: tl.constexpr):
     inside = at < n
     kept = tl.load(mask_ptr + at, mask=inside)
     dy = tl.load(dy_ptr + at, mask=inside).to(tl.float32)
-    tl.store(dx_ptr + at, tl.where(kept, dy * scale, 0.0), mask=inside)
+    tl.store(dx_ptr + at, dy * tl.where(kept, scale, 0.0), mask=inside)
 
 
 def run(x, dy, p, seed):

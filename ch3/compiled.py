@@ -5,12 +5,12 @@ from functools import cache
 import torch
 
 
-def compiled(function, like):
-    """`function` for tensors such as `like`; on a CPU as it is, since only a GPU's time is of interest."""
-    return _compiled(function, like.shape, like.dtype, not like.is_cuda)
+def compiled(function, like, *fixed):
+    """`function` for tensors such as `like` and `fixed` values; on a CPU as it is: only a GPU's time is of interest."""
+    return _compiled(function, like.shape, like.dtype, not like.is_cuda, *fixed)
 
 
 @cache
-def _compiled(function, shape, dtype, disable):
+def _compiled(function, shape, dtype, disable, *fixed):
     torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
     return torch.compile(function, dynamic=False, fullgraph=True, disable=disable)

@@ -1,14 +1,17 @@
-"""Add two small matrices by the compiled kernel that a first launch returned: what Python asked is asked once.
+"""Add two small matrices by the function in C behind Triton's launch: what Python asks in every call is asked once.
 
-A launch returns the kernel it has compiled. `setup` keeps it, and `run` calls its launcher, written in C:
+A launch returns the kernel that it has compiled, and with it the function in C in which every launch ends. `setup`
+keeps both (`small_add.py`), and `run` passes what may differ from the last call:
 
-    bind, specialize, look up       once, in `setup`: types and sizes of later calls are those of the first
-    alignment                       never: the kernel is compiled for any address
-    device, globals                 once
-    stream                          in every call: whoever calls may have changed it
-    addresses                       in every call, as numbers, which the launcher need not ask the driver about
+    bind, types, look up      once, in `setup`: types and sizes of later calls are those of the first
+    device, grid, n           once
+    alignment                 never: the kernel is compiled for any address
+    hooks, scratch memory     never: nobody listens, and this kernel needs none
+    stream                    in every call: whoever calls may have changed it
+    addresses                 in every call, as integers, about which C need not ask the driver
 
-What is given up are checks: tensors of another type, on another device, or on the CPU would be read as if they fitted.
+What is given up are checks: a tensor of another type or size, on another device or on the CPU would be read as if it
+fitted. So is what others rely on: Triton's profiler does not hear of the launch, and the function is no public one.
 
 Predict before you measure: what is left of the time of `baseline_add_small.py`? `library` checks all of it in C++: is
 it slower than this?
@@ -16,7 +19,7 @@ it slower than this?
 
 import torch
 import triton
-from small_add import BLOCK, WARPS, add_kernel
+from small_add import BLOCK, WARPS, add_kernel, launcher
 
 CLOCK = "wall"  # launching is what is measured
 DEVICE = "cuda"
@@ -49,12 +52,10 @@ def setup(x, y, out):
     n = x.numel()
     programs = triton.cdiv(n, BLOCK)
     compiled = add_kernel[(programs,)](x, y, out, n, BLOCK=BLOCK, num_warps=WARPS)
-    fixed = (compiled.function, compiled.packed_metadata, None, None, None)  # no profiler's hooks
-    current_stream = triton.runtime.driver.active.get_current_stream
-    return {"launch": compiled.run, "programs": programs, "current_stream": current_stream, "fixed": fixed}
+    launch, current_stream = launcher(compiled, programs), triton.runtime.driver.active.get_current_stream
+    return {"launch": launch, "current_stream": current_stream, "device": x.device.index, "n": n}
 
 
-def run(x, y, out, launch, programs, current_stream, fixed):
-    stream = current_stream(x.device.index)
-    launch(programs, 1, 1, stream, *fixed, x.data_ptr(), y.data_ptr(), out.data_ptr(), x.numel(), BLOCK)
+def run(x, y, out, launch, current_stream, device, n):
+    launch(current_stream(device), x.data_ptr(), y.data_ptr(), out.data_ptr(), n)
     return out

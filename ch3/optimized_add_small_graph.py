@@ -1,15 +1,15 @@
 """Add two small matrices by replaying a CUDA graph: one call launches, but two more bring the inputs to it.
 
 `setup` captures the kernel, with the addresses that it was given. New inputs lie elsewhere, so they are copied to
-where the graph reads, and the answer appears where it writes:
+where the graph reads. The answer lies where it writes, until the next replay; `out` would take a third copy:
 
     CPU   [copy x][copy y][replay]
     GPU        [copy x]  [copy y]  [add]       768 KiB for the sum, 1024 KiB for the copies
 
 A graph pays where it replaces many launches (chapter 1) or where its inputs are made in place. Here it replaces one.
 
-Predict before you measure: a replay costs about as much as a launch of `library`. So what do you expect of three calls
-against the one of `baseline_add_small.py`, and against `optimized_add_small.py`?
+Predict before you measure: each of the three calls is one step from Python into C++, which checks what it is given and
+launches. Are the three together shorter than the one of `baseline_add_small.py`, or that of `optimized_add_small.py`?
 """
 
 import torch

@@ -4,9 +4,9 @@ y = silu(scale * x + shift) * gate + x, as around a gated layer; scale and shift
 
     one kernel       reads 2, writes 1      3 matrices in all, where five operations move 12
 
-A program takes a tile of 4 rows by 2 KiB. Its 128 lanes stand along a row, 16 bytes each, so they read the vectors once
-for all four rows: 2 * 2 KiB, and from L2, where all programs find them, beside 3 * 8 KiB of the matrices. SiLU adds an
-exp and a division, far fewer instructions than memory has time for.
+A program takes 2 KiB of a row: its 128 lanes move 16 bytes each. It reads as much of the two vectors, but all rows read
+the same, so these come from L2: 2 * 2 KiB beside 3 * 2 KiB that memory has to move. SiLU adds an exp and a division,
+far fewer instructions than memory has time for.
 
 Predict before you measure: what share of the memory's bandwidth will this reach? And what can it gain on
 `library_compiled`, which writes a kernel of the same kind?
@@ -51,18 +51,15 @@ def cost(x, gate, w_scale, w_shift):
 
 
 @triton.jit
-def chain_kernel(
-    x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr
-):
-    across = tl.cdiv(columns, COLUMNS)  # tiles side by side: neighbouring programs read neighbouring memory
-    row = tl.program_id(0) // across * ROWS + tl.arange(0, ROWS)[:, None]
-    column = tl.program_id(0) % across * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+def chain_kernel(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, columns, BLOCK: tl.constexpr):
+    across = tl.cdiv(columns, BLOCK)  # programs side by side in a row
+    row, column = tl.program_id(0) // across, tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
     at = row.to(tl.int64) * columns + column  # 64 bits: a matrix may have more than 2^31 elements
-    inside = (row < rows) & (column < columns)
+    inside = column < columns
     x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
     gate = tl.load(gate_ptr + at, mask=inside).to(tl.float32)
-    scale = tl.load(scale_ptr + column, mask=column < columns).to(tl.float32)
-    shift = tl.load(shift_ptr + column, mask=column < columns).to(tl.float32)
+    scale = tl.load(scale_ptr + column, mask=inside).to(tl.float32)
+    shift = tl.load(shift_ptr + column, mask=inside).to(tl.float32)
     scaled = scale * x + shift
     tl.store(out_ptr + at, scaled / (1 + tl.exp(-scaled)) * gate + x, mask=inside)
 
@@ -71,7 +68,7 @@ def run(x, gate, w_scale, w_shift):
     rows, columns = x.shape
     y = torch.empty(rows, columns, dtype=x.dtype, device=x.device)
     block = 2048 // x.element_size()  # 128 lanes * 16 bytes
-    grid = (triton.cdiv(rows, 4) * triton.cdiv(columns, block),)
+    grid = (rows * triton.cdiv(columns, block),)
     arguments = (tensor.contiguous() for tensor in (x, gate, w_scale, w_shift))
-    chain_kernel[grid](*arguments, y, rows, columns, ROWS=4, COLUMNS=block, num_warps=4)
+    chain_kernel[grid](*arguments, y, columns, BLOCK=block, num_warps=4)
     return y

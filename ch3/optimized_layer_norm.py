@@ -34,6 +34,7 @@ SIZES = {
 }  # fmt: skip
 EPS = 1e-5
 ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in flight
+REGISTERS = 64  # a thread's at most, so that 1024 threads share an SM: two rows of 16,384
 
 
 def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
@@ -60,12 +61,14 @@ def cost(x, w_weight, w_bias):
 
 
 @triton.jit
-def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, rows, columns, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def layer_norm_kernel(
+    x_ptr, weight_ptr, bias_ptr, y_ptr, rows, columns: tl.constexpr, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     lane = tl.arange(0, BLOCK)[None, :]
     at = row.to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
     inside = (row < rows) & (lane < columns)
-    x = tl.load(x_ptr + at + lane, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
+    x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
     mean = tl.sum(x, 1, keep_dims=True) / columns
     off = tl.where(lane < columns, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
     rstd = tl.rsqrt(tl.sum(off * off, 1, keep_dims=True) / columns + eps)
@@ -81,6 +84,7 @@ def run(x, w_weight, w_bias):
     if y.numel():
         block = triton.next_power_of_2(columns)
         at_once, warps = max(32 * ELEMENTS // block, 1), min(max(block // (32 * ELEMENTS), 1), 32)
-        grid = (triton.cdiv(rows, at_once),)
-        layer_norm_kernel[grid](x, w_weight, w_bias, y, rows, columns, EPS, ROWS=at_once, BLOCK=block, num_warps=warps)
+        layer_norm_kernel[(triton.cdiv(rows, at_once),)](
+            x, w_weight, w_bias, y, rows, columns, EPS, ROWS=at_once, BLOCK=block, num_warps=warps, maxnreg=REGISTERS
+        )
     return y

@@ -20,7 +20,7 @@ import torch
 import triton
 import triton.language as tl
 from compiled import compiled
-from partial_sums import add_kernel
+from partial_sums import add_kernel, add_pairs
 
 VERSUS = ""
 SIZES = {
@@ -70,8 +70,9 @@ def cost(x, w_weight, mean, rstd, dy):
 
 @triton.jit
 def layer_norm_backward_kernel(
-    x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, rows, columns, BLOCK: tl.constexpr, PARTS: tl.constexpr
-):
+    x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr,
+    rows, columns: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
     part, group, groups = tl.program_id(0) % PARTS, tl.program_id(0) // PARTS, tl.num_programs(0) // PARTS
     four = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
     lane = part * BLOCK + four
@@ -83,7 +84,7 @@ def layer_norm_backward_kernel(
         x = tl.load(x_ptr + at + lane, mask=inside, other=0.0)
         dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0)
         along, level = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
-        for first in tl.range(BLOCK, PARTS * BLOCK, BLOCK, num_stages=1):
+        for first in tl.static_range(BLOCK, PARTS * BLOCK, BLOCK):
             rest = tl.multiple_of((part * BLOCK + first) % (PARTS * BLOCK), 16) + four
             x_rest = tl.load(x_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
             g_rest = tl.load(dy_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
@@ -94,7 +95,7 @@ def layer_norm_backward_kernel(
         dy = dy.to(tl.float32)
         x_hat = (x.to(tl.float32) - mean) * rstd  # beyond the row dy is 0, and all products with it
         g = dy * weight
-        along, level = tl.sum(along + g * x_hat, 0), tl.sum(level + g, 0)
+        along, level = tl.reduce((along + g * x_hat, level + g), 0, add_pairs)
         dx = (g - x_hat * (along / columns) - level / columns) * rstd
         tl.store(dx_ptr + at + lane, dx, mask=inside)
         dweight += dy * x_hat
@@ -119,7 +120,7 @@ def run(x, w_weight, mean, rstd, dy):
     sums = torch.empty(2, programs, columns, device=x.device)
     tensors = (x, w_weight, mean, rstd, dy, dx, sums)
     layer_norm_backward_kernel[(programs * parts,)](
-        *tensors, rows, columns, BLOCK=block, PARTS=parts, num_warps=warps, maxnreg=REGISTERS
+        *tensors, rows, columns, BLOCK=block, PARTS=parts, num_warps=warps, maxnreg=min(REGISTERS, 2048 // warps)
     )
     add_kernel[(triton.cdiv(columns, 16), 2)](sums, total, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
     return dx, *total

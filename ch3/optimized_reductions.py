@@ -1,19 +1,23 @@
 """Reduce a matrix over its rows or its columns with lanes side by side in memory: 16 bytes an access, either way.
 
 Over the columns a program takes a row, and its lanes meet at the end. Over the rows they need not meet: a lane has
-columns of its own and walks down 64 rows, eight at a time. A second launch does the same to the results of all 64:
+columns of its own and walks down a stripe of rows, sixteen at a time. A second launch does the same to the results of
+all stripes:
 
     over columns    a row a program                 128 lanes read 16 bytes each, side by side
-    over rows       64 rows by 2 KiB a program      the same, for eight rows before the first is added
-                    then 128 rows of results        1/64 of the matrix, written once and read once
+    over rows       256 rows by 1 KiB a program     64 lanes do, in two rows; eight accesses a lane, then it adds
+                    then 32 rows of results         1/256 of the matrix, written once and read once
 
-Predict before you measure: are both directions equally fast now? And for a matrix of 512 x 512, which over its rows
-has eight programs to offer?
+Stripes are shorter where there are fewer columns, so that all SMs have their share.
+
+Predict before you measure: are both directions equally fast now? And for a matrix of 512 x 512, whose stripes
+cannot be short enough?
 """
 
 import torch
 import triton
 import triton.language as tl
+from compiled import compiled
 from reducing import AXES, EMPTY, TORCH, finish, take
 
 SIZES = {
@@ -44,6 +48,7 @@ SIZES = {
     "large/sum/rows/fp16": {"dtype": "float16"}, "large/sum/columns/fp16": {"over": "columns", "dtype": "float16"},
     "large/logsumexp/columns/fp16": {"op": "logsumexp", "over": "columns", "dtype": "float16"},
 }  # fmt: skip
+PROGRAMS = 1024  # at least, over rows: eight for each of 128 SMs
 
 
 def inputs(op="sum", over="rows", rows=8192, columns=8192, dtype="float32", device="cuda"):
@@ -56,6 +61,10 @@ def reference(op, over, x):
 
 def library(op, over, x):
     return TORCH[op](x, AXES[over])
+
+
+def library_compiled(op, over, x):
+    return compiled(library, x, op, over)(op, over, x)
 
 
 def cost(op, over, x):
@@ -103,8 +112,11 @@ def reduced(op, x, axis, dtype):
         across_kernel[(len(x),)](x, out, x.shape[1], scale, *EMPTY[op], op, BLOCK=1024, num_warps=4)
         return out
     while len(x) > 256:
-        x = down(op, x, 1.0, torch.float32, 64, 8, 2048 // x.element_size())  # 128 lanes * 16 bytes
-    return down(op, x, scale, dtype, 256, 32, 32)[0]  # little is left: narrow tiles, for more programs
+        wide = 1024 // x.element_size()  # 64 lanes * 16 bytes
+        stripes = max(PROGRAMS // triton.cdiv(x.shape[1], wide), 1)
+        stripe = max(triton.next_power_of_2(triton.cdiv(len(x), stripes)), 16)
+        x = down(op, x, 1.0, torch.float32, stripe, 16, wide)
+    return down(op, x, scale, dtype, 256, 128, 16)[0]  # little is left: a narrow tile, and most of it at once
 
 
 def run(op, over, x):

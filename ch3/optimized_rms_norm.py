@@ -57,14 +57,16 @@ def cost(x, w_weight):
 
 
 @triton.jit
-def rms_norm_kernel(x_ptr, weight_ptr, y_ptr, rows, columns, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def rms_norm_kernel(
+    x_ptr, weight_ptr, y_ptr, rows, columns: tl.constexpr, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     lane = tl.arange(0, BLOCK)[None, :]
     at = row.to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
     inside = (row < rows) & (lane < columns)
-    x = tl.load(x_ptr + at + lane, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
-    rstd = tl.rsqrt(tl.sum(x * x, 1, keep_dims=True) / columns + eps)
+    x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
     weight = tl.load(weight_ptr + lane, mask=lane < columns, eviction_policy="evict_last").to(tl.float32)
+    rstd = tl.rsqrt(tl.sum(x * x, 1, keep_dims=True) / columns + eps)
     tl.store(y_ptr + at + lane, x * rstd * weight, mask=inside)
 
 

@@ -35,9 +35,9 @@ SIZES = {
     "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
     "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
 }  # fmt: skip
-ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight and dweight
+ELEMENTS = 8  # of a row that a thread holds, of x, dy, weight and dweight
 WIDEST = 8192  # of a row that a program keeps: 4 * 4 bytes for each are 128 of an SM's 256 KiB of registers
-REGISTERS = 128  # a thread's at most: 512 threads share an SM
+REGISTERS = 64  # a thread's at most: 1024 threads share an SM
 
 
 def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
@@ -73,8 +73,9 @@ def cost(x, w_weight, rstd, dy):
 
 @triton.jit
 def rms_norm_backward_kernel(
-    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, rows, columns, BLOCK: tl.constexpr, PARTS: tl.constexpr
-):
+    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr,
+    rows, columns: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
+):  # fmt: skip
     part, group, groups = tl.program_id(0) % PARTS, tl.program_id(0) // PARTS, tl.num_programs(0) // PARTS
     four = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
     lane = part * BLOCK + four
@@ -86,7 +87,7 @@ def rms_norm_backward_kernel(
         x = tl.load(x_ptr + at + lane, mask=inside, other=0.0)
         dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0)
         along = tl.zeros((BLOCK,), tl.float32)
-        for first in tl.range(BLOCK, PARTS * BLOCK, BLOCK, num_stages=1):
+        for first in tl.static_range(BLOCK, PARTS * BLOCK, BLOCK):
             rest = tl.multiple_of((part * BLOCK + first) % (PARTS * BLOCK), 16) + four
             x_rest = tl.load(x_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
             g_rest = tl.load(dy_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
@@ -117,7 +118,7 @@ def run(x, w_weight, rstd, dy):
     sums = torch.empty(programs, columns, device=x.device)
     tensors = (x, w_weight, rstd, dy, dx, sums)
     rms_norm_backward_kernel[(programs * parts,)](
-        *tensors, rows, columns, BLOCK=block, PARTS=parts, num_warps=warps, maxnreg=REGISTERS
+        *tensors, rows, columns, BLOCK=block, PARTS=parts, num_warps=warps, maxnreg=min(REGISTERS, 2048 // warps)
     )
     add_kernel[(triton.cdiv(columns, 16), 1)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
     return dx, dweight

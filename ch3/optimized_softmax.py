@@ -1,14 +1,14 @@
 """Softmax of every row in one pass: a row is read into registers, and each element is read once and written once.
 
 y = exp(x - max) / sum(exp(x - max)), along a row. Between the three steps the row stays where it is, in the registers
-of its threads, 32 elements in each:
+of its threads, 16 elements in each:
 
-    1024 columns       32 threads    a warp: its lanes find maximum and sum among themselves
-    16,384 columns    512 threads    16 warps, who must meet twice, in shared memory
-    256 columns        32 threads    four rows to a warp, lest its lanes have two loads each
+    512 columns        32 threads    a warp: its lanes find maximum and sum among themselves
+    16,384 columns   1024 threads    32 warps, who must meet twice, in shared memory
+    256 columns        32 threads    two rows to a warp, lest its lanes have two loads each
 
 The block is the next power of two; its further lanes hold -inf, which is no maximum and adds nothing to the sum.
-Beyond 32,768 columns a thread must hold more, and at 65,536 more than its registers can.
+Beyond 16,384 columns a thread must hold more, and at 65,536 as much as it has registers.
 
 Predict before you measure: half the bytes of `baseline_softmax.py`, if its reads come from DRAM. At which widths do
 they not? And what is the time at 65,536 columns?
@@ -34,7 +34,7 @@ SIZES = {
     "batch/65536x1024": {"rows": 65_536, "columns": 1024},
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
 }  # fmt: skip
-ELEMENTS = 32  # a thread's: 8 loads of 16 bytes in flight, and registers for as many more threads
+ELEMENTS = 16  # a thread's: 4 loads of 16 bytes in flight, and registers for as many more threads
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
@@ -58,7 +58,7 @@ def cost(x):
 
 
 @triton.jit
-def softmax_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def softmax_kernel(x_ptr, y_ptr, rows, columns: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     lane = tl.arange(0, BLOCK)[None, :]
     at = row.to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements

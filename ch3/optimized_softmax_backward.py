@@ -1,13 +1,13 @@
 """Softmax backward in one pass: y and dy are read into registers once, and the row's sum is added up from there.
 
 dx = y * (dy - sum(y * dy)), along a row, where y is what the forward returned. Between the sum and the result the two
-rows stay in the registers of their threads, 16 elements of each in a thread:
+rows stay in the registers of their threads, 32 elements of each in a thread:
 
-    1024 columns       64 threads    2 warps
-    16,384 columns   1024 threads    32 warps, who must meet once, in shared memory
+    1024 columns       32 threads    a warp: its lanes add among themselves
+    16,384 columns    512 threads    16 warps, who must meet once, in shared memory
 
 3 elements are moved instead of 5. The block is the next power of two; its further lanes are zeros, which add nothing.
-Beyond 16,384 columns a thread must hold more than its share of registers, and spills. Of narrow rows a warp takes two.
+Beyond 32,768 columns a thread must hold more than it has registers, and spills. Of narrow rows a warp takes several.
 
 Predict before you measure: 5/3 against `baseline_softmax_backward.py`, if its second read comes from DRAM. An SM has
 room for one program at 16,384 columns: who keeps the memory busy while its warps wait for the sum?
@@ -33,7 +33,7 @@ SIZES = {
     "batch/65536x1024": {"rows": 65_536, "columns": 1024},
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
 }  # fmt: skip
-ELEMENTS = 16  # a thread's, of y and as many of dy: 8 loads of 16 bytes in flight
+ELEMENTS = 32  # a thread's, of y and as many of dy: 16 loads of 16 bytes in flight
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
@@ -59,7 +59,9 @@ def cost(y, dy):
 
 
 @triton.jit
-def softmax_backward_kernel(y_ptr, dy_ptr, dx_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def softmax_backward_kernel(
+    y_ptr, dy_ptr, dx_ptr, rows, columns: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     lane = tl.arange(0, BLOCK)[None, :]
     at = row.to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements

@@ -1,13 +1,13 @@
-"""Softmax of rows longer than the registers: maximum and sum in one pass, and half of the row is not read again.
+"""Softmax of rows longer than the registers: maximum and sum in one pass, and only what L2 still has is read again.
 
 A running sum can be kept while the maximum is still unknown: when a larger one comes along, the sum so far is scaled.
 
     sum <- sum * exp(old maximum - new maximum) + exp(x - new maximum)
 
-So one pass finds both, and a second writes the result. A program of 32 warps, one per SM, keeps the first 32,768
-elements of its row in registers, half of all that the SM has; only what lies beyond is read again, and soon enough:
+So one pass finds both, and a second writes the result. A program of 32 warps, one per SM, keeps the first 16,384
+elements of its row in registers; only what lies beyond is read again, and soon enough:
 
-    65,536 columns of float32, 132 SMs    132 * 128 KiB = 17 MiB to be read again: an L2 has room for that
+    65,536 columns of float32, 132 SMs    132 * 192 KiB = 25 MiB to be read again: an L2 has room for that
 
 The loads say so: what is to be read again is to leave L2 last, all else first.
 
@@ -37,7 +37,7 @@ SIZES = {
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
 }  # fmt: skip
 WARPS = 32  # at most: one program then fills an SM
-ELEMENTS = 32  # of the row that a thread holds: half of the 64 registers that each of 1024 has
+ELEMENTS = 16  # of the row that a thread holds, of the 64 registers that each of 1024 has
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
@@ -93,6 +93,6 @@ def run(x):
     if y.numel():
         held = min(triton.next_power_of_2(columns), WARPS * 32 * ELEMENTS)
         warps, vector = max(held // (32 * ELEMENTS), 1), 16 // x.element_size()
-        block = max(held // 4, vector)  # of the rest at a time: 8 elements a thread
+        block = max(held // 2, vector)  # of the rest at a time: 8 elements a thread
         softmax_kernel[(rows,)](x, y, columns, HELD=held, BLOCK=block, VECTOR=vector, num_warps=warps)
     return y

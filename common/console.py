@@ -12,10 +12,12 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from common.beside import lookup, on_gpu
 from common.pair import Pair
-from common.report import HEADINGS, cells, lookup, origin, variant
-from common.result import Record, RecordError, recorded
-from common.summary import standings
+from common.recording import class_of
+from common.report import HEADINGS, cells, variant
+from common.result import PairResult, Record
+from common.summary import SIZE_HEADINGS, standings
 
 PLAIN_WIDTH = 220  # columns where nobody has a terminal to fit
 COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bold red", "unsure": "yellow"}
@@ -77,27 +79,32 @@ def progress(pairs: int) -> Iterator[tuple[Any, Any]]:
         yield draw, note
 
 
-COLUMNS = ("pair", "size", *HEADINGS[1:])
-
-
-def table(record: Record, on_gpu: dict[str, Record]) -> Table:
-    """A row for each conclusion, with what `on_gpu` holds of it beside it; columns that would be empty are left out."""
+def table(record: Record, old: dict[str, list[Record]]) -> Table:
+    """A row for each conclusion, with what `old` holds of it beside it; columns that would be empty are left out."""
     lines: list[list[str]] = []
+    origins: dict[str, None] = {}
+    is_sweep = any(named(pair) != pair.name for pair in record.pairs)
+    columns = SIZE_HEADINGS if is_sweep else ("pair", "size", *HEADINGS[1:])
     for pair in record.pairs:
         for row in pair.rows:
-            verdict, *figures = cells(pair, row)
-            old = lookup(pair, row, on_gpu[pair.chapter]) if pair.chapter in on_gpu else ""
+            verdict, *figures = cells(pair, row, spread=is_sweep)
+            beside, where = lookup(pair, row, old.get(pair.chapter, []))
+            origins |= {where: None} if where else {}
             shown_verdict = f"[{COLORS.get(verdict, 'none')}]{verdict}[/]"
-            lines.append([pair.name, pair.size, variant(row), shown_verdict, *figures, old])
-    origins = " / ".join(sorted({origin(old) for old in on_gpu.values()}))
+            lines.append([pair.name, pair.size, variant(row), shown_verdict, *figures, beside])
     shown = Table(title=title(record), box=SIMPLE, title_justify="left")
-    filled = [any(line[column] for line in lines) for column in range(len(COLUMNS) + 1)]
-    for column, heading in enumerate((*COLUMNS, f"recorded on {origins}")):
+    filled = [any(line[column] for line in lines) for column in range(len(columns) + 1)]
+    for column, heading in enumerate((*columns, f"recorded on {' / '.join(origins)}")):
         if filled[column]:
             shown.add_column(heading, no_wrap=column in (0, 2))  # a cut name names nothing
     for line in lines:
         shown.add_row(*[cell for cell, wanted in zip(line, filled, strict=True) if wanted])
     return shown
+
+
+def named(pair: PairResult) -> str:
+    """A pair's name, with the size unless that is the default."""
+    return pair.name if class_of(pair.size) == "default" else f"{pair.name} {pair.size}"
 
 
 def title(record: Record) -> str:
@@ -107,35 +114,22 @@ def title(record: Record) -> str:
     return device["name"] + cpu + (", fast" if record.environment["fast"] else "")
 
 
-def _gpu_records(record: Record) -> tuple[dict[str, Record], str]:
-    """By chapter, the newest record made on a GPU; none where this one was. And what kept records from being read."""
-    if record.environment["device"]["kind"] == "cuda":
-        return {}, ""
-    newest: dict[str, Record] = {}
-    try:
-        for chapter in {pair.chapter for pair in record.pairs}:
-            made = [old for _, old in recorded(chapter) if old.environment["device"]["kind"] == "cuda"]
-            newest |= {chapter: made[0]} if made else {}
-    except RecordError as error:  # no reason to lose what was measured
-        return {}, str(error)
-    return newest, ""
-
-
 def print_record(record: Record, console: Console) -> None:
     """The table, then what must be said of its rows; there, too, what was recorded, if the table would be too wide."""
-    on_gpu, problem = _gpu_records(record)
-    beside = table(record, on_gpu)
+    old, problem = on_gpu(record)
+    beside = table(record, old)
     fits = Measurement.get(console, console.options.update(max_width=1000), beside).maximum <= console.width
     console.print(beside if fits else table(record, {}))
     for pair in record.pairs:
         for row in pair.rows:
             texts = [row.reason, *(row.notes if row.versus == "baseline" else [])]
-            if pair.chapter in on_gpu and not fits:
-                texts.append(f"recorded on {origin(on_gpu[pair.chapter])}: {lookup(pair, row, on_gpu[pair.chapter])}")
+            said, where = lookup(pair, row, old.get(pair.chapter, []))
+            if said and not fits:
+                texts.append(f"recorded on {where}: {said}")
             for text in filter(None, texts):
-                _say(f"{pair.name} {variant(row)}: {text}", console)
+                _say(f"{named(pair)} {variant(row)}: {text}", console)
         if pair.voided_rounds:
-            _say(f"{pair.name}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown", console)
+            _say(f"{named(pair)}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown", console)
     for text in dict.fromkeys(text for pair in record.pairs for text in pair.neighbours):
         names = dict.fromkeys(pair.name for pair in record.pairs if text in pair.neighbours)
         _say(f"not alone on this machine ({', '.join(names)}): {text}", console)

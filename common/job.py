@@ -8,7 +8,10 @@ from common.pair import Pair
 
 @dataclass(frozen=True)
 class Job:
-    """What one process is asked to do. `labels`: the halves to load; `timed`: those to time, not only to check."""
+    """What one process is asked to do. `labels`: the halves to load; `timed`: those to time, not only to check.
+
+    `checked`: the arms that were right at the check sizes, and at the timed one, earlier in the same run.
+    """
 
     pair: Pair
     size: str
@@ -19,3 +22,4 @@ class Job:
     timed: list[str]
     blocks: int | None = None  # None: the pilot decides
     seed: int = 0
+    checked: tuple[str, ...] = ()

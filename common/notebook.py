@@ -8,12 +8,15 @@ from functools import partial
 from typing import Any
 
 from IPython.display import Markdown, display
+from matplotlib.figure import Figure
 from torch.overrides import TorchFunctionMode
 
+from common import plot
 from common.device import has_gpu
 from common.pair import ROOT, Half, Pair, discover, load, source_hash
+from common.recording import class_of, recorded, recorded_sizes
 from common.report import origin, ratio, share, times, variant
-from common.result import PairResult, Record, Row, recorded
+from common.result import PairResult, Record, Row
 from common.runner import run_pairs
 from common.stats import MARGIN
 from common.xray.occupancy import MACHINES
@@ -54,34 +57,59 @@ class CountCalls(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def recorded_on_gpu(chapter: str) -> Record | None:
-    """The newest GPU record of a chapter, without the pairs that have changed since; None if there is none."""
-    current = {pair.name: source_hash(pair) for pair in discover(ROOT / chapter)}
-    gpu = (record for _, record in recorded(chapter) if record.environment["device"]["kind"] == "cuda")
-    return next((replace(r, pairs=[p for p in r.pairs if current.get(p.name) == p.source_hash]) for r in gpu), None)
+def recorded_on_gpu(chapter: str, size: str = "default") -> Record | None:
+    """The newest GPU record of a chapter at a size (`large/8192x8192`) or a class of sizes (`large`).
+
+    Without the pairs that have changed since; None if there is no record.
+    """
+    found = [
+        record for _, record in recorded(chapter, class_of(size)) if record.environment["device"]["kind"] == "cuda"
+    ]
+    return _only(found[0], chapter, lambda pair: size in (pair.size, class_of(pair.size))) if found else None
 
 
-def here_or_recorded(chapter: str, names: Sequence[str]) -> Record | None:
+def _only(record: Record, chapter: str, wanted: Callable[[PairResult], bool]) -> Record:
+    """What is wanted of a record, and has not changed since."""
+    hashes = {pair.name: source_hash(pair) for pair in discover(ROOT / chapter)}
+    current = [pair for pair in record.pairs if hashes.get(pair.name) == pair.source_hash]
+    return replace(record, pairs=[pair for pair in current if wanted(pair)])
+
+
+def here_or_recorded(chapter: str, names: Sequence[str], size: str = "default") -> Record | None:
     """These pairs, in this order: measured now where there is a GPU, else as a GPU's record has them, if there is one.
 
-    A pair that has changed since it was recorded is left out.
+    `size`: one, or a class of them. A pair that has changed since it was recorded, or has no such size, is left out.
     """
-    record = run_pairs(_pairs(chapter, names), fast=True) if has_gpu() else recorded_on_gpu(chapter)
-    if record is None:
-        return None
-    found = {pair.name: pair for pair in record.pairs}
-    return replace(record, pairs=[found[name] for name in names if name in found])
+    record = run_pairs(_pairs(chapter, names), size, fast=True) if has_gpu() else recorded_on_gpu(chapter, size)
+    return record and replace(record, pairs=[pair for name in names for pair in record.pairs if pair.name == name])
 
 
-def reveal(chapter: str, names: Sequence[str]) -> dict[str, PairResult]:
-    """Shows what `here_or_recorded` finds of these pairs, says what is missing; returns, by name, what has a ratio."""
-    record = here_or_recorded(chapter, names)
+def reveal(chapter: str, names: Sequence[str], size: str = "default") -> dict[str, PairResult]:
+    """Shows what `here_or_recorded` finds of these pairs, says what is missing; returns what has a ratio.
+
+    By the pair's name; where `size` is a class, by its name and size: `add large/8192x8192`.
+    """
+    record = here_or_recorded(chapter, names, size)
     pairs = record.pairs if record else []
     if record and pairs:
         display(Markdown("**Measured here**" if has_gpu() else "**Recorded, not measured here**"), show(record))
     if missing := [name for name in names if name not in {pair.name for pair in pairs}]:
-        print(f"no figures of {', '.join(missing)}: there is no GPU here, and nothing is recorded of it as it is now")
-    return {pair.name: pair for pair in pairs if any(row.ratio for row in pair.rows)}
+        at_size = "" if size == "default" else f" at size {size}"
+        why = "there is no GPU here, and nothing is recorded of it as it is now"
+        print(f"no figures of {', '.join(missing)}{at_size}: {'it has no such size' if has_gpu() else why}")
+    believed = [pair for pair in pairs if any(row.ratio for row in pair.rows)]
+    is_class = size != "default" and "/" not in size
+    return {f"{pair.name} {pair.size}" if is_class else pair.name: pair for pair in believed}
+
+
+def sweep(chapter: str, name: str) -> Figure | None:
+    """A pair over all its sizes as a GPU's records have them; None if nothing is recorded of it as it is now.
+
+    As by `benchmark.py --size all --plot`: ratio over size; where memory is the limit, also bandwidth over bytes.
+    """
+    found = [_only(record, chapter, lambda pair: pair.name == name) for _, record in recorded_sizes(chapter)]
+    records = [record for record in found if record.pairs]
+    return plot.sweep(*records) if records else None
 
 
 def _pairs(chapter: str, names: Sequence[str]) -> list[Pair]:
@@ -115,13 +143,16 @@ def _pictures(pair: Pair, archs: Sequence[str], labels: Sequence[str] | None) ->
 
 
 def show(record: Record) -> Markdown:
-    """A record's rows under their origin, then what a reader must know beside them."""
+    """A record's rows under their origin (with sizes but for the default), then what a reader must know beside them."""
     rows, remarks = [], []
+    sized = any(class_of(pair.size) != "default" for pair in record.pairs)
     for pair in record.pairs:
+        name = [pair.name, pair.size] if sized else [pair.name]
         for row in pair.rows:
-            rows.append([pair.name, variant(row), f"**{row.verdict}**", ratio(row), times(pair, row), share(pair, row)])
-            remarks += [f"- {pair.name}, {variant(row)}: {text}" for text in (row.reason, *row.notes) if text]
-    headings = ("pair", "variant", "verdict", "ratio [95 % interval]", "time", "of measured limit / datasheet")
+            rows.append([*name, variant(row), f"**{row.verdict}**", ratio(row), times(pair, row), share(pair, row)])
+            remarks += [f"- {' '.join(name)}, {variant(row)}: {text}" for text in (row.reason, *row.notes) if text]
+    headings = ["pair", *["size"] * sized, "variant", "verdict", "ratio [95 % interval]", "time"]
+    headings += ["of measured limit / datasheet"]
     return Markdown("\n".join([f"*{origin(record)}*", "", table(headings, rows).data, "", *remarks]))
 
 

@@ -16,6 +16,7 @@ from common.result import PairResult, Record, Row, write_file
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 MARKERS = "osD^vP*X<>h"  # eleven against seven colours: 77 series before a pair repeats
+MOST_UPRIGHT = 6  # names of sizes that find room beside one another
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:
@@ -53,12 +54,17 @@ def ratio_bars(record: Record) -> Figure:
         xlabel="time of what it is compared with / time of the variant (95 % interval)",
         title=origin(record),
     )
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    _plain_ticks(axes.xaxis)
     axes.set_xlim(min(0.5, ends.min(initial=1) / 1.5), max(2, ends.max(initial=1)) * 3)  # room for the words
     axes.invert_yaxis()
     return figure
+
+
+def _plain_ticks(axis: Any) -> None:
+    """1, 2, 5, 10 on a logarithmic axis, instead of powers of ten."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def roofline(
@@ -117,15 +123,18 @@ def _rate(limit: Any, which: str) -> float:
     return (limit.get(which) if isinstance(limit, dict) else getattr(limit, which)) or 0.0
 
 
-def sweep(record: Record) -> Figure:
-    """Ratio over size, a curve a variant; below it, of what memory limits, bandwidth over bytes under that limit."""
-    by_memory = [pair for pair in record.pairs if pair.limit_by == "dram_bytes" and pair.arms]
+def sweep(*records: Record) -> Figure:
+    """Ratio over size, a curve a variant; below it, of what memory limits, bandwidth over bytes under that limit.
+
+    Records of several runs have each their date in the title and a line for each limit.
+    """
+    by_memory = [pair for record in records for pair in record.pairs if pair.limit_by == "dram_bytes" and pair.arms]
     figure = Figure(figsize=(8.0, 8.5 if by_memory else 4.5), layout="constrained")
     axes, *below = figure.subplots(2 if by_memory else 1, squeeze=False)[:, 0]
     for place in below:
-        _bandwidths(place, by_memory, record.limits["dram_bytes"])
+        _bandwidths(place, by_memory, [record.limits["dram_bytes"] for record in records])
     curves: dict[str, list[tuple[str, Row]]] = {}
-    for pair, row in believed(record):
+    for pair, row in [found for record in records for found in believed(record)]:
         if row.versus == "baseline":
             curves.setdefault(f"{pair.name}{row.variant.replace('optimized', '').replace('/', ' ')}", []).append(
                 (pair.size, row)
@@ -144,13 +153,20 @@ def sweep(record: Record) -> Figure:
             label=label,
         )
     axes.axhline(1, color="black", linewidth=1)
-    axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant", title=origin(record))
+    if len({size for points in curves.values() for size, _ in points}) > MOST_UPRIGHT:
+        axes.tick_params("x", labelrotation=90, labelsize=7)
+    title = " / ".join(dict.fromkeys(map(origin, records)))
+    axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant", title=title)
+    _plain_ticks(axes.yaxis)
     axes.legend(fontsize=8)
     return figure
 
 
-def _bandwidths(axes: Any, pairs: list[PairResult], limit: dict[str, Any]) -> None:
-    """Of every arm but the repeat: the useful minimum of bytes / its time, over these bytes."""
+def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]) -> None:
+    """Of every arm but the repeat: the useful minimum of bytes / its time, over these bytes.
+
+    Points, no curves: two shapes or types of as many bytes are different work.
+    """
     curves: dict[str, list[tuple[float, float]]] = {}
     for pair in pairs:
         size = pair.cost["dram_bytes"]
@@ -159,11 +175,14 @@ def _bandwidths(axes: Any, pairs: list[PairResult], limit: dict[str, Any]) -> No
                 curves.setdefault(f"{pair.name} {label}", []).append((size / 1e6, size / arm.median_s / 1e9))
     for i, (label, points) in enumerate(curves.items()):
         look = {"marker": MARKERS[i % len(MARKERS)], "color": SERIES[i % len(SERIES)]}
-        axes.plot(*zip(*sorted(points), strict=True), label=label, **look)
+        axes.plot(*zip(*sorted(points), strict=True), label=label, linewidth=0, alpha=0.8, **look)
     for which, style in (("measured", "-"), ("datasheet", ":")):
-        if peak := _rate(limit, which):
-            axes.axhline(peak / 1e9, color="black", linewidth=1, linestyle=style, label=f"limit, {which}")
+        for number, peak in enumerate(filter(None, dict.fromkeys(_rate(limit, which) for limit in limits))):
+            label = "_" * bool(number) + f"limit, {which}"  # a legend leaves out what begins with _
+            axes.axhline(peak / 1e9, color="black", linewidth=1, linestyle=style, label=label)
     axes.set(xscale="log", yscale="log", xlabel="bytes that must be moved (MB)", ylabel="bandwidth (GB/s)")
+    for axis in (axes.xaxis, axes.yaxis):
+        _plain_ticks(axis)
     axes.grid(which="both", alpha=0.2)
     axes.legend(fontsize=8)
 

@@ -2,16 +2,19 @@
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from common import stats
 from common.calibration.findings import PAIRS, Findings, newest
 from common.contract import OneLine
 from common.pair import ROOT, discover, source_hash
-from common.result import PairResult, Record, Row, recorded, write_text
+from common.recording import recorded
+from common.result import Arm, PairResult, Record, Row, write_text
 
 MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
+SIZES_MARKER = "<!-- results of {} at all sizes from recorded/: python -m common.report -->"
 HARDWARE = "<!-- hardware from recorded/: python -m common.report -->"
 CALIBRATION = "<!-- calibration from recorded/: python -m common.report -->"
 END = "<!-- end of results -->"
@@ -55,10 +58,14 @@ def share(pair: PairResult, row: Row) -> str:
     return f"{arm.of_limit:.0%}{sheet} {(arm.limit_by or pair.limit_by).removesuffix('_bytes').removesuffix('_flops')}"
 
 
-def times(pair: PairResult, row: Row) -> str:
-    if row.ratio is None:
-        return ""
-    return f"{seconds(pair.arms[row.versus].median_s)} -> {seconds(pair.arms[row.variant].median_s)}"
+def time(arm: Arm, spread: bool) -> str:
+    """Its median, and how far the middle half of its samples lies apart: +- half of that."""
+    return seconds(arm.median_s) + (f" ±{stats.spread(arm.seconds):.1%}" if spread else "")
+
+
+def times(pair: PairResult, row: Row, spread: bool = False) -> str:
+    arms = [pair.arms[label] for label in (row.versus, row.variant) if row.ratio is not None]
+    return " -> ".join(time(arm, spread) for arm in arms)
 
 
 def rate(pair: PairResult, row: Row) -> str:
@@ -75,11 +82,14 @@ def variant(row: Row) -> str:
     return row.variant.removeprefix("optimized/") + versus
 
 
-def libraries(row: Row) -> str:
+def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
     """Time of each library call / time of the variant, with its grade, or its precision where that is another."""
-    named = {label.removeprefix("library").removeprefix("/"): value["ratio"] for label, value in row.vs_library.items()}
-    parts = ((f"{digits(found)}x", label, row.precision or grade(found)) for label, found in named.items())
-    return ", ".join(" ".join(filter(None, words)) for words in parts)
+    parts = []
+    for label, value in row.vs_library.items():
+        against = (f"{digits(value['ratio'])}x", label.removeprefix("library").removeprefix("/"))
+        own = f"({time(pair.arms[label], spread)})" if spread else ""
+        parts.append(" ".join(filter(None, (*against, row.precision or grade(value["ratio"]), own))))
+    return ", ".join(parts)
 
 
 def grade(ratio: float) -> str:
@@ -87,26 +97,15 @@ def grade(ratio: float) -> str:
     return next((name for least, name in GRADES if ratio >= least), "F")
 
 
-def cells(pair: PairResult, row: Row) -> list[str]:
-    """What HEADINGS name after pair and variant."""
-    return [row.verdict, ratio(row), times(pair, row), rate(pair, row), share(pair, row), libraries(row)]
+def cells(pair: PairResult, row: Row, spread: bool = False) -> list[str]:
+    """What HEADINGS name after pair and variant; with spreads, also the time of each library call."""
+    figures = (times(pair, row, spread), rate(pair, row), share(pair, row), libraries(pair, row, spread))
+    return [row.verdict, ratio(row), *figures]
 
 
 def origin(record: Measured) -> str:
     """Where and when a record was made."""
     return f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
-
-
-def lookup(pair: PairResult, row: Row, record: Record) -> str:
-    """What a record says of this row, at the size it was recorded at; `stale` if the pair has changed since."""
-    for old in (old for old in record.pairs if (old.chapter, old.name) == (pair.chapter, pair.name)):
-        if old.source_hash != pair.source_hash:
-            return "stale"
-        for found in old.rows:
-            if (found.variant, found.versus) == (row.variant, row.versus):
-                at_size = f" ({old.size})" if old.size != pair.size else ""
-                return f"{found.verdict} {ratio(found)}{at_size}"
-    return ""
 
 
 HEADINGS = (
@@ -120,12 +119,15 @@ def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str,
     lines = []
     for path, record in records:
         lines += ["", source(path, record), "", *head(HEADINGS)]
-        for pair in record.pairs:
-            stale = hashes.get(pair.name) != pair.source_hash
-            for row in pair.rows:
-                gone = ["stale: the pair has changed since", *[""] * (len(HEADINGS) - 3)]
-                lines.append(f"| {' | '.join([pair.name, variant(row), *(gone if stale else cells(pair, row))])} |")
+        lines += [line([pair.name], pair, row, hashes) for pair in record.pairs for row in pair.rows]
     return "\n".join(lines).strip() or NOTHING
+
+
+def line(name: list[str], pair: PairResult, row: Row, hashes: dict[str, str], spread: bool = False) -> str:
+    """A row of a table of what was recorded."""
+    stale = ["stale: the pair has changed since", *[""] * (len(HEADINGS) - 3)]
+    is_stale = hashes.get(pair.name) != pair.source_hash
+    return f"| {' | '.join([*name, variant(row), *(stale if is_stale else cells(pair, row, spread))])} |"
 
 
 def calibrations(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
@@ -156,25 +158,25 @@ def head(headings: Sequence[str]) -> list[str]:
 
 def filled_in(text: str) -> str:
     """A README's text with the tables between its markers made anew."""
+    from common import summary  # which needs this module, as do the sheets
+    from common.hardware import markdown as sheets
+    from common.hardware import sheet
 
-    def table_of(match: re.Match) -> str:
-        chapter = match["chapter"]
-        hashes = {pair.name: source_hash(pair) for pair in discover(ROOT / chapter)}
-        return f"{MARKER.format(chapter)}\n{markdown(chapter, recorded(chapter), hashes)}\n{END}"
+    makers: dict[str, Callable[..., str]] = {
+        MARKER: lambda chapter: markdown(chapter, recorded(chapter), _hashes(ROOT / chapter)),
+        SIZES_MARKER: lambda chapter: summary.by_class(chapter, _hashes(ROOT / chapter)),
+        HARDWARE: lambda: sheets.markdown(sheet.all_recorded()),
+        CALIBRATION: lambda: calibrations(newest(), _hashes(PAIRS)),
+    }
+    for marker, make in makers.items():
+        pattern = re.escape(marker).replace(re.escape("{}"), r"(ch\d+)")
+        for found in re.finditer(f"({pattern})\n.*?{re.escape(END)}", text, re.DOTALL):
+            text = text.replace(found[0], f"{found[1]}\n{make(*found.groups()[1:]) or NOTHING}\n{END}")
+    return text
 
-    def checks_of(_: re.Match) -> str:
-        hashes = {pair.name: source_hash(pair) for pair in discover(PAIRS)}
-        return f"{CALIBRATION}\n{calibrations(newest(), hashes)}\n{END}"
 
-    def sheets_of(_: re.Match) -> str:
-        from common.hardware import markdown, sheet  # which need this module
-
-        return f"{HARDWARE}\n{markdown.markdown(sheet.all_recorded()) or NOTHING}\n{END}"
-
-    pattern = re.escape(MARKER).replace(re.escape("{}"), r"(?P<chapter>ch\d+)") + r".*?" + re.escape(END)
-    text = re.sub(pattern, table_of, text, flags=re.DOTALL)
-    text = re.sub(re.escape(HARDWARE) + r".*?" + re.escape(END), sheets_of, text, flags=re.DOTALL)
-    return re.sub(re.escape(CALIBRATION) + r".*?" + re.escape(END), checks_of, text, flags=re.DOTALL)
+def _hashes(folder: Path) -> dict[str, str]:
+    return {pair.name: source_hash(pair) for pair in discover(folder)}
 
 
 def readmes() -> list[Path]:

@@ -70,7 +70,7 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     output.add_argument("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     output.add_argument("--verbose", action="store_true", help="say where the time went")
     output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
-    output.add_argument("--record", action="store_true", help="keep the record under recorded/ (a whole chapter)")
+    output.add_argument("--record", action="store_true", help="keep the record of a whole chapter under recorded/")
     args = parser.parse_args(argv)
     no_measurement = args.list or args.limits or args.compare or args.xray
     if no_measurement and (args.json or args.plot or args.markdown or args.profile or args.record):
@@ -121,8 +121,9 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     names = {"all"} | sizes | {size.split("/")[0] for size in sizes}
     if args.size not in names:
         raise UsageError(f"no selected pair has a size {args.size!r}: there are {', '.join(sorted(names))}")
-    if args.record and (args.path or args.fast or args.check or args.only != "*" or args.size != "default"):
-        excluded = "--path, --only, --size, --fast and --check"
+    is_part = args.only != "*" or "/" in args.size or args.size == "cpu"
+    if args.record and (args.path or args.fast or args.check or is_part):
+        excluded = "--path, --only, --fast, --check, and a --size that is neither a class (`large`) nor `all`"
         raise UsageError(f"--record keeps a whole chapter, measured in full: it excludes {excluded}")
     if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")

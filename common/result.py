@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from common.contract import OneLine
-from common.pair import ROOT
 
 SCHEMA = 2
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
@@ -172,19 +171,6 @@ def noting(problems: list[str]) -> Iterator[None]:
 def save_record(record: Record, path: Path | str) -> None:
     """Write a record into a folder that exists. Raises RecordError."""
     write_text(Path(path), to_json(record) + "\n")
-
-
-def recorded(chapter: str, folder: Path = ROOT / "recorded") -> list[tuple[Path, Record]]:
-    """Committed results of a chapter, newest first: recorded/<device>/<chapter>.json."""
-    found = [(path, load_record(path)) for path in folder.glob(f"*/{chapter}.json")]
-    return sorted(found, key=lambda item: item[1].environment["date"], reverse=True)
-
-
-def keep_record(record: Record, folder: Path = ROOT / "recorded") -> Path:
-    """Save a chapter's record under recorded/<device>/<chapter>.json. Raises RecordError."""
-    path = file_of_device(record.environment, f"{record.pairs[0].chapter}.json", folder)
-    save_record(record, path)
-    return path
 
 
 def file_of_device(environment: dict[str, Any], name: str, folder: Path) -> Path:

@@ -79,11 +79,13 @@ def run_pairs(
     """
     with interrupt.held_back():
         record, jobs = _plan(pairs, size, device or default_device(), fast, check_only)
+        checked: dict[Path, tuple[str, ...]] = {}  # by baseline
         try:
             for job in jobs:
-                say = partial(on_progress, job.pair, job.size)
+                say, path = partial(on_progress, job.pair, job.size), job.pair.baseline.path
                 say("start", 0.0)
-                result = _run_one(job, check_only, say, on_neighbours)
+                result = _run_one(replace(job, checked=checked.get(path, ())), check_only, say, on_neighbours)
+                checked[path] = checked.get(path) or tuple(result.arms)  # none but whose every answer was right
                 record = replace(record, pairs=[*record.pairs, result])
                 on_record(record)
         except KeyboardInterrupt:

@@ -65,6 +65,12 @@ def overall_median(seconds: Blocks) -> float:
     return float(np.median([np.median(block) for block in seconds]))
 
 
+def spread(seconds: Blocks) -> float:
+    """Half the interquartile range of all samples, as a part of their overall median (dimensionless)."""
+    low, high = np.quantile(np.concatenate(seconds), (0.25, 0.75))
+    return float(high - low) / 2 / overall_median(seconds)
+
+
 def noise_floor(baseline: Blocks, repeat: Blocks) -> float:
     """How far the ratio of the baseline to itself lies from 1: what this machine calls a difference today."""
     return abs(estimate(baseline, repeat).ratio - 1)

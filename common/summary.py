@@ -1,10 +1,15 @@
-"""A run in a few words: who stands best and worst against the libraries; and all of it as Markdown."""
+"""A run in a few words: who stands best and worst against the libraries; all of it as Markdown, at all sizes."""
 
+from dataclasses import replace
 from pathlib import Path
 
-from common.report import HEADINGS, cells, digits, head, origin, variant
+from common.recording import recorded, recorded_classes
+from common.report import HEADINGS, cells, digits, head, line, origin, source, variant
 from common.result import PairResult, Record, Row, write_text
 
+SIZE_HEADINGS = (
+    "pair", "size", *HEADINGS[1:4], "time ± half its interquartile range", *HEADINGS[5:-1], "library / variant (time)",
+)  # fmt: skip
 FEWEST = 3  # rows with a library: of fewer the table itself tells who is best
 
 
@@ -31,11 +36,11 @@ def standings(record: Record) -> list[str]:
 
 def markdown(record: Record) -> str:
     """The rows of a run as a Markdown table under its origin, then what must be said of them."""
-    lines = [f"*{origin(record)}*", "", *head(("pair", "size", *HEADINGS[1:]))]
+    lines = [f"*{origin(record)}*", "", *head(SIZE_HEADINGS)]
     said: list[str] = []
     for pair in record.pairs:
         for row in pair.rows:
-            lines.append(f"| {' | '.join([pair.name, pair.size, variant(row), *cells(pair, row)])} |")
+            lines.append(f"| {' | '.join([pair.name, pair.size, variant(row), *cells(pair, row, spread=True)])} |")
             said += _said(pair, row)
     return "\n".join([*lines, "", *(f"- {text}" for text in [*said, *standings(record)])]).rstrip() + "\n"
 
@@ -48,3 +53,19 @@ def _said(pair: PairResult, row: Row) -> list[str]:
 def save_markdown(record: Record, path: Path) -> None:
     """Raises RecordError."""
     write_text(path, markdown(record))
+
+
+def by_class(chapter: str, hashes: dict[str, str]) -> str:
+    """What is recorded of a chapter at other sizes than the default: folded tables, one a class and device."""
+    names = [name for name in recorded_classes(chapter) if name != "default"]
+    return "\n\n".join(_folded(name, *found, hashes) for name in names for found in recorded(chapter, name))
+
+
+def _folded(name: str, path: Path, record: Record, hashes: dict[str, str]) -> str:
+    """Markdown inside HTML: GitHub asks for empty lines around it. Best and worst are of what has not changed since."""
+    lines = [line([pair.name, pair.size], pair, row, hashes, True) for pair in record.pairs for row in pair.rows]
+    fresh = [pair for pair in record.pairs if hashes.get(pair.name) == pair.source_hash]
+    rows = f"{len(lines)} row{'s' * (len(lines) != 1)}"
+    title = f"<details><summary>{name}, {origin(record)}: {rows}</summary>"
+    said = [f"- {text}" for text in standings(replace(record, pairs=fresh))]
+    return "\n".join([title, "", source(path, record), "", *head(SIZE_HEADINGS), *lines, "", *said, "", "</details>"])

@@ -8,14 +8,13 @@ import os
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 from samples import HONEST, half, one_pair, pair_result, record, write_pair
 
 import benchmark
-from common import compare, console, request, result, runner, stats
+from common import compare, console, recording, request, result, runner, stats
 from common.pair import ROOT, discover
 from common.result import Row, load_record, save_record
 
@@ -115,6 +114,10 @@ MISTAKES = {  # arguments, what must be said
     ),
     "record of a part": (lambda tmp: ["--chapter", 1, "--record", "--only", "coal*"], ["--record", "--only"]),
     "record of a fast run": (lambda tmp: ["--chapter", 1, "--record", "--fast"], ["--record", "--fast"]),
+    "record of a size": (lambda tmp: ["--chapter", 3, "--record", "--size", "large/4096x4096"], ["--record", "--size"]),
+    "record of a CPU's sizes": (lambda tmp: ["--chapter", 1, "--record", "--size", "cpu"], ["--record", "--size"]),
+    "record of no class": (lambda tmp: ["--chapter", 3, "--record", "--size", "huge"], ["no selected pair", "large"]),
+    "record of a check": (lambda tmp: ["--chapter", 3, "--record", "--check"], ["--record", "--check"]),
     "record of a folder": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--record"], ["--record", "--path"]),
     "json in no folder": (lambda tmp: ["--chapter", 1, "--json", tmp / "no" / "r.json"], ["r.json: cannot be written"]),
     "json onto nothing": (lambda tmp: ["--chapter", 1, "--json", ""], ["cannot be written (it is a folder)"]),
@@ -284,19 +287,42 @@ def test_only_invalid_and_dead_pairs_are_a_failure_and_every_reason_is_told(row,
 
 def test_an_interrupted_run_is_status_130_and_keeps_nothing_as_recorded(ran, monkeypatch, tmp_path):
     ran.record = record(pair_result(), interrupted=True)
-    monkeypatch.setattr(result, "keep_record", lambda record: pytest.fail("kept"))
+    monkeypatch.setattr(recording, "keep_record", lambda record: pytest.fail("kept"))
     assert call("--chapter", 1, "--record", "--json", tmp_path / "r.json") == 130
     assert load_record(tmp_path / "r.json").environment["interrupted"]
 
 
 @pytest.mark.parametrize(("verdict", "is_kept"), [("faster", True), ("died", False)])
 def test_a_chapter_is_recorded_if_nothing_failed(verdict, is_kept, ran, monkeypatch, tmp_path):
-    kept = []
     rows = [Row("optimized", "baseline", verdict, "", 2.0 if is_kept else None)]
     ran.record = record(pair_result(rows=rows))
-    monkeypatch.setattr(result, "keep_record", lambda record: kept.append(record) or tmp_path)
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
     assert call("--chapter", 1, "--record") == (0 if is_kept else 1)
-    assert bool(kept) is is_kept
+    assert [path.name for path in tmp_path.glob("*/*")] == ["ch1.json"] * is_kept
+
+
+@pytest.mark.parametrize("size", ["large", "all"])
+def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_named(
+    size, ran, monkeypatch, tmp_path, capsys
+):
+    sizes = ["large/a", "large/b"] if size == "large" else ["default", "small/a", "large/a"]
+    ran.record = record(*(pair_result(size=each, chapter="ch3") for each in sizes))
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    assert call("--chapter", 3, "--record", "--size", size) == 0
+    assert ran.asked[1] == size
+    files = ["ch3_large.json"] if size == "large" else ["ch3.json", "ch3_small.json", "ch3_large.json"]
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("recorded in")]
+    assert said == [f"recorded in {tmp_path / 'nvidia_h200' / file}" for file in files]
+    assert all((tmp_path / "nvidia_h200" / file).exists() for file in files)
+
+
+def test_if_a_pair_failed_at_one_size_no_class_is_recorded(ran, monkeypatch, tmp_path, capsys):
+    failed = pair_result(size="large/a", rows=[Row("optimized", "baseline", "invalid", "wrong answer")], arms={})
+    ran.record = record(pair_result(), failed)
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    assert call("--chapter", 3, "--record", "--size", "all") == 1
+    assert "not recorded: a pair failed" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_json_and_plot_are_written(pairs, ran, tmp_path):
@@ -437,7 +463,7 @@ def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_
 
     (tmp_path / "p.png").write_text("old")
     monkeypatch.setattr(os, "fsync", fail)
-    monkeypatch.setattr(result, "keep_record", lambda record: tmp_path)
+    monkeypatch.setattr(recording, "keep_record", lambda record: [tmp_path])
     assert call("--chapter", 1, "--record", "--plot", tmp_path / "p.png") == 1
     out, err = capsys.readouterr()
     assert "2.00x [1.98, 2.02]" in out
@@ -461,7 +487,7 @@ def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, monkeypatch, tmp
     (tmp_path / "h200").mkdir()
     (tmp_path / "h200" / "ch1.json").write_text("{")
     ran.record = record(pair_result(), kind="cpu")
-    monkeypatch.setattr(console, "recorded", partial(result.recorded, folder=tmp_path))
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
     assert call("--path", pairs) == 0
     *table, said = capsys.readouterr().out.splitlines()
     assert any("2.00x [1.98, 2.02]" in line for line in table)

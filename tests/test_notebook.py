@@ -2,16 +2,16 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from matplotlib.patches import Rectangle
 from samples import half, one_pair, pair_result, record, write_pair
 
-from common import notebook
+from common import notebook, recording
 from common.hardware.diagram import diagram, rate_text
 from common.hardware.sheet import Sheet
 from common.pair import ROOT, discover, load, source_hash
+from common.recording import keep_record
 from common.report import ratio, share, times
 from common.result import Row
 
@@ -38,13 +38,14 @@ def test_calls_are_counted_without_values(pair):
 
 def test_a_pair_that_changed_is_not_shown_as_current(pair, tmp_path, monkeypatch):
     current, old = pair_result(source_hash=source_hash(pair)), pair_result("another")
-    records = [record(current, kind="cpu"), record(current, old), record(old, name="NVIDIA A10")]
     monkeypatch.setattr(notebook, "ROOT", tmp_path)
-    monkeypatch.setattr(notebook, "recorded", lambda chapter: [(Path("unused"), each) for each in records])
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    keep_record(record(current, kind="cpu", name="A CPU", date="2026-09-09T00:00:00+00:00"))
+    assert notebook.recorded_on_gpu("ch1") is None
+    keep_record(record(old, name="NVIDIA A10", date="2025-12-31T00:00:00+00:00"))
+    keep_record(record(current, old))
     found = notebook.recorded_on_gpu("ch1")
     assert (notebook.origin(found), found.pairs) == ("NVIDIA H200, 2026-01-02", [current])
-    records[:] = records[:1]
-    assert notebook.recorded_on_gpu("ch1") is None
 
 
 def test_a_record_is_shown_with_origin_rows_and_remarks():
@@ -70,10 +71,11 @@ def test_without_a_ratio_the_verdict_answers_the_guess():
 
 def test_the_pairs_asked_for_are_shown_in_that_order_and_the_missing_named(tmp_path, monkeypatch, capsys):
     hashes = {name: source_hash(one_pair(tmp_path / "ch2", name=name)) for name in ("one", "other", "new")}
-    results = [pair_result(name, source_hash=hashes[name]) for name in ("one", "other")]
+    results = [pair_result(name, source_hash=hashes[name], chapter="ch2") for name in ("one", "other")]
     monkeypatch.setattr(notebook, "ROOT", tmp_path)
     monkeypatch.setattr(notebook, "has_gpu", lambda: False)
-    monkeypatch.setattr(notebook, "recorded", lambda chapter: [(Path("unused"), record(*results))])
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    keep_record(record(*results))
     displayed = []
     monkeypatch.setattr(notebook, "display", lambda *shown: displayed.extend(each.data for each in shown))
     found = notebook.reveal("ch2", ["other", "new", "one"])
@@ -87,7 +89,7 @@ def test_without_a_record_nothing_is_shown_but_the_reason(tmp_path, monkeypatch,
     one_pair(tmp_path / "ch2")
     monkeypatch.setattr(notebook, "ROOT", tmp_path)
     monkeypatch.setattr(notebook, "has_gpu", lambda: False)
-    monkeypatch.setattr(notebook, "recorded", lambda chapter: [])
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
     assert notebook.reveal("ch2", ["double"]) == {}
     assert capsys.readouterr().out.startswith("no figures of double: ")
 
@@ -97,23 +99,116 @@ def test_on_a_gpu_the_pairs_are_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(notebook, "ROOT", tmp_path)
     monkeypatch.setattr(notebook, "has_gpu", lambda: True)
     monkeypatch.setattr(notebook, "display", lambda *shown: print(shown[0].data))
-    monkeypatch.setattr(notebook, "run_pairs", lambda pairs, fast: record(*(pair_result(one.name) for one in pairs)))
+    asked = []
+
+    def run_pairs(pairs, size, fast):
+        asked.append(size)
+        return record(*(pair_result(one.name, size=each) for one in pairs for each in measured[size]))
+
+    measured = {"default": ["default"], "large": ["large/a", "large/b"], "large/c": []}
+    monkeypatch.setattr(notebook, "run_pairs", run_pairs)
     assert list(notebook.reveal("ch2", ["double"])) == [pair.name]
     assert capsys.readouterr().out == "**Measured here**\n"
+    assert list(notebook.reveal("ch2", ["double"], "large")) == ["double large/a", "double large/b"]
+    assert capsys.readouterr().out == "**Measured here**\n"
+    assert notebook.reveal("ch2", ["double"], "large/c") == {}
+    assert capsys.readouterr().out == "no figures of double at size large/c: it has no such size\n"
+    assert asked == list(measured)
 
 
 def test_a_pair_without_a_ratio_is_shown_and_not_returned(tmp_path, monkeypatch):
     pair = one_pair(tmp_path / "ch2")
     skipped = pair_result(
-        source_hash=source_hash(pair), rows=[Row("optimized", "baseline", "skipped", "needs 2 GPUs")], arms={}
+        source_hash=source_hash(pair),
+        rows=[Row("optimized", "baseline", "skipped", "needs 2 GPUs")],
+        arms={},
+        noise_floor=None,
+        chapter="ch2",
     )
     monkeypatch.setattr(notebook, "ROOT", tmp_path)
     monkeypatch.setattr(notebook, "has_gpu", lambda: False)
-    monkeypatch.setattr(notebook, "recorded", lambda chapter: [(Path("unused"), record(skipped))])
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    keep_record(record(skipped))
     displayed = []
     monkeypatch.setattr(notebook, "display", lambda *shown: displayed.extend(each.data for each in shown))
     assert notebook.reveal("ch2", ["double"]) == {}
     assert "- double, optimized: needs 2 GPUs" in displayed[1]
+
+
+# At other sizes
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A chapter of two pairs, measured on a GPU at several sizes, of which nothing is here but what was recorded."""
+    hashes = {name: source_hash(one_pair(tmp_path / "ch3", name=name)) for name in ("one", "other")}
+    monkeypatch.setattr(notebook, "ROOT", tmp_path)
+    monkeypatch.setattr(notebook, "has_gpu", lambda: False)
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    sizes = {"one": ("default", "large/a", "large/b"), "other": ("default", "small/a")}
+    results = [
+        pair_result(name, source_hash=hashes[name], chapter="ch3", size=size) for name in sizes for size in sizes[name]
+    ]
+    keep_record(record(*results))
+    displayed = []
+    monkeypatch.setattr(notebook, "display", lambda *shown: displayed.extend(each.data for each in shown))
+    return tmp_path, displayed
+
+
+@pytest.mark.parametrize(
+    ("size", "found", "missing"),
+    [
+        ("default", ["one", "other"], ""),
+        ("large", ["one large/a", "one large/b"], "no figures of other at size large: there is no GPU here"),
+        ("large/b", ["one"], "no figures of other at size large/b: there is no GPU here"),
+        ("batch", [], "no figures of one, other at size batch: there is no GPU here"),
+    ],
+)
+def test_a_class_of_sizes_or_one_of_them_is_shown(size, found, missing, course, capsys):
+    results = notebook.reveal("ch3", ["one", "other"], size)
+    assert list(results) == found
+    assert {pair.size.split("/")[0] for pair in results.values()} <= {size.split("/")[0]}
+    assert capsys.readouterr().out.startswith(missing)
+    _, displayed = course
+    lines = [line for line in displayed[-1].splitlines() if line.startswith("| ")] if displayed else []
+    assert lines == [] or lines[0].startswith(
+        "| pair | variant |" if size == "default" else "| pair | size | variant |"
+    )
+    assert len(lines) == (2 + len(found) if found else 0)
+
+
+def test_remarks_at_other_sizes_name_them():
+    row = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), notes=["launch-bound"])
+    assert notebook.show(record(pair_result(rows=[row], size="large/a"))).data.endswith(
+        "- double large/a, optimized: launch-bound"
+    )
+
+
+def test_a_sweep_is_drawn_of_all_classes_and_of_nothing_there_is_none(course):
+    folder, _ = course
+    figure = notebook.sweep("ch3", "one")
+    ratios, bandwidths = figure.axes
+    figure.canvas.draw()
+    assert [label.get_text() for label in ratios.get_xticklabels()] == ["default", "large/a", "large/b"]
+    assert [container.get_label() for container in ratios.containers] == ["one"]
+    assert ratios.get_title() == "NVIDIA H200, 2026-01-02"
+    assert [line.get_label() for line in bandwidths.get_lines()][-2:] == ["limit, measured", "limit, datasheet"]
+    assert notebook.sweep("ch3", "none") is None
+    one_pair(folder / "ch3", half("return x + x + w_shift"), name="one")
+    assert notebook.sweep("ch3", "one") is None  # it has changed since
+    assert notebook.sweep("ch3", "other") is not None
+
+
+def test_a_sweep_of_two_runs_has_both_dates_and_both_limits(course):
+    folder, _ = course
+    pair = discover(folder / "ch3", "one")[0]
+    later = pair_result("one", source_hash=source_hash(pair), chapter="ch3", size="large/a")
+    other_limits = {"dram_bytes": {"measured": 4.1e12, "datasheet": 4.8e12, "how": "copy", "source": "a datasheet"}}
+    keep_record(replace(record(later, date="2026-01-03T00:00:00+00:00"), limits=other_limits))
+    ratios, bandwidths = notebook.sweep("ch3", "one").axes
+    assert ratios.get_title() == "NVIDIA H200, 2026-01-02 / NVIDIA H200, 2026-01-03"
+    flat = {line.get_label(): line.get_ydata()[0] for line in bandwidths.get_lines() if "limit" in line.get_label()}
+    assert flat == {"limit, measured": 4000, "_limit, measured": 4100, "limit, datasheet": 4800}
 
 
 # Machine code

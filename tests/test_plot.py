@@ -176,9 +176,24 @@ def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
     assert list(curves["double optimized"].get_xdata()) == [1.0, 4.0]  # MB, ascending
     assert list(curves["double optimized"].get_ydata()) == pytest.approx([1.0, 4.0])  # GB/s, in 1 ms each
     assert set(curves["limit, measured"].get_ydata()) == {5.0}
+    assert curves["double optimized"].get_linewidth() == 0  # sizes of as many bytes are no curve
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("bytes that must be moved (MB)", "bandwidth (GB/s)")
     computed = [replace(pair, limit_by="fp32_flops") for pair in pairs]
     assert len(plot.sweep(record(*computed)).axes) == 1
+
+
+@pytest.mark.parametrize(("count", "rotation"), [(6, 0), (7, 90)])
+def test_the_names_of_many_sizes_stand_upright(count, rotation):
+    axes, _ = plot.sweep(record(*(sized(f"large/{number}", 2.0) for number in range(count)))).axes
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {rotation}
+
+
+def test_records_of_several_runs_are_one_sweep():
+    one, other = record(sized("small", 1.5)), record(sized("large", 4.0), date="2026-02-02T00:00:00+00:00")
+    axes, _ = plot.sweep(one, other).axes
+    assert axes.get_title() == "NVIDIA H200, 2026-01-02 / NVIDIA H200, 2026-02-02"
+    (curve,) = axes.containers
+    assert curve.lines[0].get_ydata() == pytest.approx([1.5, 4.0])
 
 
 def test_a_sweep_is_drawn_where_a_pair_has_several_sizes():

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from samples import arm, half, one_pair, pair_result, record
 
-from common import console, report, summary
-from common.pair import ROOT, discover, source_hash
+from common import beside, console, recording, report, summary
+from common.pair import ROOT, source_hash
+from common.recording import keep_record
 from common.result import Row
 
 HASH = "0123456789abcdef"
@@ -77,8 +78,20 @@ def test_libraries_are_written_with_their_labels():
         (1.9, 2.1),
         {"library": {"ratio": 0.5}, "library/compiled": {"ratio": 1.25}},
     )
-    assert report.libraries(row) == "0.500x D, 1.25x compiled A+"
-    assert report.libraries(replace(row, precision="tf32")) == "0.500x tf32, 1.25x compiled tf32"
+    arms = {"library": arm(5e-4), "library/compiled": arm(1.25e-3)}
+    pair = replace(pair_result(), rows=[row], arms=arms)
+    assert report.libraries(pair, row) == "0.500x D, 1.25x compiled A+"
+    assert report.libraries(pair, replace(row, precision="tf32")) == "0.500x tf32, 1.25x compiled tf32"
+    assert report.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0%), 1.25x compiled A+ (1.25 ms ±0.0%)"
+
+
+def test_the_spread_stands_beside_the_time_where_it_is_asked_for():
+    scattered = arm(1e-3, seconds=[[0.98e-3, 0.99e-3, 1e-3, 1.01e-3, 1.02e-3]] * 6)
+    pair = pair_result(arms={"baseline": arm(2e-3), "optimized": scattered, "repeat": arm(2e-3)})
+    (row,) = pair.rows
+    assert report.times(pair, row) == "2.00 ms -> 1.00 ms"
+    assert report.times(pair, row, spread=True) == "2.00 ms ±0.0% -> 1.00 ms ±1.0%"
+    assert report.times(pair, replace(row, ratio=None), spread=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -114,9 +127,13 @@ def test_the_best_and_the_worst_against_a_library_are_named():
 def test_a_run_is_written_as_markdown(tmp_path):
     pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
     summary.save_markdown(record(*pairs), tmp_path / "table.md")
-    text = (tmp_path / "table.md").read_text()
+    text = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair | size | variant | verdict |")
     assert [row[:4] for row in rows_of(text)[1:]] == [[name, "default", "optimized", "faster"] for name in "abc"]
+    assert [row[5] for row in rows_of(text)] == [
+        "time ± half its interquartile range",
+        *["2.00 ms ±0.0% -> 1.00 ms ±0.0%"] * 3,
+    ]
     assert text.endswith("- worst against its library: b default optimized, 0.800x\n")
 
 
@@ -265,6 +282,7 @@ MARKERS = {
     "common/README.md": [report.CALIBRATION],
     **{f"{chapter}/README.md": [report.MARKER.format(chapter)] for chapter in CHAPTERS},
 }
+MARKERS["ch3/README.md"].append(report.SIZES_MARKER.format("ch3"))
 
 
 @pytest.mark.parametrize("path", MARKERS)
@@ -278,34 +296,124 @@ def test_every_readme_with_tables_is_written():
     assert {str(path.relative_to(ROOT)) for path in report.readmes()} == set(MARKERS)
 
 
+# At all sizes
+
+
+@pytest.fixture
+def by_class(course, tmp_path, monkeypatch):
+    """A README's tables by class; `by_class(*records)` after these were recorded of a course of one pair."""
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    pair = course()
+
+    def filled(*records):
+        for each in records:
+            keep_record(each, tmp_path / "recorded")
+        marker = report.SIZES_MARKER.format("ch1")
+        text = report.filled_in(f"{BEFORE}{marker}\nold\n{report.END}{AFTER}")
+        assert text.startswith(BEFORE + marker + "\n")
+        assert text.endswith(f"\n{report.END}{AFTER}")
+        assert report.filled_in(text) == text
+        return text.removeprefix(BEFORE + marker + "\n").removesuffix(f"\n{report.END}{AFTER}")
+
+    filled.hash = source_hash(pair)
+    return filled
+
+
+def test_every_class_but_the_default_has_a_folded_table(by_class):
+    sizes = ("default", "small/a", "large/a", "large/fp16")
+    text = by_class(record(*(pair_result(size=size, source_hash=by_class.hash) for size in sizes)))
+    folded = re.findall(r"<details><summary>(.*?)</summary>\n\n(.*?)\n\n</details>", text, flags=re.DOTALL)
+    assert [title for title, _ in folded] == [
+        "small, NVIDIA H200, 2026-01-02: 1 row",
+        "large, NVIDIA H200, 2026-01-02: 2 rows",
+    ]
+    for (_, table), file in zip(folded, ("ch1_small.json", "ch1_large.json"), strict=True):
+        first, empty, *lines = table.splitlines()
+        assert first.startswith("Recorded on NVIDIA H200, 2026-01-02 (torch 2.11.0)")
+        assert f"(/recorded/nvidia_h200/{file})" in first
+        assert empty == ""
+        assert lines[0].startswith("| pair | size | variant | verdict |")
+    heading, *rows = rows_of(folded[1][1])
+    assert [row[:3] for row in rows] == [["double", "large/a", "optimized"], ["double", "large/fp16", "optimized"]]
+    assert [row[5] for row in rows] == ["2.00 ms ±0.0% -> 1.00 ms ±0.0%"] * 2
+    assert {len(row) for row in rows} == {len(heading)}
+    assert "default" not in text
+
+
+def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(by_class):
+    rows = {name: graded("double", ratio).rows for name, ratio in (("a", 1.5), ("b", 0.8), ("c", 1.0), ("d", 9.0))}
+    pairs = [pair_result(size=f"large/{name}", rows=rows[name], source_hash=by_class.hash) for name in "abc"]
+    stale = pair_result(size="large/d", rows=rows["d"])
+    text = by_class(record(*pairs, stale))
+    assert "- best against its library: double large/a optimized, 1.50x\n" in text
+    assert "- worst against its library: double large/b optimized, 0.800x\n" in text
+    (row,) = [row for row in rows_of(text) if row[1] == "large/d"]
+    assert row[:3] == ["double", "large/d", "optimized"]
+    assert row[3].startswith("stale")
+    assert set(row[4:]) == {""}
+    assert "9.0" not in text
+
+
+def test_a_class_has_a_table_for_each_device_the_newest_first(by_class):
+    pair = pair_result(size="large", source_hash=by_class.hash)
+    text = by_class(record(pair), record(pair, name="NVIDIA B200", date="2026-05-06T00:00:00+00:00"))
+    titles = re.findall("<summary>(.*?)</summary>", text)
+    assert titles == ["large, NVIDIA B200, 2026-05-06: 1 row", "large, NVIDIA H200, 2026-01-02: 1 row"]
+
+
+def test_where_only_the_default_is_recorded_there_is_nothing_at_all_sizes(by_class):
+    assert by_class() == report.NOTHING
+    assert by_class(record(pair_result(source_hash=by_class.hash))) == report.NOTHING
+
+
 # What was recorded, beside what this machine cannot measure
 
 PAIR = pair_result(source_hash=HASH)
 CHECKED = Row("optimized", "baseline", "checked")
+WHERE = "NVIDIA H200, 2026-01-02"
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, "faster 3.00x [2.97, 3.03]"),
-        ({"source_hash": "changed"}, "stale"),
-        ({"name": "other"}, ""),
-        ({"chapter": "ch2"}, ""),
-        ({"rows": [Row("optimized/b", "baseline", "faster", "", 3.0, (2.9, 3.1))]}, ""),
-        ({"rows": [Row("optimized", "baseline", "died", "killed")]}, "died"),
+        ({}, ("faster 3.00x [2.97, 3.03]", WHERE)),
+        ({"source_hash": "changed"}, ("stale", WHERE)),
+        ({"name": "other"}, ("", "")),
+        ({"chapter": "ch2"}, ("", "")),
+        ({"rows": [Row("optimized/b", "baseline", "faster", "", 3.0, (2.9, 3.1))]}, ("", "")),
+        ({"rows": [Row("optimized", "baseline", "died", "killed")]}, ("died ", WHERE)),
     ],
 )
 def test_a_record_is_asked_for_the_same_row_of_the_same_pair(changes, expected):
-    assert report.lookup(PAIR, CHECKED, record(pair_result(ratio=3.0, **changes))).strip() == expected
+    assert beside.lookup(PAIR, CHECKED, [record(pair_result(ratio=3.0, **changes))]) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ("large/a", ("faster 5.00x [4.95, 5.05]", "NVIDIA H200, 2026-02-02")),
+        ("large/b", ("faster 3.00x [2.97, 3.03] (default)", WHERE)),
+        ("default", ("faster 3.00x [2.97, 3.03]", WHERE)),
+        ("cpu", ("faster 3.00x [2.97, 3.03] (default)", WHERE)),
+    ],
+)
+def test_a_size_stands_beside_the_same_size_else_the_default(size, expected):
+    records = [
+        record(pair_result(ratio=3.0)),
+        record(pair_result(ratio=5.0, size="large/a"), date="2026-02-02T00:00:00+00:00"),
+    ]
+    assert beside.lookup(replace(PAIR, size=size), CHECKED, records) == expected
 
 
 @pytest.fixture
-def shown(monkeypatch, capsys):
-    """What the console shows of a record of this kind while these records are there (newest first)."""
+def shown(monkeypatch, tmp_path, capsys):
+    """What the console shows of a record of this kind while these records are there."""
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
 
-    def show(kind, *records):
-        monkeypatch.setattr(console, "recorded", lambda chapter: [(named("some"), one) for one in records])
-        here = record(pair_result(rows=[CHECKED], arms={}), kind=kind, name="this machine")
+    def show(kind, *records, size="default"):
+        for each in records:
+            keep_record(each, tmp_path)
+        here = record(pair_result(rows=[CHECKED], arms={}, size=size), kind=kind, name="this machine")
         console.print_record(here, console.make_console())
         return capsys.readouterr().out
 
@@ -313,13 +421,38 @@ def shown(monkeypatch, capsys):
 
 
 def test_cpu_results_stand_beside_the_newest_record_of_a_gpu_with_its_date(shown):
-    on_cpu = record(pair_result(ratio=7.0), kind="cpu", name="A processor")
+    on_cpu = record(pair_result(ratio=7.0), kind="cpu", name="A processor", date="2026-06-07T00:00:00+00:00")
     on_b200 = record(pair_result(ratio=5.0), name="NVIDIA B200", date="2026-05-06T00:00:00+00:00")
     out = shown("cpu", on_cpu, on_b200, record(pair_result(ratio=3.0)))
     assert "NVIDIA B200, 2026-05-06" in out
     assert "faster 5.00x [4.95, 5.05]" in out
     assert "7.00x" not in out
     assert "3.00x" not in out
+
+
+def test_a_size_is_shown_beside_what_is_recorded_of_its_class(shown):
+    sizes = record(pair_result(ratio=5.0, size="large/a"), pair_result(ratio=3.0))
+    out = shown("cpu", sizes, size="large/a")
+    assert "recorded on NVIDIA H200, 2026-01-02" in out
+    assert "faster 5.00x [4.95, 5.05]" in out
+    assert "3.00x" not in out
+
+
+def test_a_narrow_console_says_what_is_recorded_below_the_table(shown, monkeypatch):
+    monkeypatch.setattr(console, "PLAIN_WIDTH", 60)
+    out = shown("cpu", record(pair_result(ratio=5.0, size="large/a")), size="large/a")
+    said = "double large/a optimized: recorded on NVIDIA H200, 2026-01-02: faster 5.00x [4.95, 5.05]"
+    assert said in out.splitlines()
+
+
+def test_a_sweep_on_the_console_has_spreads_and_a_single_size_has_none(capsys):
+    library = {"library": {"ratio": 0.5, "interval": (0.5, 0.5)}}
+    rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), library)]
+    for size, is_shown in (("default", False), ("large/a", True)):
+        console.print_record(record(pair_result(size=size, rows=rows)), console.make_console())
+        out = capsys.readouterr().out
+        assert ("±" in out) is is_shown
+        assert ("0.500x D (500 us" in out) is is_shown
 
 
 def test_a_stale_record_shows_no_figure(shown):
@@ -330,10 +463,7 @@ def test_a_stale_record_shows_no_figure(shown):
 
 def test_nothing_recorded_is_shown_beside_a_gpus_own_results(shown):
     assert "3.00x" not in shown("cuda", record(pair_result(ratio=3.0)))
+
+
+def test_what_a_cpu_recorded_is_not_shown(shown):
     assert "recorded" not in shown("cpu", record(pair_result(ratio=3.0), kind="cpu"))
-
-
-def test_every_recorded_pair_is_one_of_its_chapter():
-    for path in (ROOT / "recorded").glob("*/ch*.json"):
-        names = {pair.name for pair in discover(ROOT / path.stem)}
-        assert {pair.name for pair in report.recorded(path.stem)[0][1].pairs} <= names

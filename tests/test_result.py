@@ -13,14 +13,13 @@ import pytest
 from samples import arm, pair_result, record
 
 from common import result
+from common.recording import keep_record
 from common.result import (
     SCHEMA,
     RecordError,
     Row,
     check_writable,
-    keep_record,
     load_record,
-    recorded,
     save_record,
     to_json,
 )
@@ -342,29 +341,3 @@ def test_what_json_cannot_hold_is_refused_and_not_written_as_nan(tmp_path):
 def test_others_may_read_the_file(full, tmp_path):
     save_record(full, tmp_path / "r.json")
     assert stat.S_IMODE((tmp_path / "r.json").stat().st_mode) == 0o644
-
-
-# The recorded results
-
-
-def test_a_record_is_kept_under_its_device_and_chapter(full, tmp_path):
-    path = keep_record(full, tmp_path / "recorded")
-    assert path == tmp_path / "recorded" / "nvidia_h200" / "ch1.json"
-    assert [found for found, _ in recorded("ch1", tmp_path / "recorded")] == [path]
-    assert recorded("ch2", tmp_path / "recorded") == []
-    assert recorded("ch1", tmp_path / "nowhere") == []
-
-
-def test_the_newest_record_comes_first(tmp_path):
-    for name, date in (
-        ("A", "2026-03-01T00:00:00+00:00"),
-        ("B", "2026-05-01T00:00:00+00:00"),
-        ("C", "2025-12-31T00:00:00+00:00"),
-    ):
-        keep_record(record(pair_result(), name=name, date=date), tmp_path)
-    assert [found.environment["device"]["name"] for _, found in recorded("ch1", tmp_path)] == ["B", "A", "C"]
-
-
-def test_every_committed_record_is_valid():
-    for path in (result.ROOT / "recorded").glob("*/ch*.json"):
-        assert load_record(path).pairs

@@ -3,9 +3,10 @@
 import re
 from functools import partial
 from itertools import pairwise
+from textwrap import indent
 
 import pytest
-from samples import HONEST, half, one_pair, row_of, write_pair
+from samples import HONEST, VECTOR, half, one_pair, row_of, write_pair
 
 from common import runner, stats
 from common.pair import discover
@@ -252,6 +253,82 @@ def test_a_sweep_has_a_result_for_every_size(machine, tmp_path):
     sizes = {"check": {"n": 7}, "default": {"n": 8}, "small/a": {"n": 9}, "small/b": {"n": 10}}
     record = run_pairs([one_pair(tmp_path, half(sizes=sizes), half(sizes=sizes))], size="all", check_only=True)
     assert [(pair.size, pair.sizes) for pair in record.pairs] == [(size, sizes[size]) for size in list(sizes)[1:]]
+
+
+EVEN = {"check": {"n": 127}, "default": {"n": 4096}, "small/a": {"n": 512}, "small/b": {"n": 1024}}
+WRONG_IF_ODD = "y = 2 * x + w_shift\nif len(x) % 2: y[-1] = 0\nreturn y"
+
+
+def swept(folder, optimized, baseline=None, **options):
+    """A pair at all sizes: the record, and at which of them its answers at the check sizes were judged."""
+    pair = one_pair(folder, optimized, half(sizes=EVEN) if baseline is None else baseline)
+    judged = {}
+
+    def listen(pair, size, stage, fraction):
+        if stage == "check":
+            judged[size] = None
+
+    record = run_pairs([pair], size="all", fast=True, on_progress=listen, **options)
+    assert [result.size for result in record.pairs] == ["default", "small/a", "small/b"]
+    return record, list(judged)
+
+
+def test_the_check_sizes_are_judged_once_a_sweep_where_all_arms_pass(machine, tmp_path):
+    record, judged = swept(tmp_path, half(sizes=EVEN, extra="def library(x, w_shift): return 2 * x + w_shift"))
+    assert {row.verdict for result in record.pairs for row in result.rows} <= set(BELIEVED)
+    assert [list(row.vs_library) for result in record.pairs for row in result.rows] == [["library"]] * 3
+    assert judged == ["default"]
+    write_pair(tmp_path, "other", half(sizes=EVEN), half(sizes=EVEN))
+    assert len(swept(tmp_path, half(sizes=EVEN))[1]) == 1  # another run relies on nothing
+
+
+def test_a_liar_that_is_wrong_only_at_a_check_size_is_invalid_at_every_size(machine, tmp_path):
+    record, judged = swept(tmp_path, half(WRONG_IF_ODD, sizes=EVEN))
+    assert [row.verdict for result in record.pairs for row in result.rows] == ["invalid"] * 3
+    assert all(row.reason.startswith("wrong answer at size check") for result in record.pairs for row in result.rows)
+    assert judged == ["default", "small/a", "small/b"]
+
+
+def test_an_honest_variant_does_not_vouch_for_a_liar_beside_it(machine, tmp_path):
+    write_pair(tmp_path, "double", {"liar": half(WRONG_IF_ODD, sizes=EVEN)})
+    record, _ = swept(tmp_path, half(sizes=EVEN))
+    found = [{row.variant: row.verdict for row in result.rows} for result in record.pairs]
+    assert [rows["optimized/liar"] for rows in found] == ["invalid"] * 3
+    assert all(rows["optimized"] in BELIEVED for rows in found)
+
+
+def test_a_library_that_is_wrong_only_at_a_check_size_is_compared_with_at_none(machine, tmp_path):
+    library = f"def library(x, w_shift):\n{indent(WRONG_IF_ODD, '    ')}"
+    record, _ = swept(tmp_path, half(sizes=EVEN, extra=library))
+    for row in (row for result in record.pairs for row in result.rows):
+        assert row.vs_library == {}
+        assert any(note.startswith("library: wrong answer at size check") for note in row.notes)
+
+
+def test_a_size_that_was_not_timed_vouches_for_none_after_it(machine, tmp_path):
+    does_not_fit = half(inputs=f"if n == 4096: raise MemoryError\n{VECTOR}", sizes=EVEN)
+    record, judged = swept(tmp_path, does_not_fit, does_not_fit)
+    first, *others = [result.rows[0].verdict for result in record.pairs]
+    assert first == "skipped"
+    assert set(others) <= set(BELIEVED)
+    assert judged == ["default", "small/a"]
+
+
+def test_where_nothing_is_timed_every_size_is_checked(machine, tmp_path):
+    record, judged = swept(tmp_path, half(WRONG_IF_ODD, sizes=EVEN), check_only=True)
+    assert [row.verdict for result in record.pairs for row in result.rows] == ["invalid"] * 3
+    assert judged == ["default", "small/a", "small/b"]
+
+
+def test_the_timed_size_is_judged_at_every_size(machine, tmp_path):
+    """Both halves are wrong at one of them: only the oracle can tell."""
+    oracle = "def reference(x, w_shift): return 2 * x + w_shift"
+    wrong = half(WRONG_IF_ODD.replace("% 2", "== 512"), sizes=EVEN, extra=oracle)
+    record, judged = swept(tmp_path, wrong, wrong)
+    first, at_512, last = [result.rows[0] for result in record.pairs]
+    assert (at_512.verdict, judged) == ("invalid", ["default"])
+    assert at_512.reason.startswith("the baseline: wrong answer at the timed size")
+    assert {first.verdict, last.verdict} <= set(BELIEVED)
 
 
 def test_default_stays_default_on_a_cpu_where_there_is_no_other(tmp_path):

@@ -192,6 +192,17 @@ def test_the_overall_median_is_of_blocks():
     assert stats.overall_median([[1.0, 1.0, 9.0], [2.0, 2.0, 2.0], [9.0, 9.0, 1.0]]) == 2.0
 
 
+def test_the_spread_is_half_the_interquartile_range_of_all_samples_over_their_median():
+    seconds = [[0.96, 0.98, 1.0, 1.02, 1.04], [0.96, 0.98, 1.0, 1.02, 1.04]]
+    assert stats.spread(seconds) == pytest.approx(0.02)
+    assert stats.spread([[1000 * value for value in block] for block in seconds]) == pytest.approx(0.02)
+    assert stats.spread([[2.0, 2.0], [2.0]]) == 0  # blocks may have lost rounds
+    outlier = [[0.96, 0.98, 1.0, 1.02, 9.0], seconds[1]]
+    assert stats.spread(outlier) == pytest.approx(0.02)  # a rare one does not count
+    apart = [[1.0] * 5, [3.0] * 5]
+    assert stats.spread(apart) == pytest.approx(0.5)  # blocks that differ do
+
+
 def test_more_noise_asks_for_more_blocks_within_bounds():
     asked = [stats.blocks_for(sd) for sd in (0.0, 0.005, 0.02, 0.03, 0.04, 1.0)]
     assert asked == sorted(asked)
