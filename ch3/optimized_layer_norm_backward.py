@@ -105,11 +105,9 @@ def run(x, w_weight, mean, rstd, dy):
         return dx, *total.zero_()
     block = triton.next_power_of_2(columns)
     warps = min(max(block // (32 * ELEMENTS), 1), 32)
-    gpu = torch.cuda.get_device_properties(x.device) if x.is_cuda else None
-    sms, shared = (
-        (gpu.multi_processor_count, gpu.shared_memory_per_block_optin) if gpu else (2, 163 << 10)
-    )  # as an A100
-    stages = 3 if 4 * block * x.element_size() <= shared else 1  # two rows ahead, if four fit
+    gpu = None if x.is_cpu else torch.cuda.get_device_properties(x.device)
+    sms, shared = (gpu.multi_processor_count, gpu.shared_memory_per_block_optin) if gpu else (2, 0)
+    stages = 3 if 4 * block * x.element_size() < shared else 1  # two rows ahead, if four fit
     programs = min(rows, sms * max(min(PER_SM // block, 32), 1))
     sums = torch.empty(2, programs, columns, device=x.device)
     tensors = (x, w_weight, mean, rstd, dy, dx, sums)

@@ -66,7 +66,7 @@ def sum_kernel(x_ptr, partial_ptr, count_ptr, sum_ptr, n, BLOCK: tl.constexpr, P
 
 
 def setup(x):
-    sms = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 3
+    sms = 3 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
     most = 4 * sms  # of 8 warps: half of what an SM can hold, and 64 KiB on their way to it
     programs = max(1, min(most, x.nbytes // 16384))
     count = torch.zeros(1, dtype=torch.int32, device=x.device)

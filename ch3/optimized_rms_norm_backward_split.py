@@ -113,7 +113,7 @@ def run(x, w_weight, rstd, dy):
     block = min(triton.next_power_of_2(columns), WIDEST)
     parts = triton.cdiv(columns, block)
     warps = min(max(block // (32 * ELEMENTS), 1), 32)
-    sms = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 2
+    sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
     programs = min(rows, max(sms * (WIDEST // block) // parts, 1))
     sums = torch.empty(programs, columns, device=x.device)
     tensors = (x, w_weight, rstd, dy, dx, sums)

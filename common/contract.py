@@ -32,7 +32,7 @@ class Half:
     functions: dict[str, tuple[str, ...]]  # name -> parameters
     constants: dict[str, Any]  # the contract's constants
     imports: frozenset[str]  # top-level modules, its chapter's helpers' too
-    has_kernel: bool
+    has_kernel: bool  # of its own, or its chapter's helpers'
 
     @property
     def versus(self) -> str | None:
@@ -52,7 +52,8 @@ def read_half(path: Path, label: str) -> Half:
     assigned = dict(_assigned(tree))
     _check_names(path, [*functions, *assigned])
     constants = {name: _literal(path, name, node) for name, node in assigned.items() if name in CONSTANTS}
-    imports = frozenset(_all_imports(path, tree))
+    trees = list(_with_helpers(path, tree))
+    imports = frozenset(name for each in trees for name in imported_modules(each))
     doc = ast.get_docstring(tree) or ""
     require = _Requirement(path)
     require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
@@ -60,7 +61,7 @@ def read_half(path: Path, label: str) -> Half:
     _check_sizes(require, constants.get("SIZES"), functions["inputs"])
     _check_constants(require, constants)
     _check_imports(require, imports)
-    names = {getattr(node, "attr", None) or getattr(node, "id", "") for node in ast.walk(tree)}
+    names = {getattr(node, "attr", None) or getattr(node, "id", "") for each in trees for node in ast.walk(each)}
     parameters = {name: tuple(arg.arg for arg in _arguments(args)) for name, args in functions.items()}
     return Half(path, label, doc.splitlines()[0], parameters, constants, imports, not names.isdisjoint(KERNEL_MAKERS))
 
@@ -179,10 +180,10 @@ def imported_modules(tree: ast.Module) -> Iterator[str]:
             yield node.module.split(".")[0]
 
 
-def _all_imports(path: Path, tree: ast.Module, seen: frozenset[str] = frozenset()) -> Iterator[str]:
-    """What a file imports, and what the helpers beside it import."""
+def _with_helpers(path: Path, tree: ast.Module, seen: frozenset[str] = frozenset()) -> Iterator[ast.Module]:
+    """A file's syntax tree, and those of the helpers beside it that it imports, and they."""
+    yield tree
     for name in set(imported_modules(tree)) - seen:
-        yield name
         helper = path.with_name(f"{name}.py")
         if helper.exists():
-            yield from _all_imports(helper, parse(helper), seen | {name})
+            yield from _with_helpers(helper, parse(helper), seen | {name})

@@ -17,7 +17,7 @@ import torch
 from common.contract import OneLine
 from common.pair import load
 from common.process import one_line
-from common.xray.occupancy import Machine
+from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine
 
 
 class CannotShow(OneLine):
@@ -81,6 +81,7 @@ def _torch_without_gpu(machine: Machine) -> Iterator[None]:
     properties = SimpleNamespace(
         name=machine.name, multi_processor_count=machine.sms, major=machine.capability[0], minor=machine.capability[1],
         shared_memory_per_multiprocessor=machine.shared_bytes, L2_cache_size=machine.l2_bytes,
+        shared_memory_per_block_optin=machine.shared_bytes - SYSTEM_SHARED_BYTES,
     )  # fmt: skip
     names = ("Stream", "Event", "CUDAGraph", "stream", "graph", "current_stream", "synchronize")
     with ExitStack() as stack:
@@ -107,8 +108,9 @@ def _triton(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
         yield
         return
 
-    def record(self: Any, *arguments: Any, grid: Any, warmup: bool, **options: Any) -> None:
+    def record(self: Any, *arguments: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         keep(TritonLaunch(self.__name__, self, arguments, options))
+        return MagicMock()  # in place of the compiled kernel, which some keep to launch it again
 
     def first_configuration(self: Any, *arguments: Any, **options: Any) -> Any:
         return self.fn.run(*arguments, **options, **self.configs[0].all_kwargs())
