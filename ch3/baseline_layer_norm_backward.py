@@ -94,4 +94,4 @@ def run(x, w_weight, mean, rstd, dy):
         layer_norm_backward_kernel[(rows,)](
             x, w_weight, mean, rstd, dy, dx, sums, columns, BLOCK=block, num_warps=warps
         )
-    return dx, *sums.to(x.dtype)
+    return dx, *sums.to(w_weight.dtype)

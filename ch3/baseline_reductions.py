@@ -72,9 +72,9 @@ def cost(op, over, x):
 def reduce_kernel(x_ptr, out_ptr, length, step, across, scale, least, empty, OP: tl.constexpr, BLOCK: tl.constexpr):
     x_ptr += tl.program_id(0).to(tl.int64) * across
     largest, total = tl.full((BLOCK,), least, tl.float32), tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, length, BLOCK):
+    for start in range(0, tl.cast(length, tl.int64), BLOCK):  # 64 bits: near 2^31 the sum of two indices is beyond
         at = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + at.to(tl.int64) * step, mask=at < length, other=empty).to(tl.float32)
+        x = tl.load(x_ptr + at * step, mask=at < length, other=empty).to(tl.float32)
         largest, total = take(largest, total, x, OP)
     tl.store(out_ptr + tl.program_id(0), finish(largest, total, scale, OP))
 

@@ -55,7 +55,7 @@ def library(x, w_weight, rstd, dy):
 
 def formula(x, w_weight, rstd, dy):
     dx, dweight = reference(x.float(), w_weight.float(), rstd, dy.float())
-    return dx.to(x.dtype), dweight.to(x.dtype)
+    return dx.to(x.dtype), dweight.to(w_weight.dtype)
 
 
 def library_compiled(x, w_weight, rstd, dy):
@@ -92,4 +92,4 @@ def run(x, w_weight, rstd, dy):
         block = triton.next_power_of_2(columns)
         warps = min(max(block // (32 * ELEMENTS), 1), 32)
         rms_norm_backward_kernel[(rows,)](x, w_weight, rstd, dy, dx, dweight, columns, BLOCK=block, num_warps=warps)
-    return dx, dweight.to(x.dtype)
+    return dx, dweight.to(w_weight.dtype)

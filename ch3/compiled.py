@@ -1,4 +1,4 @@
-"""torch.compile as a library to be compared with: compiled for each shape and type, as our kernels are, and whole."""
+"""torch.compile, in its default mode, as a library to be compared with: for each shape and type, as our kernels are."""
 
 from functools import cache
 

@@ -21,9 +21,9 @@ TORCH = {
 
 @triton.jit
 def upper_tail(x):
-    """Probability that a standard normal variable is larger than x, within 7.5e-8: Abramowitz and Stegun, 26.2.17.
+    """Probability that a standard normal variable is larger than x, within 3e-7: Abramowitz and Stegun, 26.2.17.
 
-    That is about what 1 + erf loses in float32 where the two cancel, for two thirds of erf's instructions.
+    Computed exactly it is within 7.5e-8. (1 + erf) / 2 in float32 is within 0.6e-7, for half as many instructions more.
     """
     t = 1 / (1 + 0.2316419 * tl.abs(x))
     polynomial = t * (0.127414796 + t * (-0.142248368 + t * (0.7107068705 + t * (-0.7265760135 + t * 0.5307027145))))

@@ -65,6 +65,7 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def run(x, y, out):
     n = x.numel()
-    assert out.is_contiguous()  # it is written from end to end
+    if not out.is_contiguous():
+        raise ValueError("out must be contiguous: it is written from end to end")
     add_kernel[(triton.cdiv(n, 1024),)](x.contiguous(), y.contiguous(), out, n, BLOCK=1024, num_warps=4)
     return out

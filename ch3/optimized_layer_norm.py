@@ -72,6 +72,7 @@ def layer_norm_kernel(
     mean = tl.sum(x, 1, keep_dims=True) / columns
     off = tl.where(lane < columns, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
     rstd = tl.rsqrt(tl.sum(off * off, 1, keep_dims=True) / columns + eps)
+    # Not before the sums, where these loads would not be waited for: there a thread has no registers to spare.
     weight = tl.load(weight_ptr + lane, mask=lane < columns).to(tl.float32)
     bias = tl.load(bias_ptr + lane, mask=lane < columns).to(tl.float32)
     tl.store(y_ptr + at + lane, off * rstd * weight + bias, mask=inside)

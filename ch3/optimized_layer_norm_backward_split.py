@@ -35,7 +35,7 @@ SIZES = {
     "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
     "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
 }  # fmt: skip
-ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight, dweight and dbias
+ELEMENTS = 16  # of a row that a thread has, of x, dy, weight (read for each row), dweight and dbias
 WIDEST = 8192  # of a row that a program keeps: 5 * 4 bytes for each are 160 of an SM's 256 KiB of registers
 REGISTERS = 128  # a thread's at most: 512 threads share an SM
 
@@ -109,7 +109,7 @@ def run(x, w_weight, mean, rstd, dy):
     x, w_weight, mean, rstd, dy = (each.contiguous() for each in (x, w_weight, mean, rstd, dy))
     dx = torch.empty_like(x)
     rows, columns = x.shape
-    total = torch.empty(2, columns, dtype=x.dtype, device=x.device)  # dweight, dbias
+    total = torch.empty(2, columns, dtype=w_weight.dtype, device=x.device)  # dweight, dbias
     if not x.numel():
         return dx, *total.zero_()
     block = min(triton.next_power_of_2(columns), WIDEST)

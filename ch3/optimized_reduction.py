@@ -1,6 +1,6 @@
 """Sum a vector in one launch: some programs an SM walk over all of it, and the last to finish adds their sums.
 
-As many programs as the GPU runs at a time divide the blocks of 16 KiB among them, however many there are:
+Four programs an SM divide the blocks of 16 KiB among them, however many there are:
 
     program p    blocks p, p + programs, p + 2 programs, ...     each lane adds up in registers of its own
     at the end   one sum across the lanes, written to memory; then an atomic addition counts who has finished
@@ -67,7 +67,7 @@ def sum_kernel(x_ptr, partial_ptr, count_ptr, sum_ptr, n, BLOCK: tl.constexpr, P
 
 def setup(x):
     sms = 3 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
-    most = 4 * sms  # of 8 warps: half of what an SM can hold, and 64 KiB on their way to it
+    most = 4 * sms  # of 8 warps, for which an SM has the registers; 64 KiB on their way to it
     programs = max(1, min(most, x.nbytes // 16384))
     count = torch.zeros(1, dtype=torch.int32, device=x.device)
     return {"partial": torch.empty(programs, device=x.device), "count": count, "programs": programs}

@@ -75,7 +75,7 @@ def cost(op, over, x):
 def across_kernel(x_ptr, out_ptr, columns, scale, least, empty, OP: tl.constexpr, BLOCK: tl.constexpr):
     x_ptr += tl.program_id(0).to(tl.int64) * columns
     largest, total = tl.full((BLOCK,), least, tl.float32), tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, columns, BLOCK):
+    for start in range(0, tl.cast(columns, tl.int64), BLOCK):  # 64 bits: near 2^31 the sum of two indices is beyond
         at = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + at, mask=at < columns, other=empty).to(tl.float32)
         largest, total = take(largest, total, x, OP)
@@ -90,10 +90,11 @@ def down_kernel(
     across = tl.cdiv(columns, WIDE)  # programs side by side
     stripe, column = tl.program_id(0) // across, tl.program_id(0) % across * WIDE + tl.arange(0, WIDE)
     largest, total = tl.full((TALL, WIDE), least, tl.float32), tl.zeros((TALL, WIDE), tl.float32)
-    for start in range(stripe * STRIPE, min((stripe + 1) * STRIPE, rows), TALL):
+    first = stripe.to(tl.int64) * STRIPE  # 64 bits: near 2^31 the sum of two indices is beyond
+    for start in range(first, min(first + STRIPE, rows), TALL):
         row = start + tl.arange(0, TALL)[:, None]
         inside = (row < rows) & (column < columns)[None, :]
-        x = tl.load(x_ptr + row.to(tl.int64) * columns + column[None, :], mask=inside, other=empty).to(tl.float32)
+        x = tl.load(x_ptr + row * columns + column[None, :], mask=inside, other=empty).to(tl.float32)
         largest, total = take(largest, total, x, OP)
     tl.store(out_ptr + stripe.to(tl.int64) * columns + column, finish(largest, total, scale, OP), mask=column < columns)
 

@@ -11,8 +11,9 @@ the programs have written:
     132 SMs, 8192 columns    132 programs of 31 rows, 132 * 8192 sums of 4 bytes = 4.1 MiB written and read,
                              beside 384 MiB of x, dy and dx
 
-With one program on an SM nobody else fills the wait for a row: so the next row's loads are under way, into shared
-memory, while this one is worked on (num_stages=3, where two rows of x and of dy fit there).
+With one program on an SM nobody else fills the wait for a row: so the next two rows' loads are under way, into shared
+memory, while this one is worked on (num_stages=3, where these rows of x and of dy fit there). Beyond 8192 columns an
+SM's registers are too few, and they spill.
 
 Predict before you measure: how near to the time of moving x, dy and dx does it come? What else does it wait for?
 """
@@ -60,7 +61,7 @@ def library(x, w_weight, rstd, dy):
 
 def formula(x, w_weight, rstd, dy):
     dx, dweight = reference(x.float(), w_weight.float(), rstd, dy.float())
-    return dx.to(x.dtype), dweight.to(x.dtype)
+    return dx.to(x.dtype), dweight.to(w_weight.dtype)
 
 
 def library_compiled(x, w_weight, rstd, dy):
@@ -98,15 +99,16 @@ def run(x, w_weight, rstd, dy):
     x, w_weight, rstd, dy = (each.contiguous() for each in (x, w_weight, rstd, dy))
     dx = torch.empty_like(x)
     rows, columns = x.shape
-    dweight = torch.empty(columns, dtype=x.dtype, device=x.device)
+    dweight = torch.empty(columns, dtype=w_weight.dtype, device=x.device)
     if not x.numel():
         return dx, dweight.zero_()
     block = triton.next_power_of_2(columns)
     warps = min(max(block // (32 * ELEMENTS), 1), 32)
     gpu = None if x.is_cpu else torch.cuda.get_device_properties(x.device)
-    sms, shared = (gpu.multi_processor_count, gpu.shared_memory_per_block_optin) if gpu else (2, 0)
-    stages = 3 if 4 * block * x.element_size() < shared else 1  # two rows ahead, if four fit
-    programs = min(rows, sms * max(min(PER_SM // block, 32), 1))
+    sms, shared = (gpu.multi_processor_count, gpu.shared_memory_per_multiprocessor) if gpu else (2, 0)
+    at_once = max(min(PER_SM // block, 16), 1)  # programs on an SM
+    stages = 3 if 4 * block * x.element_size() * at_once < shared else 1  # two rows ahead, if those of all fit
+    programs = min(rows, sms * at_once)
     sums = torch.empty(programs, columns, device=x.device)
     tensors = (x, w_weight, rstd, dy, dx, sums)
     rms_norm_backward_kernel[(programs,)](

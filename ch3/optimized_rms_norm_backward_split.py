@@ -35,7 +35,7 @@ SIZES = {
     "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
     "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
 }  # fmt: skip
-ELEMENTS = 8  # of a row that a thread holds, of x, dy, weight and dweight
+ELEMENTS = 8  # of a row that a thread has, of x, dy, weight (read for each row) and dweight
 WIDEST = 8192  # of a row that a program keeps: 4 * 4 bytes for each are 128 of an SM's 256 KiB of registers
 REGISTERS = 64  # a thread's at most: 1024 threads share an SM
 
@@ -60,7 +60,7 @@ def library(x, w_weight, rstd, dy):
 
 def formula(x, w_weight, rstd, dy):
     dx, dweight = reference(x.float(), w_weight.float(), rstd, dy.float())
-    return dx.to(x.dtype), dweight.to(x.dtype)
+    return dx.to(x.dtype), dweight.to(w_weight.dtype)
 
 
 def library_compiled(x, w_weight, rstd, dy):
@@ -107,7 +107,7 @@ def run(x, w_weight, rstd, dy):
     x, w_weight, rstd, dy = (each.contiguous() for each in (x, w_weight, rstd, dy))
     dx = torch.empty_like(x)
     rows, columns = x.shape
-    dweight = torch.empty(columns, dtype=x.dtype, device=x.device)
+    dweight = torch.empty(columns, dtype=w_weight.dtype, device=x.device)
     if not x.numel():
         return dx, dweight.zero_()
     block = min(triton.next_power_of_2(columns), WIDEST)

@@ -7,7 +7,7 @@ rows stay in the registers of their threads, 32 elements of each in a thread:
     16,384 columns    512 threads    16 warps, who must meet once, in shared memory
 
 3 elements are moved instead of 5. The block is the next power of two; its further lanes are zeros, which add nothing.
-Beyond 32,768 columns a thread must hold more than it has registers, and spills. Of narrow rows a warp takes several.
+Beyond 16,384 columns a thread must hold more than it has registers, and spills. Of narrow rows a warp takes several.
 
 Predict before you measure: 5/3 against `baseline_softmax_backward.py`, if its second read comes from DRAM. An SM has
 room for one program at 16,384 columns: who keeps the memory busy while its warps wait for the sum?

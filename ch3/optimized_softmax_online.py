@@ -4,8 +4,8 @@ A running sum can be kept while the maximum is still unknown: when a larger one 
 
     sum <- sum * exp(old maximum - new maximum) + exp(x - new maximum)
 
-So one pass finds both, and a second writes the result. A program of 32 warps, one per SM, keeps the first 16,384
-elements of its row in registers; only what lies beyond is read again, and soon enough:
+So one pass finds both, and a second writes the result. A program of 32 warps, one per SM (two, of 16-bit types), keeps
+the first 16,384 elements of its row in registers; only what lies beyond is read again, and soon enough:
 
     65,536 columns of float32, 132 SMs    132 * 192 KiB = 25 MiB to be read again: an L2 has room for that
 

@@ -1,4 +1,4 @@
-"""What the halves of `add_small` share: the kernel, which adds two vectors, and its shortest launch."""
+"""What the halves of `add_small` share: a kernel that adds contiguous matrices as vectors, and its shortest launch."""
 
 import triton
 import triton.language as tl
