@@ -73,7 +73,7 @@ def backward_kernel(dy_ptr, dx_ptr, mask_ptr, n, scale, BLOCK: tl.constexpr):
 def run(x, dy, p, seed):
     x, dy, n = x.contiguous(), dy.contiguous(), x.numel()
     y, dx, mask = torch.empty_like(x), torch.empty_like(dy), torch.empty_like(x, dtype=torch.bool)
-    block = 4096 // x.element_size()  # 128 lanes * 2 * 16 bytes
+    block = 2048 // x.element_size()  # 128 lanes * 16 bytes
     grid, threshold, scale = (triton.cdiv(n, block),), int(p * 2**32), 1 / (1 - p) if p < 1 else 0.0
     dropout_kernel[grid](x, y, mask, n, seed, threshold, scale, BLOCK=block, num_warps=4)
     backward_kernel[grid](dy, dx, mask, n, scale, BLOCK=block, num_warps=4)

@@ -59,7 +59,7 @@ def cost(x, w_weight, w_bias):
 
 
 @triton.jit
-def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, columns, eps, BLOCK: tl.constexpr):
+def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, columns: tl.constexpr, eps, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
     lane = tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)

@@ -65,7 +65,7 @@ def cost(x, w_weight, mean, rstd, dy):
 
 @triton.jit
 def layer_norm_backward_kernel(
-    x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, columns, BLOCK: tl.constexpr
+    x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr, columns: tl.constexpr, BLOCK: tl.constexpr
 ):
     lane = tl.arange(0, BLOCK)
     inside = lane < columns

@@ -53,7 +53,7 @@ def cost(x, w_weight):
 
 
 @triton.jit
-def rms_norm_kernel(x_ptr, weight_ptr, y_ptr, columns, eps, BLOCK: tl.constexpr):
+def rms_norm_kernel(x_ptr, weight_ptr, y_ptr, columns: tl.constexpr, eps, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
     lane = tl.arange(0, BLOCK)
     squares = tl.zeros((BLOCK,), tl.float32)
@@ -73,5 +73,5 @@ def run(x, w_weight):
     y = torch.empty_like(x)
     rows, columns = x.shape
     if y.numel():
-        rms_norm_kernel[(rows,)](x, w_weight, y, columns, EPS, BLOCK=1024)
+        rms_norm_kernel[(rows,)](x, w_weight, y, columns, EPS, BLOCK=1024, num_warps=8)
     return y

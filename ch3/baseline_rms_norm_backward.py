@@ -67,7 +67,9 @@ def cost(x, w_weight, rstd, dy):
 
 
 @triton.jit
-def rms_norm_backward_kernel(x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, dweight_ptr, columns, BLOCK: tl.constexpr):
+def rms_norm_backward_kernel(
+    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, dweight_ptr, columns: tl.constexpr, BLOCK: tl.constexpr
+):
     lane = tl.arange(0, BLOCK)
     inside = lane < columns
     weight = tl.load(w_ptr + lane, mask=inside, other=0.0).to(tl.float32)

@@ -54,7 +54,7 @@ def cost(x):
 
 
 @triton.jit
-def softmax_kernel(x_ptr, y_ptr, columns, BLOCK: tl.constexpr):
+def softmax_kernel(x_ptr, y_ptr, columns: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
     lane = tl.arange(0, BLOCK)
     largest = tl.full((BLOCK,), float("-inf"), tl.float32)
@@ -76,5 +76,5 @@ def run(x):
     x = x.contiguous()
     y, (rows, columns) = torch.empty_like(x), x.shape
     if y.numel():
-        softmax_kernel[(rows,)](x, y, columns, BLOCK=1024)
+        softmax_kernel[(rows,)](x, y, columns, BLOCK=1024, num_warps=8)
     return y

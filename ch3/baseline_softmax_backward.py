@@ -55,7 +55,7 @@ def cost(y, dy):
 
 
 @triton.jit
-def softmax_backward_kernel(y_ptr, dy_ptr, dx_ptr, columns, BLOCK: tl.constexpr):
+def softmax_backward_kernel(y_ptr, dy_ptr, dx_ptr, columns: tl.constexpr, BLOCK: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
     lane = tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
@@ -76,5 +76,5 @@ def run(y, dy):
     y, dy = y.contiguous(), dy.contiguous()
     dx, (rows, columns) = torch.empty_like(y), y.shape
     if y.numel():
-        softmax_backward_kernel[(rows,)](y, dy, dx, columns, BLOCK=1024)
+        softmax_backward_kernel[(rows,)](y, dy, dx, columns, BLOCK=1024, num_warps=8)
     return dx

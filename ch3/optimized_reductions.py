@@ -90,11 +90,13 @@ def down_kernel(
     across = tl.cdiv(columns, WIDE)  # programs side by side
     stripe, column = tl.program_id(0) // across, tl.program_id(0) % across * WIDE + tl.arange(0, WIDE)
     largest, total = tl.full((TALL, WIDE), least, tl.float32), tl.zeros((TALL, WIDE), tl.float32)
-    first = stripe.to(tl.int64) * STRIPE  # 64 bits: near 2^31 the sum of two indices is beyond
-    for start in range(first, min(first + STRIPE, rows), TALL):
+    first = stripe.to(tl.int64) * STRIPE  # 64 bits: there may be 2^31 rows
+    height = tl.cast(min(rows - first, STRIPE), tl.int32)
+    x_ptr += first * columns
+    for start in range(0, height, TALL):
         row = start + tl.arange(0, TALL)[:, None]
-        inside = (row < rows) & (column < columns)[None, :]
-        x = tl.load(x_ptr + row * columns + column[None, :], mask=inside, other=empty).to(tl.float32)
+        inside = (row < height) & (column < columns)[None, :]
+        x = tl.load(x_ptr + row.to(tl.int64) * columns + column[None, :], mask=inside, other=empty).to(tl.float32)
         largest, total = take(largest, total, x, OP)
     tl.store(out_ptr + stripe.to(tl.int64) * columns + column, finish(largest, total, scale, OP), mask=column < columns)
 

@@ -8,7 +8,7 @@ is through with it in a few loads of a thread, and these say what is to leave th
     16,384 columns, 2 programs on each of 132 SMs    2 * 132 * 64 KiB = 16.5 MiB between the passes: an L2 has that
 
 Nothing of a row is kept in registers, so every SM is full of threads, whose loads are under way while others wait for
-their sum. `columns` is known when it is compiled: the loops are unrolled.
+their sum.
 
 Predict before you measure: L2 now delivers twice what memory does. Is that less of a limit than the waiting of
 `optimized_rms_norm.py`, whose rows fill the registers? At which widths?
