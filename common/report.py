@@ -120,6 +120,8 @@ def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str,
     for path, record in records:
         lines += ["", source(path, record), "", *head(HEADINGS)]
         lines += [line([pair.name], pair, row, hashes) for pair in record.pairs for row in pair.rows]
+        missing = [name for name in hashes if name not in {pair.name for pair in record.pairs}]
+        lines += ["", f"Not recorded: {', '.join(missing)}."] * bool(missing)
     return "\n".join(lines).strip() or NOTHING
 
 
@@ -164,7 +166,7 @@ def filled_in(text: str) -> str:
 
     makers: dict[str, Callable[..., str]] = {
         MARKER: lambda chapter: markdown(chapter, recorded(chapter), _hashes(ROOT / chapter)),
-        SIZES_MARKER: lambda chapter: summary.by_class(chapter, _hashes(ROOT / chapter)),
+        SIZES_MARKER: lambda chapter: summary.by_class(chapter, discover(ROOT / chapter)),
         HARDWARE: lambda: sheets.markdown(sheet.all_recorded()),
         CALIBRATION: lambda: calibrations(newest(), _hashes(PAIRS)),
     }

@@ -278,7 +278,7 @@ def test_the_command_writes_every_readme(course, tmp_path, monkeypatch, capsys):
 
 CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
 MARKERS = {
-    "README.md": [report.MARKER.format(chapter) for chapter in CHAPTERS],
+    "README.md": [report.MARKER.format("ch1")],  # and links to the others
     "common/README.md": [report.CALIBRATION],
     **{f"{chapter}/README.md": [report.MARKER.format(chapter)] for chapter in CHAPTERS},
 }
@@ -359,6 +359,20 @@ def test_a_class_has_a_table_for_each_device_the_newest_first(by_class):
     text = by_class(record(pair), record(pair, name="NVIDIA B200", date="2026-05-06T00:00:00+00:00"))
     titles = re.findall("<summary>(.*?)</summary>", text)
     assert titles == ["large, NVIDIA B200, 2026-05-06: 1 row", "large, NVIDIA H200, 2026-01-02: 1 row"]
+
+
+def test_what_a_record_of_a_class_lacks_is_named(by_class, tmp_path):
+    for path in (tmp_path / "ch1").glob("*_double.py"):
+        text = path.read_text(encoding="utf-8")
+        sizes = ', "large/a": {}, "large/b": {}, "large/c": {}, "small": {}}'
+        path.write_text(re.sub(r"(SIZES = {.*)}", lambda found: found[1] + sizes, text), encoding="utf-8")
+    text = by_class(record(pair_result(size="large/b", source_hash=by_class.hash)))
+    assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/a, large/c"]
+
+
+def test_a_pair_that_a_record_lacks_is_named():
+    text = report.markdown("ch1", [(named("h200"), record(pair_result()))], {"double": HASH, "triple": HASH})
+    assert text.endswith("\n\nNot recorded: triple.")
 
 
 def test_where_only_the_default_is_recorded_there_is_nothing_at_all_sizes(by_class):
