@@ -182,7 +182,14 @@ def dropout(x, dy, p, seed):
     return x * scale, dy * scale
 
 
+MOVED = {
+    "transpose": lambda x, y, out: x.t(),
+    "stack": lambda x, y, out: torch.stack((x, y)),
+    "cat": lambda x, y, out: torch.cat((x, y), 1),
+    "broadcast": lambda x, y, out: x.expand(out.shape),
+}
 TRUTH = {
+    "data_movement": lambda op, x, y, out: MOVED[op](x, y, out),
     "add": lambda x, y, out: x + y,
     "add_small": lambda x, y, out: x + y,
     "elementwise": elementwise,
@@ -218,7 +225,8 @@ def cases(name, rows, columns, **arguments):
     size = {"rows": rows, "columns": columns, **arguments}
     if name == "reductions":
         return [{"op": op, "over": over, **size} for op, over in REDUCTIONS]
-    return [{"op": op, **size} for op in ("add", "exp")] if name == "elementwise" else [size]
+    operations = {"elementwise": ("add", "exp"), "data_movement": MOVED}.get(name, ())
+    return [{"op": op, **size} for op in operations] or [size]
 
 
 # Sizes and layouts
@@ -502,6 +510,16 @@ def test_gradients_of_rows_that_exceed_a_part_by_one(name, half, device, call):
     assert_near(call(half, device, inputs), expected(name, inputs))
 
 
+@each("layer_norm_backward", "rms_norm_backward", devices=("cuda",))
+@pytest.mark.parametrize("columns", [64, 1024])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_gradients_of_rows_that_are_fetched_ahead(name, half, device, dtype, columns, call):
+    """Widths that are copied 16 bytes at a time, and enough rows for several rounds of all programs."""
+    sms = torch.cuda.get_device_properties(device).multi_processor_count
+    inputs = drawn(name, rows=2 * 16 * sms + 5, columns=columns, dtype=dtype)
+    assert_near(call(half, device, inputs), expected(name, inputs))
+
+
 # Dropout
 
 
@@ -566,7 +584,14 @@ def test_dropout_shows_nan_and_infinities_as_torch_does(name, half, device, valu
     assert_near(call(half, device, inputs), expected(name, inputs))
 
 
-# One sum
+# One sum, many sums
+
+
+@each("reductions")
+@pytest.mark.parametrize("op", ["sum", "mean", "max", "logsumexp"])
+def test_stripes_of_more_rows_than_are_taken_at_a_time(name, half, device, op, call):
+    inputs = drawn(name, op=op, over="rows", rows=300, columns=5)
+    assert_near(call(half, device, inputs, constants=(("PROGRAMS", 2),)), expected(name, inputs))
 
 
 @each("reduction")
@@ -640,6 +665,15 @@ def test_a_sum_of_more_than_2_to_the_31(name, half, device, dtype, n):
     half = module(half.path)
     state = half.setup(x) if hasattr(half, "setup") else {}
     assert half.run(x, **state).item() == 4104
+
+
+@each("reductions", devices=("cuda",))
+@pytest.mark.parametrize("place", [0, 2**30, 2**31 - 5, 2**31 + 7, -1])
+def test_a_maximum_of_more_than_2_to_the_31_rows(name, half, device, place):
+    skip_without(12)
+    x = torch.zeros(2**31 + 4099, 1, dtype=torch.float16, device=device)
+    x[place] = 1
+    assert module(half.path).run("max", "rows", x).tolist() == [1]
 
 
 @each("dropout", devices=("cuda",))

@@ -364,8 +364,8 @@ def test_a_class_has_a_table_for_each_device_the_newest_first(by_class):
 def test_what_a_record_of_a_class_lacks_is_named(by_class, tmp_path):
     for path in (tmp_path / "ch1").glob("*_double.py"):
         text = path.read_text(encoding="utf-8")
-        sizes = ', "large/a": {}, "large/b": {}, "large/c": {}, "small": {}}'
-        path.write_text(re.sub(r"(SIZES = {.*)}", lambda found: found[1] + sizes, text), encoding="utf-8")
+        more = r'\1, "large/a": {}, "large/b": {}, "large/c": {}, "small": {}}'
+        path.write_text(re.sub(r"(SIZES = {.*)}", more, text), encoding="utf-8")
     text = by_class(record(pair_result(size="large/b", source_hash=by_class.hash)))
     assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/a, large/c"]
 

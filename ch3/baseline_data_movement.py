@@ -1,0 +1,96 @@
+"""Transpose, stack, concatenate or repeat, one element of the result a lane, found by division: 4 bytes an access.
+
+Nothing is computed; elements change their places. A lane takes one place in the result and finds out whose it is:
+
+    transpose    out[i, j] = x[j, i]            lanes that write side by side read `columns` elements apart
+    stack        out[0] = x, out[1] = y         each lane asks which of the two its element is from
+    cat          out[i] = x[i], then y[i]       the same, along a row
+    broadcast    out[i] = x                     a row, read again for each row of the result
+
+One kernel serves all four, since OP is known when it is compiled.
+
+Predict before you measure: every operation writes as many bytes as a copy, or twice as many. Which one reads more of
+the memory than it uses, and which reads next to nothing?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"op": "cat", "rows": 127, "columns": 129}, "check/one": {"op": "stack", "rows": 1, "columns": 1},
+    "check/stack": {"op": "stack", "rows": 33, "columns": 127},
+    "check/transpose": {"op": "transpose", "rows": 65, "columns": 127},
+    "check/broadcast": {"op": "broadcast", "rows": 67, "columns": 129},
+    "check/cat/fp16": {"op": "cat", "rows": 5, "columns": 1031, "dtype": "float16"},
+    "check/transpose/bf16": {"op": "transpose", "rows": 131, "columns": 33, "dtype": "bfloat16"},
+    "check/broadcast/fp16": {"op": "broadcast", "rows": 3, "columns": 2049, "dtype": "float16"},
+    "default": {"op": "cat"},  # 8192 x 8192: 256 MiB of float32 a matrix, larger than any L2
+    "small/transpose": {"op": "transpose", "rows": 512, "columns": 512},
+    "small/cat": {"op": "cat", "rows": 512, "columns": 512},
+    "medium/transpose": {"op": "transpose", "rows": 2048, "columns": 2048},
+    "medium/stack": {"op": "stack", "rows": 2048, "columns": 2048},
+    "medium/cat": {"op": "cat", "rows": 2048, "columns": 2048},
+    "medium/broadcast": {"op": "broadcast", "rows": 2048, "columns": 2048},
+    "large/transpose": {"op": "transpose"}, "large/stack": {"op": "stack"}, "large/cat": {},
+    "large/broadcast": {"op": "broadcast"}, "large/transpose/fp16": {"op": "transpose", "dtype": "float16"},
+    "large/cat/fp16": {"dtype": "float16"}, "large/broadcast/fp16": {"op": "broadcast", "dtype": "float16"},
+    "batch/cat/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
+    "batch/transpose/32x128x768": {"op": "transpose", "rows": 4096, "columns": 768},
+}  # fmt: skip
+PAIRED = ("stack", "cat")  # operations that take two matrices
+
+
+def inputs(op="cat", rows=8192, columns=8192, dtype="float32", device="cuda"):
+    """`x` and, of what takes two, `y`: matrices; of a broadcast, the row `x`."""
+    x, y = (torch.randn(rows, columns, device=device).to(getattr(torch, dtype)) for _ in range(2))
+    x, y = torch.randn(columns, device=device).to(x.dtype) if op == "broadcast" else x, y if op in PAIRED else None
+    shape = {"transpose": (columns, rows), "stack": (2, rows, columns), "cat": (rows, 2 * columns)}
+    return {"op": op, "x": x, "y": y, "out": torch.empty(shape.get(op, (rows, columns)), dtype=x.dtype, device=device)}
+
+
+def reference(op, x, y, out):
+    return library(op, x, y, torch.empty_like(out))
+
+
+def library(op, x, y, out):
+    if op == "stack":
+        return torch.stack((x, y), out=out)
+    return torch.cat((x, y), 1, out=out) if op == "cat" else out.copy_(x.t() if op == "transpose" else x)
+
+
+def cost(op, x, y, out):
+    return {"dram_bytes": x.nbytes + (y.nbytes if op in PAIRED else 0) + out.nbytes}  # read what there is, write it all
+
+
+@triton.jit
+def move_kernel(x_ptr, y_ptr, out_ptr, n, rows, columns, OP: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    if OP == "transpose":
+        place = (at % rows).to(tl.int64) * columns + at // rows
+    elif OP == "stack":
+        place = at % (n // 2)
+    elif OP == "cat":
+        place = (at // (2 * columns)).to(tl.int64) * columns + at % columns
+    else:
+        place = at % columns
+    if OP == "stack" or OP == "cat":
+        second = at >= n // 2 if OP == "stack" else at % (2 * columns) >= columns
+        x = tl.where(
+            second, tl.load(y_ptr + place, mask=inside & second), tl.load(x_ptr + place, mask=inside & ~second)
+        )
+    else:
+        x = tl.load(x_ptr + place, mask=inside)
+    tl.store(out_ptr + at, x, mask=inside)
+
+
+def run(op, x, y, out):
+    if not out.is_contiguous():
+        raise ValueError("out must be contiguous: it is written from end to end")
+    x, y = x.contiguous(), x if y is None else y.contiguous()
+    (*_, rows, columns), n = (1, *x.shape), out.numel()
+    index = tl.int32 if n <= 2**30 else tl.int64  # 64 bits where 32 could overflow: dividing them takes much longer
+    if n:
+        move_kernel[(triton.cdiv(n, 128),)](x, y, out, n, rows, columns, OP=op, INDEX=index, BLOCK=128, num_warps=4)
+    return out
