@@ -59,22 +59,25 @@ def write(args: Namespace, record: result.Record, unwritten: list[str]) -> str:
     """What was asked for besides --json: plot, Markdown, record. Returns what there is to say of it."""
     from common.runner import has_failed
 
-    if args.plot and record.pairs:
+    said = ""
+    if args.plot and any(row.ratio for pair in record.pairs for row in pair.rows):
         from common import plot
 
         with result.noting(unwritten):
             plot.save(plot.for_record(record), args.plot)
+    elif args.plot:
+        said = f"{args.plot} not drawn: nothing was timed\n"
     if args.markdown and record.pairs:
         from common.summary import save_markdown
 
         with result.noting(unwritten):
             save_markdown(record, args.markdown)
     if not args.record or record.environment["interrupted"]:
-        return ""
+        return said
     if has_failed(record):
-        return "not recorded: a pair failed\n"
+        return said + "not recorded: a pair failed\n"
     with result.noting(unwritten):
-        return "".join(f"recorded in {path}\n" for path in recording.keep_record(record))
+        return said + "".join(f"recorded in {path}\n" for path in recording.keep_record(record))
     return ""
 
 

@@ -2,7 +2,7 @@
 
 Program `pid` adds the 128 elements from pid * 128 on, one a lane, as one would in CUDA C++:
 
-    row, column = at // columns, at % columns        integers: with the address about 20 instructions
+    row, column = at // columns, at % columns        integers: half of some 50 instructions an element
     x_ptr + row * x_down + column * x_across         three tensors, two strides each: any layout is read as it lies
 
 A lane has one element, so there is nothing that it could move together: a load is 4 bytes, a warp's 32 * 4 = 128.

@@ -3,7 +3,7 @@
 One kernel serves a family of operations: OP is known when it is compiled, so that each of them becomes a kernel of its
 own, with one branch of `apply` in it. A lane finds its element as in `baseline_add.py`:
 
-    row, column = at // columns, at % columns        integers: with the address about 20 instructions
+    row, column = at // columns, at % columns        integers: half of some 50 instructions an element
     x_ptr + row * x_down + column * x_across         two strides a tensor: any layout is read as it lies
 
 Types of 16 bits are computed in float32 and rounded once, as torch does.

@@ -11,8 +11,8 @@ What is kept between the two is an integer. What is paid is arithmetic: ten roun
 One counter gives four numbers, so they serve four elements; asked for one number at a time, Philox would throw three of
 four away:
 
-    4 numbers   10 rounds * 6 instructions    15 an element, 20 with comparing and scaling, of the 65 for which memory
-                                              has time (float32)
+    4 numbers   10 rounds * 6 instructions    15 an element, 24 with all else, of the 60 for which memory has time
+                                              in float32, 30 in float16
 
 Predict before you measure: by how much is it faster than `baseline_dropout.py`, in float32 and in float16? And if
 each element had a counter of its own?

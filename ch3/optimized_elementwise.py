@@ -9,9 +9,9 @@ own, with one branch of `apply` in it. The matrix is taken as the vector that it
 
 Types of 16 bits are computed in float32 and rounded once, as torch does.
 
-Predict before you measure: memory has time for about 65 instructions an element of float32, half as many of float16.
-A gelu with an erf takes 32, with the shorter and coarser `upper_tail` that it has here 22; an exp takes 5. Which
-operations are as fast as the simplest, in which type? Where is there something to win against `library`?
+Predict before you measure: memory has time for some 60 instructions an element of float32, half as many of float16.
+Moving one takes 4. A gelu with an erf takes 32 more, with the shorter and coarser `upper_tail` that it has here 22; an
+exp takes 5. Which operations are as fast as the simplest, and where is something to win against `library`?
 """
 
 import torch

@@ -13,8 +13,8 @@ The loads say what is to leave the caches last, the first pass's, and what first
 Nothing of a row is kept in registers, so every SM is full of threads, whose loads are under way while others wait for
 their sums.
 
-Predict before you measure: L2 now delivers twice what memory does. Is that less of a limit than the waiting of
-`optimized_layer_norm.py`, whose rows fill the registers? At which widths?
+Predict before you measure: every element now comes once from memory, and once more from L2. Is that less of a limit
+than the waiting of `optimized_layer_norm.py`, whose rows fill the registers? At which widths?
 """
 
 import torch

@@ -10,8 +10,8 @@ is through with it in a few loads of a thread, and these say what is to leave th
 Nothing of a row is kept in registers, so every SM is full of threads, whose loads are under way while others wait for
 their sum.
 
-Predict before you measure: L2 now delivers twice what memory does. Is that less of a limit than the waiting of
-`optimized_rms_norm.py`, whose rows fill the registers? At which widths?
+Predict before you measure: every element now comes once from memory, and once more from L2. Is that less of a limit
+than the waiting of `optimized_rms_norm.py`, whose rows fill the registers? At which widths?
 """
 
 import torch

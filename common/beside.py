@@ -1,6 +1,6 @@
 """What was recorded on a GPU, beside what a machine without one has to say of the same pairs."""
 
-from common.recording import recorded_sizes
+from common.recording import class_of, recorded_sizes
 from common.report import origin, ratio
 from common.result import PairResult, Record, RecordError, Row
 
@@ -17,11 +17,11 @@ def on_gpu(record: Record) -> tuple[dict[str, list[Record]], str]:
 
 
 def lookup(pair: PairResult, row: Row, records: list[Record]) -> tuple[str, str]:
-    """(what, on what and when) was recorded of this row at its size, else at the default; empty if nothing was.
+    """(what, on what and when) was recorded of this row at its size; empty if nothing was.
 
-    `stale` if the pair has changed since.
+    Beside what a CPU takes for the default stands the default. `stale` if the pair has changed since.
     """
-    for size in dict.fromkeys((pair.size, "default")):
+    for size in dict.fromkeys((pair.size, "default") if class_of(pair.size) == "default" else (pair.size,)):
         for record, old in ((each, old) for each in records for old in each.pairs):
             if (old.chapter, old.name, old.size) != (pair.chapter, pair.name, size):
                 continue

@@ -52,7 +52,7 @@ def ratio(row: Row) -> str:
 def share(pair: PairResult, row: Row) -> str:
     """% of the measured limit / of the datasheet's, and the resource."""
     arm = pair.arms.get(row.variant)
-    if arm is None or arm.of_limit is None:
+    if row.ratio is None or arm is None or arm.of_limit is None:
         return ""
     sheet = f" / {arm.of_datasheet:.0%}" if arm.of_datasheet is not None else ""
     return f"{arm.of_limit:.0%}{sheet} {(arm.limit_by or pair.limit_by).removesuffix('_bytes').removesuffix('_flops')}"

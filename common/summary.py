@@ -31,7 +31,7 @@ def standings(record: Record) -> list[str]:
     if len(found) < FEWEST:
         return []
     best, worst = max(found), min(found)
-    return [f"{which} against its library: {name}, {digits(ratio)}x" for which, (ratio, name) in
+    return [f"{which} against its fastest library: {name}, {digits(ratio)}x" for which, (ratio, name) in
             (("best", best), ("worst", worst))]  # fmt: skip
 
 

@@ -335,10 +335,11 @@ def test_json_and_plot_are_written(pairs, ran, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [[], [Row("optimized", "baseline", "checked")]])
-def test_a_plot_of_nothing_is_no_error(rows, pairs, ran, tmp_path):
+def test_a_plot_of_nothing_is_not_drawn_and_no_error(rows, pairs, ran, tmp_path, capsys):
     ran.record = record(pair_result(rows=rows))
     assert call("--path", pairs, "--check", "--plot", tmp_path / "p.png") == 0
-    assert (tmp_path / "p.png").exists()
+    assert not (tmp_path / "p.png").exists()
+    assert f"{tmp_path / 'p.png'} not drawn: nothing was timed" in capsys.readouterr().out
 
 
 def test_limits_are_shown_with_units_and_origin(monkeypatch, capsys):

@@ -255,6 +255,13 @@ def test_a_sweep_has_a_result_for_every_size(machine, tmp_path):
     assert [(pair.size, pair.sizes) for pair in record.pairs] == [(size, sizes[size]) for size in list(sizes)[1:]]
 
 
+def test_what_is_not_timed_is_checked_once_a_sweep(machine, tmp_path):
+    record, judged = swept(tmp_path, half(sizes=EVEN), check_only=True)
+    assert [[row.verdict for row in result.rows] for result in record.pairs] == [["checked"]] * 3
+    assert [result.sizes for result in record.pairs] == [EVEN[result.size] for result in record.pairs]
+    assert judged == ["default"]
+
+
 EVEN = {"check": {"n": 127}, "default": {"n": 4096}, "small/a": {"n": 512}, "small/b": {"n": 1024}}
 WRONG_IF_ODD = "y = 2 * x + w_shift\nif len(x) % 2: y[-1] = 0\nreturn y"
 
