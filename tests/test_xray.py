@@ -35,8 +35,7 @@ def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_say
     assert len(pictures) == len(ARCHITECTURES) * len(with_kernel)
     for picture in pictures:
         assert picture.kernels, picture.reason
-        spills = sum(kernel.spills for kernel in picture.kernels)
-        assert bool(spills) == (picture.label in declared), picture
+    assert {picture.label for picture in pictures if any(kernel.spills for kernel in picture.kernels)} == declared
 
 
 def widths(pictures, what="global loads"):
