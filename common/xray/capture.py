@@ -56,6 +56,8 @@ Launch = TritonLaunch | CudaLaunch
 
 
 def _kind(value: Any) -> Any:
+    if hasattr(value, "block_shape"):  # a tensor descriptor, which has no hash
+        return _kind(value.base), tuple(value.block_shape)
     return value.dtype if hasattr(value, "dtype") else value
 
 
