@@ -25,7 +25,8 @@ from compiled import compiled
 from partial_sums import add_kernel, add_pairs
 
 SIZES = {
-    "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 3},
+    "check": {"rows": 3, "columns": 127},
+    "check/one": {"rows": 1, "columns": 7},  # of one or two columns dx is 0, of few nearly: there rounding is all
     "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 3, "columns": 10_001},
     "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
