@@ -4,8 +4,8 @@ Nothing is computed; elements change their places, and most keep their neighbour
 
     stack, cat    a program copies 4 KiB of a row of x or of y, whole: which of the two, it is told once
     broadcast     a program reads 2 KiB of the row once, and writes them into 16 rows
-    transpose     a program reads a tile of 64 x 64 along its rows and writes it along its columns: what is adjacent for
-                  the one is not for the other, so the elements change lanes in between, through shared memory
+    transpose     a program reads a tile, 256 bytes a side, along its rows and writes it along its columns: what is
+                  adjacent for the one is not for the other, so elements change lanes, through shared memory
 
 No lane divides, and no byte is read twice from memory.
 
@@ -102,8 +102,9 @@ def run(op, x, y, out):
     if not out.numel():
         return out
     if op == "transpose":
-        grid = (triton.cdiv(rows, 64) * triton.cdiv(columns, 64),)
-        transpose_kernel[grid](x, out, rows, columns, TILE=64, num_warps=4)
+        tile = 256 // x.element_size()  # 16 lanes * 16 bytes
+        grid = (triton.cdiv(rows, tile) * triton.cdiv(columns, tile),)
+        transpose_kernel[grid](x, out, rows, columns, TILE=tile, num_warps=8)
     elif op == "broadcast":
         grid = (triton.cdiv(rows, 16) * triton.cdiv(columns, block // 2),)
         broadcast_kernel[grid](x, out, rows, columns, ROWS=16, BLOCK=block // 2, num_warps=4)

@@ -1,12 +1,12 @@
 """Reduce a matrix over its rows or its columns with lanes side by side in memory: 16 bytes an access, either way.
 
 Over the columns a program takes a row, and its lanes meet at the end. Over the rows they need not meet: a lane has
-columns of its own and walks down a stripe of rows, sixteen at a time. A second launch does the same to the results of
+columns of its own and walks down a stripe of rows, eight at a time. A second launch does the same to the results of
 all stripes:
 
     over columns    a row a program                 128 lanes read 16 bytes each, side by side
-    over rows       256 rows by 1 KiB a program     64 lanes do, in two rows; eight accesses a lane, then it adds
-                    then 32 rows of results         1/256 of the matrix, written once and read once
+    over rows       128 rows by 2 KiB a program     128 lanes do; eight rows are on their way before the first is added
+                    then 64 rows of results         1/128 of the matrix, written once and read once
 
 Stripes are shorter where there are fewer columns, so that all SMs have their share.
 
@@ -85,7 +85,7 @@ def across_kernel(x_ptr, out_ptr, columns, scale, least, empty, OP: tl.constexpr
 @triton.jit
 def down_kernel(
     x_ptr, out_ptr, rows, columns, scale, least, empty,
-    OP: tl.constexpr, STRIPE: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr,
+    OP: tl.constexpr, STRIPE: tl.constexpr, TALL: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr,
 ):  # fmt: skip
     across = tl.cdiv(columns, WIDE)  # programs side by side
     stripe, column = tl.program_id(0) // across, tl.program_id(0) % across * WIDE + tl.arange(0, WIDE)
@@ -93,18 +93,19 @@ def down_kernel(
     first = stripe.to(tl.int64) * STRIPE  # 64 bits: there may be 2^31 rows
     height = tl.cast(min(rows - first, STRIPE), tl.int32)
     x_ptr += first * columns
-    for start in range(0, height, TALL):
-        row = start + tl.arange(0, TALL)[:, None]
-        inside = (row < height) & (column < columns)[None, :]
-        x = tl.load(x_ptr + row.to(tl.int64) * columns + column[None, :], mask=inside, other=empty).to(tl.float32)
-        largest, total = take(largest, total, x, OP)
+    for start in range(0, height, DEEP * TALL):
+        for i in tl.static_range(DEEP):  # DEEP loads that wait for nothing
+            row = start + i * TALL + tl.arange(0, TALL)[:, None]
+            inside = (row < height) & (column < columns)[None, :]
+            x = tl.load(x_ptr + row.to(tl.int64) * columns + column[None, :], mask=inside, other=empty).to(tl.float32)
+            largest, total = take(largest, total, x, OP)
     tl.store(out_ptr + stripe.to(tl.int64) * columns + column, finish(largest, total, scale, OP), mask=column < columns)
 
 
-def down(op, x, scale, dtype, stripe, tall, wide):
+def down(op, x, scale, dtype, stripe, tall, wide, deep):
     out = torch.empty(max(triton.cdiv(len(x), stripe), 1), x.shape[1], dtype=dtype, device=x.device)
     grid = (len(out) * triton.cdiv(x.shape[1], wide),)
-    down_kernel[grid](x, out, *x.shape, scale, *EMPTY[op], op, STRIPE=stripe, TALL=tall, WIDE=wide, num_warps=4)
+    down_kernel[grid](x, out, *x.shape, scale, *EMPTY[op], op, stripe, tall, wide, deep, num_warps=4)
     return out
 
 
@@ -115,11 +116,11 @@ def reduced(op, x, axis, dtype):
         across_kernel[(len(x),)](x, out, x.shape[1], scale, *EMPTY[op], op, BLOCK=1024, num_warps=4)
         return out
     while len(x) > 256:
-        wide = 1024 // x.element_size()  # 64 lanes * 16 bytes
+        wide = 2048 // x.element_size()  # 128 lanes * 16 bytes
         stripes = max(PROGRAMS // triton.cdiv(x.shape[1], wide), 1)
-        stripe = max(triton.next_power_of_2(triton.cdiv(len(x), stripes)), 16)
-        x = down(op, x, 1.0, torch.float32, stripe, 16, wide)
-    return down(op, x, scale, dtype, 256, 128, 16)[0]  # little is left: a narrow tile, and most of it at once
+        stripe = max(triton.next_power_of_2(triton.cdiv(len(x), stripes)), 8)
+        x = down(op, x, 1.0, torch.float32, stripe, 1, wide, deep=8)
+    return down(op, x, scale, dtype, 256, 128, 16, deep=1)[0]  # little is left: a narrow tile, and most of it at once
 
 
 def run(op, over, x):
