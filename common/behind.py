@@ -17,7 +17,7 @@ TAIL_S, TAIL_SHARE = 30e-6, 0.02  # a device that works on for longer, usually, 
 
 def look(session: Session, clock: Clock, source: InputSet) -> None:
     """One to three untimed calls of every arm; who does what it should not is out."""
-    timed = [arm for arm in session.contenders if arm.seconds]
+    timed = [arm for arm in session.contenders() if arm.seconds]
     for arm in timed:
         heard = _overheard(session, arm, source)
         if heard:  # what happens once may be a library's own late beginning

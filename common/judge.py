@@ -12,9 +12,11 @@ from common.verify import blind_spot, compare, near, same_form
 
 
 def check(session: Session) -> None:
-    """Every arm at every `check` size; who would get away with zeros at all of them has shown nothing.
+    """Every half at every `check` size; who would get away with zeros at all of them has shown nothing.
 
-    Where all arms have passed at an earlier size of a sweep, they need not again: the timed size is judged anyway.
+    A library is judged at the first of them and where it is timed: elsewhere it is not in question, and torch.compile
+    takes seconds a shape. Where all arms have passed at an earlier size of a sweep, they need not again: the timed
+    size is judged anyway.
     """
     if {arm.label for arm in session.racing} <= set(session.job.checked):
         return
@@ -27,7 +29,7 @@ def check(session: Session) -> None:
             if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
                 session.out("baseline", "invalid", "all its inputs are weights (w_*): `setup` could compute the answer")
                 return
-            found = judge_all(session, inputs, session.inputs(size), f"at size {size}")
+            found = judge_all(session, inputs, session.inputs(size), f"at size {size}", libraries=i == 0)
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
             session.count_costs(inputs)
     for label, why in blind.items():
@@ -41,10 +43,11 @@ def judge_all(
     where: str,
     answers: dict[str, Tree] | None = None,
     filled: bool = True,
+    libraries: bool = True,
 ) -> dict[str, str]:
     """Every arm against the oracle: by the answers given, or called here, then with uninitialized memory filled.
 
-    Returns label -> what wrong answer would have passed, empty if none.
+    Without the libraries, if so asked. Returns label -> what wrong answer would have passed, empty if none.
     """
     if not session.racing:
         return {}
@@ -56,16 +59,16 @@ def judge_all(
                 session.out(error.args[0], "invalid", error.args[1])
                 return {}
         plain, blind = answers or {}, {}
-        for arm in session.contenders:
+        for arm in session.contenders(libraries):
             if arm.label not in plain:
                 plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False)
             _judge(session, arm, plain[arm.label], truth, plain, rows, where)
         stale = fresh_answer(session, session.arms[0], other, inputs, filled=False) if filled else None
-        for arm in session.contenders if filled else []:
+        for arm in session.contenders(libraries) if filled else []:
             if not arm.differs:
                 base, wrong = (_leading(tree, rows) for tree in (plain["baseline"], stale))
                 blind[arm.label] = blind_spot(truth, base, wrong, arm.precision, arm.tolerance)
-        for arm in session.contenders if filled else []:
+        for arm in session.contenders(libraries) if filled else []:
             answer = fresh_answer(session, arm, inputs, other, filled=True)
             _judge(session, arm, answer, truth, plain, rows, f"{where} with uninitialized memory filled")
         return blind
@@ -177,7 +180,7 @@ def blame(session: Session, inputs: InputSet, size: str) -> bool:
         return False
     session.blamed += 1
     path, suspects = found
-    for arm in [arm for arm in session.contenders if arm.label in suspects]:
+    for arm in [arm for arm in session.contenders() if arm.label in suspects]:
         own = session.inputs(size)
         fresh_answer(session, arm, own, own, filled=False)
     if not any(label in session.bad for label in suspects):

@@ -61,9 +61,8 @@ class Session:
         """The arms that are still in; none without a baseline."""
         return [] if "baseline" in self.bad else [arm for arm in self.arms if arm.label not in self.bad]
 
-    @property
-    def contenders(self) -> list[LiveArm]:
-        return [arm for arm in self.racing if arm.label != "repeat"]
+    def contenders(self, libraries: bool = True) -> list[LiveArm]:
+        return [arm for arm in self.racing if arm.label != "repeat" and (libraries or not arm.is_library)]
 
     def out(self, label: str, verdict: str, reason: str) -> None:
         self.bad.setdefault("baseline" if label == "repeat" else label, (verdict, reason))

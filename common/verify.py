@@ -18,7 +18,8 @@ WRONG, MOST_WRONG = 0.5, 0.01  # values off by half of themselves; the share of 
 CHUNKS = 64
 LEAST_CHUNK = 256  # values: fewer do not pool to a steady RMS
 LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # part of an answer that says something; values to tell it from
-BLOCK = 1 << 18  # values compared at once: in float64 these are 2 MiB, which a cache holds
+# Values compared at once. In float64 these are 2 MiB, which a core's cache holds, or 32 MiB, which a GPU's does
+BLOCK = {"cpu": 1 << 18, "cuda": 1 << 22}
 
 
 def compare(
@@ -69,11 +70,11 @@ def _is_near(value: Any, model: Any, precision: str, custom: tuple[float, float]
     if _compare_form(value, model, model):
         return False
     out, other = as_tensor(value).reshape(-1), as_tensor(model).reshape(-1)
-    tolerance = Tolerance.of(out.dtype, precision, custom)
-    for start in range(0, out.numel(), BLOCK):
+    tolerance, step = Tolerance.of(out.dtype, precision, custom), BLOCK[out.device.type]
+    for start in range(0, out.numel(), step):
         if not tolerance.precision:
             return bool((out == other).all())
-        a, b = (x[start : start + BLOCK] if computes(x) else x[start : start + BLOCK].float() for x in (out, other))
+        a, b = (x[start : start + step] if computes(x) else x[start : start + step].float() for x in (out, other))
         scale = float(b.float().square().mean()) ** 0.5
         allowed = b.abs().mul_(tolerance.rtol).add_(tolerance.atol * scale)
         if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are not near anything
@@ -124,7 +125,7 @@ def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor 
     if not tolerance.precision:
         wrong = int((out.to(oracle.device) != oracle.to(out.dtype)).sum())
         return f"{wrong} of {out.numel()} values differ" if wrong else ""
-    step = min(BLOCK, max(LEAST_CHUNK, -(-out.numel() // CHUNKS)))
+    step = min(BLOCK[out.device.type], max(LEAST_CHUNK, -(-out.numel() // CHUNKS)))
     chunks, models = [], []
     for start in range(0, out.numel(), step):
         part = slice(start, start + step)

@@ -304,6 +304,18 @@ def test_an_honest_variant_does_not_vouch_for_a_liar_beside_it(machine, tmp_path
     assert all(rows["optimized"] in BELIEVED for rows in found)
 
 
+@pytest.mark.parametrize(("wrong_at", "compared"), [("first", False), ("second", True), ("timed", False)])
+def test_a_library_is_judged_at_the_first_check_size_and_where_it_is_timed(machine, tmp_path, wrong_at, compared):
+    sizes = {"check": {"n": 128}, "check/other": {"n": 127}, "default": {"n": 4096}}
+    length = dict(zip(("first", "second", "timed"), (128, 127, 4096), strict=True))[wrong_at]
+    library = f"def library(x, w_shift): return (2 if len(x) != {length} else 3) * x + w_shift"
+    (row,) = (
+        run_pairs([one_pair(tmp_path, half(sizes=sizes, extra=library), half(sizes=sizes))], fast=True).pairs[0].rows
+    )
+    assert row.verdict in BELIEVED
+    assert bool(row.vs_library) == compared
+
+
 def test_a_library_that_is_wrong_only_at_a_check_size_is_compared_with_at_none(machine, tmp_path):
     library = f"def library(x, w_shift):\n{indent(WRONG_IF_ODD, '    ')}"
     record, _ = swept(tmp_path, half(sizes=EVEN, extra=library))
