@@ -11,7 +11,7 @@ from common.result import PairResult, Record, Row, write_text
 SIZE_HEADINGS = (
     "pair", "size", *HEADINGS[1:4], "time ± half its interquartile range", *HEADINGS[5:-1], "library / variant (time)",
 )  # fmt: skip
-FEWEST = 3  # rows with a library: of fewer the table itself tells who is best
+FEWEST = 3  # operations with a library: of fewer the table itself tells who is best
 
 
 def against(row: Row) -> float | None:
@@ -21,13 +21,12 @@ def against(row: Row) -> float | None:
 
 
 def standings(record: Record) -> list[str]:
-    """The best and the worst row against its fastest library, where there are enough of them to ask."""
-    found = [
-        (ratio, f"{pair.name} {pair.size} {variant(row)}")
-        for pair in record.pairs
-        for row in pair.rows
-        if row.versus == "baseline" and (ratio := against(row)) is not None
-    ]
+    """The best and the worst operation against its fastest library, each by its best variant; nothing of too few."""
+    found = []
+    for pair in record.pairs:
+        rows = [row for row in pair.rows if row.versus == "baseline"]
+        ratios = [(ratio, f"{pair.name} {pair.size} {variant(row)}") for row in rows if (ratio := against(row))]
+        found += [max(ratios)] if ratios else []
     if len(found) < FEWEST:
         return []
     best, worst = max(found), min(found)

@@ -124,6 +124,15 @@ def test_the_best_and_the_worst_against_a_library_are_named():
     assert summary.standings(record(*pairs[:2])) == []
 
 
+def test_an_operation_stands_by_its_best_variant():
+    rung = replace(graded("a", 0.2).rows[0], variant="optimized/rung")
+    pairs = [replace(graded("a", 1.5), rows=[rung, *graded("a", 1.5).rows]), graded("b", 0.8), graded("c", 1.0)]
+    assert [text.split(": ")[1] for text in summary.standings(record(*pairs))] == [
+        "a default optimized, 1.50x",
+        "b default optimized, 0.800x",
+    ]
+
+
 def test_a_run_is_written_as_markdown(tmp_path):
     pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
     summary.save_markdown(record(*pairs), tmp_path / "table.md")
