@@ -597,7 +597,7 @@ def test_stripes_of_more_rows_than_are_taken_at_a_time(name, half, device, op, c
 @each("reduction")
 @pytest.mark.parametrize("dtype", FLOATS[:2])
 def test_nothing_is_dropped_at_any_length(name, half, device, dtype, call):
-    """Whole numbers from 1 on, their sum below 2^24 and exact: one lost or counted twice is seen. Called three times."""
+    """Whole numbers from 1 on, their sum below 2^24, so exact: one lost or counted twice is seen. Called thrice."""
     block = 16_384 // getattr(torch, dtype).itemsize
     programs = 12 if device == "cpu" else 4 * torch.cuda.get_device_properties(device).multi_processor_count
     blocks = (1, 2, programs, 2 * programs) if dtype == "float32" else (1,)
