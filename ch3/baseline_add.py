@@ -8,8 +8,8 @@ Program `pid` adds the 128 elements from pid * 128 on, one a lane, as one would 
 A lane has one element, so there is nothing that it could move together: a load is 4 bytes, a warp's 32 * 4 = 128.
 The result is allocated anew: torch keeps a list of free blocks, so that this costs time of the CPU, none of the GPU.
 
-Predict before you measure: every byte that arrives is used, as in `optimized_add.py`. Which sizes are large enough
-that the memory is the limit all the same? And with half as many bytes an element?
+Predict before you measure: every byte that arrives is used, as in `optimized_add.py`. Is there a size so
+large that the memory is the limit all the same? And with half as many bytes an element?
 """
 
 import torch

@@ -9,7 +9,7 @@ Four times fewer instructions for the same bytes, no division, and each lane has
 `out` is there before the call: nothing is allocated. (Other layouts are copied first: `contiguous` does nothing here.)
 
 Predict before you measure: memory delivers whole sectors to `baseline_add.py` too. Is what is saved time, or only
-instructions? At which size is `library` faster than this, and why there?
+instructions? Is `library` faster than this at any size?
 """
 
 import torch

@@ -1,8 +1,8 @@
 """Reduce a matrix over its rows or its columns with lanes side by side in memory: 16 bytes an access, either way.
 
 Over the columns a program takes a row, and its lanes meet at the end. Over the rows they need not meet: a lane has
-columns of its own and walks down a stripe of rows, eight at a time. A second launch does the same to the results of
-all stripes:
+columns of its own and walks down a stripe of rows, eight at a time. A second launch reduces the results of all
+stripes: few, so that its lanes share a column and do meet:
 
     over columns    a row a program                 128 lanes read 16 bytes each, side by side
     over rows       128 rows by 2 KiB a program     128 lanes do; eight rows are on their way before the first is added

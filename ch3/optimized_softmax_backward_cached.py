@@ -11,8 +11,8 @@ the caches first:
 Nothing of a row is kept in registers, however wide it is. A program has 1024 threads. Where they take 32 registers
 each, as in float16 at 16,384 columns, two share an SM: one's loads are under way while the other waits for its sum.
 
-Predict before you measure: up to which width do the rows of all programs fit into your GPU's L2? How much slower than
-`optimized_softmax_backward.py` is it below, and how much faster where that one runs out of registers?
+Predict before you measure: up to which width do the rows of all programs fit into your GPU's L2? At which widths is it
+slower than `optimized_softmax_backward.py`, and how much faster where that one runs out of registers?
 """
 
 import torch
