@@ -1,0 +1,75 @@
+"""Attention, for what is no lesson of its pairs: exact answers head by head, torch's kernels, what it costs, tiles."""
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+LARGE_SHARED = 200 << 10  # bytes of shared memory a block: more has only what has tensor cores that read it
+SMALL = (32, 32, 1, 4)  # BLOCK_M, BLOCK_N, STAGES, WARPS in float32, twice the bytes, and beyond 128 dimensions
+
+
+def by(backend, q, k, v, causal):
+    """torch's own attention by the kernels named: FLASH_ATTENTION, CUDNN_ATTENTION or EFFICIENT_ATTENTION.
+
+    On a CPU, in float32 and of odd shapes, which not all of them take, by torch's plain operations (MATH).
+    """
+    takes = q.is_cuda and q.dtype != torch.float32 and q.shape[2] % 8 == q.shape[3] % 8 == 0
+    with sdpa_kernel(getattr(SDPBackend, backend if takes else "MATH")):
+        return scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+def gradients(attention, q, k, v, do, causal):
+    """dq, dk, dv of `attention(q, k, v, causal)`, by autograd."""
+    leaves = [each.detach().requires_grad_() for each in (q, k, v)]
+    with torch.enable_grad():
+        return torch.autograd.grad(attention(*leaves, causal), leaves, do)
+
+
+def exact(q, k, v, causal):
+    """o, and a head's scores at a time: all of them in float64 may not fit in memory."""
+    heads = (each.flatten(0, 1) for each in (q, k, v))
+    return torch.stack([_weights(q, k, causal) @ v for q, k, v in zip(*heads, strict=True)]).view_as(q)
+
+
+def exact_gradients(q, k, v, do, causal):
+    """dq, dk, dv, head by head."""
+    found = []
+    for each in zip(*(x.flatten(0, 1) for x in (q, k, v, do)), strict=True):
+        found.append(_gradients(*each, causal))
+    return tuple(torch.stack(all_heads).view_as(q) for all_heads in zip(*found, strict=True))
+
+
+def _weights(q, k, causal):
+    scores = q @ k.T * q.shape[1] ** -0.5
+    if causal:
+        scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).triu_(1), float("-inf"))
+    return torch.softmax(scores, -1)
+
+
+def _gradients(q, k, v, do, causal):
+    p, dp = _weights(q, k, causal), do @ v.T
+    ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * q.shape[1] ** -0.5
+    return ds @ k, ds.T @ q, p.T @ do
+
+
+def flops(products, q, causal):
+    """Of so many products of n x n x d a head; a causal mask leaves n (n + 1) / 2 of the n^2 scores."""
+    batch, heads, n, d = q.shape
+    scores = n * (n + 1) // 2 if causal else n * n
+    kind = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.float64: "fp64"}[q.dtype]
+    return {f"{kind}_flops": products * 2 * batch * heads * scores * d}
+
+
+def widened(*tensors):
+    """Contiguous, with zeros up to a power of two of dimensions, 16 at least: they add nothing to any product."""
+    d = tensors[0].shape[3]
+    more = max(16, 1 << (d - 1).bit_length()) - d
+    return [torch.nn.functional.pad(each, (0, more)) if more else each.contiguous() for each in tensors]
+
+
+def tiles(q, large, others):
+    """BLOCK_M, BLOCK_N, STAGES, WARPS for head dimensions up to 64 or 128, where shared memory is large or is not."""
+    if q.dtype == torch.float32 or q.shape[3] > 128:
+        return SMALL
+    room = 0 if q.is_cpu else torch.cuda.get_device_properties(q.device).shared_memory_per_block_optin
+    return (large if room > LARGE_SHARED else others)[64 if q.shape[-1] <= 64 else 128]

@@ -1,0 +1,79 @@
+"""Attention in three operations: n^2 scores a head are written to memory and read again, 2 bytes each, twice over.
+
+o = softmax(q @ k.T / sqrt(d)) @ v for each head of q, k and v [batch, heads, n, d]; causal: no row sees later columns.
+Every operation leaves its answer in memory for the next one to read. With 4 x 32 heads, n = 4096, and 2 bytes a score:
+
+    q @ k.T     writes the scores                4 GiB
+    mask        reads and writes them            8 GiB, if causal
+    softmax     reads them, writes the weights   8 GiB
+    @ v         reads the weights                4 GiB     q, k, v and o are 64 MiB each (d = 64)
+
+The arithmetic does not ask for it: 2 * 2 n^2 d operations a head, for 4 n d values of input and output.
+
+Predict before you measure: with your GPU's bandwidth and its tensor cores' peak, which of the two does this take longer
+for, and by how much? What happens to memory when n doubles? And what does the mask save here?
+"""
+
+import attending
+import torch
+
+REQUIRES = {"capability": (8, 0)}
+SIZES = {
+    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
+    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
+    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float32"},
+    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
+    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
+    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
+    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
+    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
+    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
+    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
+    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "large/4096/d64/causal/bf16": {},
+    "large/4096/d64/full/bf16": {"causal": False}, "large/4096/d128/causal/bf16": {"d": 128},
+    "large/4096/d128/full/bf16": {"d": 128, "causal": False}, "large/4096/d64/causal/fp16": {"dtype": "float16"},
+    "large/4096/d64/full/fp16": {"causal": False, "dtype": "float16"},
+    "large/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
+    "large/4096/d128/full/fp16": {"d": 128, "causal": False, "dtype": "float16"},
+    "large/8192/d64/causal/bf16": {"heads": 16, "n": 8192},
+    "large/8192/d64/full/bf16": {"heads": 16, "n": 8192, "causal": False},
+    "large/8192/d128/causal/bf16": {"heads": 16, "n": 8192, "d": 128},
+    "large/8192/d128/full/bf16": {"heads": 16, "n": 8192, "d": 128, "causal": False},
+    "huge/16384/d64/causal/bf16": {"heads": 16, "n": 16_384},
+    "huge/16384/d64/full/bf16": {"heads": 16, "n": 16_384, "causal": False},
+    "huge/16384/d128/causal/bf16": {"heads": 16, "n": 16_384, "d": 128},
+    "huge/16384/d128/full/bf16": {"heads": 16, "n": 16_384, "d": 128, "causal": False},
+}  # fmt: skip
+
+
+def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", device="cuda"):
+    q, k, v = (torch.randn(batch, heads, n, d, device=device).to(getattr(torch, dtype)) for _ in range(3))
+    return {"q": q, "k": k, "v": v, "causal": causal}
+
+
+def reference(q, k, v, causal):
+    return attending.exact(q, k, v, causal)
+
+
+def library(q, k, v, causal):
+    return attending.by("FLASH_ATTENTION", q, k, v, causal)
+
+
+def library_cudnn(q, k, v, causal):
+    return attending.by("CUDNN_ATTENTION", q, k, v, causal)
+
+
+def library_efficient(q, k, v, causal):
+    return attending.by("EFFICIENT_ATTENTION", q, k, v, causal)
+
+
+def cost(q, k, v, causal):
+    return {"dram_bytes": 4 * q.nbytes, **attending.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
+
+
+def run(q, k, v, causal):
+    n, d = q.shape[-2:]
+    scores = (q * d**-0.5) @ k.mT  # [batch, heads, n, n]
+    if causal:
+        scores.masked_fill_(torch.ones(n, n, dtype=torch.bool, device=q.device).triu_(1), float("-inf"))
+    return torch.softmax(scores, -1) @ v

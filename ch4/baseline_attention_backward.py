@@ -1,0 +1,80 @@
+"""Attention forward and backward by autograd: n^2 weights a head are kept, and twice as many values made of them.
+
+Forward as in `baseline_attention.py`: o = p @ v with p = softmax(s), s = q @ k.T / sqrt(d). With do, the
+gradient of o, known, the chain rule goes back through the three operations:
+
+    dv = p.T @ do                        reads p
+    dp = do @ v.T                        writes dp
+    ds = p * (dp - rowsum(p * dp))       reads p and dp, writes ds      softmax, backward
+    dq = ds @ k, dk = ds.T @ q           reads ds twice
+
+With 4 x 16 heads, n = 2048, 2 bytes: p, dp and ds are 512 MiB each, and 7 such passes are 3.5 GiB, where q, k, v, do,
+dq, dk and dv are 112 MiB in all. The mask, forward and backward, comes on top.
+Predict before you measure: with your GPU's bandwidth, how long does it take at least? Which n fits its memory?
+"""
+
+from functools import partial
+
+import attending
+import torch
+
+REQUIRES = {"capability": (8, 0)}
+SIZES = {
+    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
+    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
+    "check/short": {"batch": 1, "heads": 3, "n": 3, "d": 16, "dtype": "float32"},  # with n = 1, dq and dk are 0
+    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
+    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
+    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
+    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
+    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
+    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
+    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
+    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "large/4096/d64/causal/bf16": {},
+    "large/4096/d64/full/bf16": {"causal": False}, "large/4096/d128/causal/bf16": {"d": 128},
+    "large/4096/d128/full/bf16": {"d": 128, "causal": False}, "large/4096/d64/causal/fp16": {"dtype": "float16"},
+    "large/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
+    "large/8192/d64/causal/bf16": {"heads": 16, "n": 8192},
+    "large/8192/d64/full/bf16": {"heads": 16, "n": 8192, "causal": False},
+    "large/8192/d128/causal/bf16": {"heads": 16, "n": 8192, "d": 128},
+    "large/8192/d128/full/bf16": {"heads": 16, "n": 8192, "d": 128, "causal": False},
+    "huge/16384/d64/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384},
+    "huge/16384/d128/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384, "d": 128},
+}  # fmt: skip
+
+
+def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", device="cuda"):
+    q, k, v, do = (torch.randn(batch, heads, n, d, device=device).to(getattr(torch, dtype)) for _ in range(4))
+    return {"q": q, "k": k, "v": v, "do": do, "causal": causal}
+
+
+def reference(q, k, v, do, causal):
+    return attending.exact_gradients(q, k, v, do, causal)
+
+
+def library(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "FLASH_ATTENTION"), q, k, v, do, causal)
+
+
+def library_cudnn(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "CUDNN_ATTENTION"), q, k, v, do, causal)
+
+
+def library_efficient(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "EFFICIENT_ATTENTION"), q, k, v, do, causal)
+
+
+def cost(q, k, v, do, causal):
+    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # q, k, v, do, dq, dk, dv; 2 products and 4
+
+
+def attend(q, k, v, causal):
+    n, d = q.shape[-2:]
+    scores = (q * d**-0.5) @ k.mT  # [batch, heads, n, n]
+    if causal:
+        scores.masked_fill_(torch.ones(n, n, dtype=torch.bool, device=q.device).triu_(1), float("-inf"))
+    return torch.softmax(scores, -1) @ v
+
+
+def run(q, k, v, do, causal):
+    return attending.gradients(attend, q, k, v, do, causal)

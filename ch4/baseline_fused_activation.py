@@ -1,0 +1,69 @@
+"""Multiply two matrices and apply an activation in two operations: the product is written, read and written again.
+
+y = activation(a @ b), in 16 bits, by the vendor's library and a kernel of torch for each element. At 4096^3 and 2 bytes
+an element:
+
+    product       reads a and b, writes 32 MiB      101 MB
+    activation    reads 32 MiB, writes 32 MiB        67 MB more: 168 MB for 137 GFLOP
+
+Arithmetic intensity falls from 1365 to 819 FLOP a byte, both beyond the ridge of any GPU; but while the activation
+runs, no tensor core does. The product is rounded to 16 bits before it is activated, and once more after.
+
+Predict before you measure: some of the 32 MiB may still be in L2 when they are read. How long do 67 MB take, and which
+part of the product's time is that at 4096^3? At 8192^3?
+"""
+
+from compiled import compiled
+from operands import operand, product_cost
+from torch.nn import functional
+
+REQUIRES = {"capability": (8, 0)}
+SIZES = {
+    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "activation": "relu"},
+    "check/row": {"m": 1, "n": 257, "k": 131, "activation": "gelu"},
+    "check/tiles": {"m": 389, "n": 269, "k": 7, "activation": "silu"},
+    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3, "activation": "gelu"},
+    "check/relu": {"m": 67, "n": 129, "k": 131, "activation": "relu", "transposed": "a"},
+    "check/gelu": {"m": 136, "n": 264, "k": 72, "activation": "gelu", "transposed": "b"},
+    "check/silu": {"m": 136, "n": 264, "k": 72, "activation": "silu", "transposed": "ab"},
+    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
+    "default": {}, "large/4096/leaky_relu/fp16": {}, "large/4096/leaky_relu/bf16": {"dtype": "bfloat16"},
+    "large/8192/leaky_relu/fp16": {"m": 8192, "n": 8192, "k": 8192},
+    "large/8192/leaky_relu/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
+    "large/4096/relu/fp16": {"activation": "relu"}, "large/4096/gelu/fp16": {"activation": "gelu"},
+    "large/4096/silu/fp16": {"activation": "silu"},
+    "large/4096/relu/bf16": {"activation": "relu", "dtype": "bfloat16"},
+    "large/4096/gelu/bf16": {"activation": "gelu", "dtype": "bfloat16"},
+    "large/4096/silu/bf16": {"activation": "silu", "dtype": "bfloat16"},
+}  # fmt: skip
+LIBRARY_DIFFERS = "library_product is the product alone: a yardstick"
+
+
+def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, step, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device), "activation": activation}
+
+
+def library(a, b, activation):
+    return getattr(functional, activation)(a @ b)
+
+
+def library_product(a, b, activation):
+    return a @ b
+
+
+def library_compiled(a, b, activation):
+    return compiled(library, a, b.shape, b.stride(), activation)(a, b, activation)
+
+
+def library_autotuned(a, b, activation):
+    mode = "max-autotune-no-cudagraphs"
+    return compiled(library, a, b.shape, b.stride(), activation, mode=mode)(a, b, activation)
+
+
+def cost(a, b, activation):
+    return product_cost(a, b)
+
+
+def run(a, b, activation):
+    return getattr(functional, activation)(a @ b)  # two kernels

@@ -1,0 +1,92 @@
+"""Multiply 16 rows by a long matrix, a program for each tile of the result: 32 programs, and 100 SMs are idle.
+
+c = x @ w_b, [16, 16,384] @ [16,384, 4096]: a language model that answers 16 requests at once does little else. All of
+w_b is read for 16 rows, and memory is the limit:
+
+    w_b         16,384 * 4096 * 2 bytes            = 128 MiB, once
+    products    2 * 16 * 16,384 * 4096 = 2.1 GFLOP = 16 for each byte, where tensor cores would keep up with 200
+
+A program walks all of k for its tile of 16 x 128, in blocks of 18 KiB. Of these no more than three are on their way to
+it at a time. If each takes 1 us to come, as it may from a busy DRAM, then at most this arrives:
+
+    32 programs * 3 * 18 KiB / 1 us = 1.8 TB/s    of the 4.8 TB/s in an H200's datasheet
+
+Predict before you measure: tiles of 16 x 32 would be 128 programs. Why would that not help much? What must
+`optimized_split_k.py` add up that is never added up here, and how many bytes is that?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+REQUIRES = {"capability": (8, 0)}
+SIZES = {
+    "check": {"m": 3, "n": 131, "k": 1025},
+    "check/one": {"m": 1, "n": 1, "k": 1},
+    "check/row": {"m": 1, "n": 67, "k": 1999},
+    "check/square": {"m": 129, "n": 127, "k": 517},
+    "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
+    "check/nothing": {"m": 3, "n": 5, "k": 0},
+    "default": {"m": 16, "n": 4096, "k": 16_384},
+    "medium/16x4096x16384/bf16": {"dtype": "bfloat16"},
+    "medium/16x4096x16384/transposed": {"transposed": True},  # as torch.nn.Linear keeps its weights
+    "medium/1x4096x16384": {"m": 1}, "medium/16x1024x65536": {"n": 1024, "k": 65_536},
+    "medium/16x8192x8192": {"n": 8192, "k": 8192}, "medium/64x4096x16384": {"m": 64},
+    "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},
+    "large/256x256x65536/bf16": {"m": 256, "n": 256, "k": 65_536, "dtype": "bfloat16"},
+    "large/512x512x16384": {"m": 512, "n": 512, "k": 16_384},
+    "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 1024 tiles: nothing to split
+}  # fmt: skip
+SKINNY = {"BLOCK_M": 16, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
+SQUARE = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}
+
+
+def inputs(m=16, n=4096, k=16_384, dtype="float16", transposed=False, device="cuda"):
+    dtype = getattr(torch, dtype)
+    w_b = torch.randn(*((n, k) if transposed else (k, n)), dtype=dtype, device=device)
+    return {"x": torch.randn(m, k, dtype=dtype, device=device), "w_b": w_b.T if transposed else w_b}
+
+
+def reference(x, w_b):
+    return x @ w_b
+
+
+def library(x, w_b):
+    return x @ w_b
+
+
+def cost(x, w_b):
+    kind = "fp16_flops" if x.dtype == torch.float16 else "bf16_flops"
+    result = x.shape[0] * w_b.shape[1] * x.element_size()
+    return {"dram_bytes": x.nbytes + w_b.nbytes + result, kind: 2 * x.numel() * w_b.shape[1]}
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, m, n, k, a_down, a_across, b_down, b_across,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    across, tile = tl.cdiv(n, BLOCK_N), tl.program_id(0)
+    row = (tile // across * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
+    column = (tile % across * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    inner = tl.arange(0, BLOCK_K)
+    a_at = a_ptr + row * a_down + inner.to(tl.int64)[None, :] * a_across
+    b_at = b_ptr + inner.to(tl.int64)[:, None] * b_down + column * b_across
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, k, BLOCK_K):
+        a = tl.load(a_at, mask=(row < m) & (inner[None, :] < k - start), other=0.0)
+        b = tl.load(b_at, mask=(inner[:, None] < k - start) & (column < n), other=0.0)
+        total = tl.dot(a, b, total)
+        a_at += tl.full((), BLOCK_K, tl.int64) * a_across
+        b_at += tl.full((), BLOCK_K, tl.int64) * b_down
+    tl.store(c_ptr + row * n + column, total, mask=(row < m) & (column < n))
+
+
+def run(x, w_b):
+    (m, k), n = x.shape, w_b.shape[1]
+    c = torch.empty(m, n, dtype=x.dtype, device=x.device)
+    shape = SKINNY if m <= SKINNY["BLOCK_M"] else SQUARE
+    if c.numel():
+        grid = (triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"]),)
+        matmul_kernel[grid](x, w_b, c, m, n, k, *x.stride(), *w_b.stride(), **shape)
+    return c

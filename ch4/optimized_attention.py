@@ -1,0 +1,114 @@
+"""Attention in one kernel: no score ever leaves the SM, and memory holds q, k, v and o only, 4 n d values a head.
+
+A program keeps BLOCK_M rows of q and of o and walks over k and v in blocks. A softmax needs its whole row's maximum and
+sum; they can be had on the way (online softmax). With a row's maximum m and sum so far, a block of scores s brings:
+
+    new   = max(m, max(s))
+    sum   = sum * exp(m - new) + sum(exp(s - new))
+    o     =   o * exp(m - new) + exp(s - new) @ v      what was added earlier is scaled down when the maximum grows
+
+Bytes, with 4 x 32 heads, n = 4096, d = 64: q, k, v and o are 256 MiB, where three operations move 16 GiB, or 24 with
+a mask. k and v are read by every program of a head, from L2: 2 * 512 KiB * 32 programs * 128 heads = 4 GiB.
+
+Predict before you measure: the arithmetic is the same. Which is the limit now, and at which n was it the limit before?
+"""
+
+import attending
+import torch
+import triton
+import triton.language as tl
+
+REQUIRES = {"capability": (8, 0)}
+SIZES = {
+    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
+    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
+    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float32"},
+    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
+    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
+    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
+    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
+    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
+    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
+    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
+    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "large/4096/d64/causal/bf16": {},
+    "large/4096/d64/full/bf16": {"causal": False}, "large/4096/d128/causal/bf16": {"d": 128},
+    "large/4096/d128/full/bf16": {"d": 128, "causal": False}, "large/4096/d64/causal/fp16": {"dtype": "float16"},
+    "large/4096/d64/full/fp16": {"causal": False, "dtype": "float16"},
+    "large/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
+    "large/4096/d128/full/fp16": {"d": 128, "causal": False, "dtype": "float16"},
+    "large/8192/d64/causal/bf16": {"heads": 16, "n": 8192},
+    "large/8192/d64/full/bf16": {"heads": 16, "n": 8192, "causal": False},
+    "large/8192/d128/causal/bf16": {"heads": 16, "n": 8192, "d": 128},
+    "large/8192/d128/full/bf16": {"heads": 16, "n": 8192, "d": 128, "causal": False},
+    "huge/16384/d64/causal/bf16": {"heads": 16, "n": 16_384},
+    "huge/16384/d64/full/bf16": {"heads": 16, "n": 16_384, "causal": False},
+    "huge/16384/d128/causal/bf16": {"heads": 16, "n": 16_384, "d": 128},
+    "huge/16384/d128/full/bf16": {"heads": 16, "n": 16_384, "d": 128, "causal": False},
+}  # fmt: skip
+# head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
+LARGE = {64: (128, 64, 3, 8), 128: (128, 64, 2, 8)}
+OTHERS = {64: (64, 64, 2, 4), 128: (64, 32, 2, 4)}  # tensor cores that take all they multiply from registers
+
+
+def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", device="cuda"):
+    q, k, v = (torch.randn(batch, heads, n, d, device=device).to(getattr(torch, dtype)) for _ in range(3))
+    return {"q": q, "k": k, "v": v, "causal": causal}
+
+
+def reference(q, k, v, causal):
+    return attending.exact(q, k, v, causal)
+
+
+def library(q, k, v, causal):
+    return attending.by("FLASH_ATTENTION", q, k, v, causal)
+
+
+def library_cudnn(q, k, v, causal):
+    return attending.by("CUDNN_ATTENTION", q, k, v, causal)
+
+
+def library_efficient(q, k, v, causal):
+    return attending.by("EFFICIENT_ATTENTION", q, k, v, causal)
+
+
+def cost(q, k, v, causal):
+    return {"dram_bytes": 4 * q.nbytes, **attending.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
+
+
+@triton.jit
+def attention_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, n, scale, D: tl.constexpr, CAUSAL: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    at = tl.program_id(1).to(tl.int64) * n * D  # 64 bits: a tensor may have more than 2^31 elements
+    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    lane = tl.arange(0, D)
+    q = tl.load(q_ptr + at + row[:, None] * D + lane, mask=row[:, None] < n, other=0.0)
+    row_max = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    o = tl.zeros((BLOCK_M, D), tl.float32)
+    for first in tl.range(0, n, BLOCK_N, num_stages=STAGES):
+        column = first + tl.arange(0, BLOCK_N)
+        k = tl.load(k_ptr + at + column[:, None] * D + lane, mask=column[:, None] < n, other=0.0)
+        s = tl.dot(q, k.T, input_precision="ieee") * scale
+        seen = column[None, :] <= row[:, None] if CAUSAL else (column < n)[None, :]
+        s = tl.where(seen, s, float("-inf"))
+        new = tl.maximum(row_max, tl.max(s, 1))  # of column 0 on, which every row sees: finite
+        p, shrink = tl.exp(s - new[:, None]), tl.exp(row_max - new)
+        total = total * shrink + tl.sum(p, 1)
+        v = tl.load(v_ptr + at + column[:, None] * D + lane, mask=column[:, None] < n, other=0.0)
+        o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
+        row_max = new
+    tl.store(o_ptr + at + row[:, None] * D + lane, o / total[:, None], mask=row[:, None] < n)
+
+
+def run(q, k, v, causal):
+    width, (q, k, v) = q.shape[3], attending.widened(q, k, v)
+    o, (batch, heads, n, d) = torch.empty_like(q), q.shape
+    block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
+    grid = (triton.cdiv(n, block_m), batch * heads)
+    attention_kernel[grid](
+        q, k, v, o, n, width**-0.5, D=d, CAUSAL=causal,
+        BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
+    )  # fmt: skip
+    return o[..., :width].contiguous()

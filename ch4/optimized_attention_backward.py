@@ -1,0 +1,140 @@
+"""Attention forward and backward without n^2 values in memory: the weights are computed again, from one number a row.
+
+The forward pass keeps o and, of each row, the logarithm of its softmax's sum. With these, any block of weights is one
+product away: p = exp(s - lse). And rowsum(p * dp) is rowsum(o * do), n d values read instead of n^2. Two kernels share
+what autograd does, each with its sums in registers and a loop over the other side's blocks (the first: `queries.py`):
+
+    queries    a block of dq:        s, dp, ds @ k                     3 products of n^2 d
+    keys       a block of dk, dv:    s, dp, p.T @ do, ds.T @ q         4, so 7 where 4 would do if p and dp were kept
+
+With 4 x 16 heads, n = 2048, d = 64: lse and rowsum(o * do) are 1 MiB, instead of 1.5 GiB of p, dp and ds.
+
+A block of 128 keys, d = 128, holds 2 * 128 * 128 sums of 4 bytes, 128 KiB of registers: with 4 warps 256 a thread, one
+more than it can have, with 8 warps 128, and as many for all else.
+
+Predict before you measure: 9 products instead of 6, and no n^2 bytes. Where do both take the same time?
+"""
+
+from functools import partial
+
+import attending
+import torch
+import triton
+import triton.language as tl
+from forward import forward
+from queries import query_gradient
+
+REQUIRES = {"capability": (8, 0)}
+SIZES = {
+    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
+    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
+    "check/short": {"batch": 1, "heads": 3, "n": 3, "d": 16, "dtype": "float32"},  # with n = 1, dq and dk are 0
+    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
+    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
+    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
+    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
+    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
+    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
+    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
+    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "large/4096/d64/causal/bf16": {},
+    "large/4096/d64/full/bf16": {"causal": False}, "large/4096/d128/causal/bf16": {"d": 128},
+    "large/4096/d128/full/bf16": {"d": 128, "causal": False}, "large/4096/d64/causal/fp16": {"dtype": "float16"},
+    "large/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
+    "large/8192/d64/causal/bf16": {"heads": 16, "n": 8192},
+    "large/8192/d64/full/bf16": {"heads": 16, "n": 8192, "causal": False},
+    "large/8192/d128/causal/bf16": {"heads": 16, "n": 8192, "d": 128},
+    "large/8192/d128/full/bf16": {"heads": 16, "n": 8192, "d": 128, "causal": False},
+    "huge/16384/d64/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384},
+    "huge/16384/d128/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384, "d": 128},
+}  # fmt: skip
+# head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
+LARGE = {64: (64, 128, 3, 8), 128: (64, 128, 3, 8)}
+OTHERS = {64: (32, 64, 2, 4), 128: (32, 64, 2, 8)}  # tensor cores that take all they multiply from registers
+LOG2_E = 1.4426950408889634
+
+
+def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", device="cuda"):
+    q, k, v, do = (torch.randn(batch, heads, n, d, device=device).to(getattr(torch, dtype)) for _ in range(4))
+    return {"q": q, "k": k, "v": v, "do": do, "causal": causal}
+
+
+def reference(q, k, v, do, causal):
+    return attending.exact_gradients(q, k, v, do, causal)
+
+
+def library(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "FLASH_ATTENTION"), q, k, v, do, causal)
+
+
+def library_cudnn(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "CUDNN_ATTENTION"), q, k, v, do, causal)
+
+
+def library_efficient(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "EFFICIENT_ATTENTION"), q, k, v, do, causal)
+
+
+def cost(q, k, v, do, causal):
+    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # q, k, v, do, dq, dk, dv; 2 products and 4
+
+
+@triton.jit
+def walk_queries(
+    dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, n, scale, begin, end, key,
+    D: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    for first in tl.range(begin, end, BLOCK_M, num_stages=STAGES):
+        row, lane = first + tl.arange(0, BLOCK_M), tl.arange(0, D)
+        tile, inside = row[:, None] * D + lane, row[:, None] < n
+        q = tl.load(q_ptr + tile, mask=inside, other=0.0)
+        lse, delta = tl.load(lse_ptr + row), tl.load(delta_ptr + row)
+        s = tl.dot(k, q.T, input_precision="ieee")  # [BLOCK_N, BLOCK_M]: transposed, p and ds can stay in registers
+        p = tl.exp2(s * scale - lse[None, :])
+        if MASKED:
+            p = tl.where(key[:, None] <= row[None, :], p, 0.0)
+        do = tl.load(do_ptr + tile, mask=inside, other=0.0)
+        dv = tl.dot(p.to(do.dtype), do, dv, input_precision="ieee")
+        dp = tl.dot(v, do.T, input_precision="ieee")
+        ds = p * (dp - delta[None, :])
+        dk = tl.dot(ds.to(q.dtype), q, dk, input_precision="ieee")
+    return dk, dv
+
+
+@triton.jit
+def keys_kernel(
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, n, padded, scale, back,
+    D: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    start, head = tl.program_id(0) * BLOCK_N, tl.program_id(1).to(tl.int64)
+    at = head * n * D  # 64 bits: a tensor may have more than 2^31 elements
+    key = start + tl.arange(0, BLOCK_N)
+    tile, inside = key[:, None] * D + tl.arange(0, D), key[:, None] < n
+    k = tl.load(k_ptr + at + tile, mask=inside, other=0.0)
+    v = tl.load(v_ptr + at + tile, mask=inside, other=0.0)
+    dk, dv = tl.zeros((BLOCK_N, D), tl.float32), tl.zeros((BLOCK_N, D), tl.float32)
+    q_ptr, do_ptr, lse_ptr, delta_ptr = q_ptr + at, do_ptr + at, lse_ptr + head * padded, delta_ptr + head * padded
+    seen = tl.minimum(start + BLOCK_N, n) if CAUSAL else 0  # rows from there on see all these keys
+    if CAUSAL:
+        dk, dv = walk_queries(
+            dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, n, scale, start, seen, key, D, True, BLOCK_M, STAGES
+        )
+    dk, dv = walk_queries(
+        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, n, scale, seen, n, key, D, False, BLOCK_M, STAGES
+    )
+    tl.store(dk_ptr + at + tile, dk * back, mask=inside)
+    tl.store(dv_ptr + at + tile, dv, mask=inside)
+
+
+def run(q, k, v, do, causal):
+    width, (q, k, v, do) = q.shape[3], attending.widened(q, k, v, do)
+    scale = width**-0.5
+    o, lse = forward(q, k, v, scale, causal)
+    dq, delta = query_gradient(q, k, v, o, do, lse, scale, causal)
+    dk, dv = torch.empty_like(k), torch.empty_like(v)
+    (batch, heads, n, d), padded = q.shape, lse.shape[1]
+    block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
+    keys_kernel[(triton.cdiv(n, block_n), batch * heads)](
+        q, k, v, do, lse, delta, dk, dv, n, padded, scale * LOG2_E, scale, D=d, CAUSAL=causal,
+        BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
+    )  # fmt: skip
+    return tuple(each[..., :width].contiguous() for each in (dq, dk, dv))

@@ -1,0 +1,145 @@
+"""Attention backward in one kernel: scores are computed again once, not twice, and dq is added up in memory by atomics.
+
+Two kernels compute every block of s and dp twice: dq is a sum over keys, dk and dv are sums over queries, and only one
+kind of sum can stay in a program's registers. Here a program keeps dk and dv, and what a block brings to dq is added to
+it in L2:
+
+    s, dp, p.T @ do, ds.T @ q, ds @ k    5 products of n^2 d, where two kernels need 7
+    dq                                   n / BLOCK_N times read, added to and written, in float32
+
+With 4 x 16 heads, n = 2048, d = 64: dq is 32 MiB in float32, and 2048 / 128 = 16 blocks of keys add to it, or half of
+them if causal: 512 or 256 MiB of atomic additions. They arrive in any order, so that dq's last bits may differ from run
+to run. And dq must be zero before, and be rounded to 2 bytes after.
+
+Predict before you measure: 29 % of the backward pass's products are saved. Are the additions cheaper than they?
+"""
+
+from functools import partial
+
+import attending
+import torch
+import triton
+import triton.language as tl
+from forward import forward, row_products
+
+VERSUS = ""
+REQUIRES = {"capability": (8, 0)}
+SIZES = {
+    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
+    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
+    "check/short": {"batch": 1, "heads": 3, "n": 3, "d": 16, "dtype": "float32"},  # with n = 1, dq and dk are 0
+    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
+    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
+    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
+    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
+    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
+    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
+    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
+    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "large/4096/d64/causal/bf16": {},
+    "large/4096/d64/full/bf16": {"causal": False}, "large/4096/d128/causal/bf16": {"d": 128},
+    "large/4096/d128/full/bf16": {"d": 128, "causal": False}, "large/4096/d64/causal/fp16": {"dtype": "float16"},
+    "large/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
+    "large/8192/d64/causal/bf16": {"heads": 16, "n": 8192},
+    "large/8192/d64/full/bf16": {"heads": 16, "n": 8192, "causal": False},
+    "large/8192/d128/causal/bf16": {"heads": 16, "n": 8192, "d": 128},
+    "large/8192/d128/full/bf16": {"heads": 16, "n": 8192, "d": 128, "causal": False},
+    "huge/16384/d64/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384},
+    "huge/16384/d128/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384, "d": 128},
+}  # fmt: skip
+# head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
+LARGE = {64: (64, 128, 2, 8), 128: (32, 128, 2, 8)}
+OTHERS = {64: (32, 64, 2, 4), 128: (32, 64, 2, 8)}  # tensor cores that take all they multiply from registers
+LOG2_E = 1.4426950408889634
+
+
+def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", device="cuda"):
+    q, k, v, do = (torch.randn(batch, heads, n, d, device=device).to(getattr(torch, dtype)) for _ in range(4))
+    return {"q": q, "k": k, "v": v, "do": do, "causal": causal}
+
+
+def reference(q, k, v, do, causal):
+    return attending.exact_gradients(q, k, v, do, causal)
+
+
+def library(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "FLASH_ATTENTION"), q, k, v, do, causal)
+
+
+def library_cudnn(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "CUDNN_ATTENTION"), q, k, v, do, causal)
+
+
+def library_efficient(q, k, v, do, causal):
+    return attending.gradients(partial(attending.by, "EFFICIENT_ATTENTION"), q, k, v, do, causal)
+
+
+def cost(q, k, v, do, causal):
+    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # q, k, v, do, dq, dk, dv; 2 products and 4
+
+
+@triton.jit
+def walk_queries(
+    dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, begin, end, key,
+    D: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    for first in tl.range(begin, end, BLOCK_M, num_stages=STAGES):
+        row, lane = first + tl.arange(0, BLOCK_M), tl.arange(0, D)
+        tile, inside = row[:, None] * D + lane, row[:, None] < n
+        q = tl.load(q_ptr + tile, mask=inside, other=0.0)
+        lse, delta = tl.load(lse_ptr + row), tl.load(delta_ptr + row)
+        s = tl.dot(k, q.T, input_precision="ieee")  # [BLOCK_N, BLOCK_M]: p and ds can stay in registers, but for dq
+        p = tl.exp2(s * scale - lse[None, :])
+        if MASKED:
+            p = tl.where(key[:, None] <= row[None, :], p, 0.0)
+        do = tl.load(do_ptr + tile, mask=inside, other=0.0)
+        dv = tl.dot(p.to(do.dtype), do, dv, input_precision="ieee")
+        dp = tl.dot(v, do.T, input_precision="ieee")
+        ds = p * (dp - delta[None, :])
+        ds = ds.to(q.dtype)
+        dk = tl.dot(ds, q, dk, input_precision="ieee")
+        dq = tl.dot(k.T, ds, input_precision="ieee").T * back
+        tl.atomic_add(dq_ptr + tile, dq, mask=inside, sem="relaxed")
+    return dk, dv
+
+
+@triton.jit
+def keys_kernel(
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, dk_ptr, dv_ptr, n, padded, scale, back,
+    D: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    start, head = tl.program_id(0) * BLOCK_N, tl.program_id(1).to(tl.int64)
+    at = head * n * D  # 64 bits: a tensor may have more than 2^31 elements
+    key = start + tl.arange(0, BLOCK_N)
+    tile, inside = key[:, None] * D + tl.arange(0, D), key[:, None] < n
+    k = tl.load(k_ptr + at + tile, mask=inside, other=0.0)
+    v = tl.load(v_ptr + at + tile, mask=inside, other=0.0)
+    dk, dv = tl.zeros((BLOCK_N, D), tl.float32), tl.zeros((BLOCK_N, D), tl.float32)
+    q_ptr, do_ptr, dq_ptr = q_ptr + at, do_ptr + at, dq_ptr + at
+    lse_ptr, delta_ptr = lse_ptr + head * padded, delta_ptr + head * padded
+    seen = tl.minimum(start + BLOCK_N, n) if CAUSAL else 0  # rows from there on see all these keys
+    if CAUSAL:
+        dk, dv = walk_queries(
+            dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, start, seen, key, D, True,
+            BLOCK_M, STAGES,
+        )  # fmt: skip
+    dk, dv = walk_queries(
+        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, seen, n, key, D, False,
+        BLOCK_M, STAGES,
+    )  # fmt: skip
+    tl.store(dk_ptr + at + tile, dk * back, mask=inside)
+    tl.store(dv_ptr + at + tile, dv, mask=inside)
+
+
+def run(q, k, v, do, causal):
+    width, (q, k, v, do) = q.shape[3], attending.widened(q, k, v, do)
+    scale = width**-0.5
+    o, lse = forward(q, k, v, scale, causal)
+    (batch, heads, n, d), padded = q.shape, lse.shape[1]
+    dq, dk, dv = torch.zeros_like(q, dtype=torch.float32), torch.empty_like(k), torch.empty_like(v)
+    delta = row_products(o, do, padded)
+    block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
+    keys_kernel[(triton.cdiv(n, block_n), batch * heads)](
+        q, k, v, do, lse, delta, dq, dk, dv, n, padded, scale * LOG2_E, scale, D=d, CAUSAL=causal,
+        BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
+    )  # fmt: skip
+    return tuple(each[..., :width].contiguous() for each in (dq.to(q.dtype), dk, dv))

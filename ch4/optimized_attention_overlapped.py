@@ -1,0 +1,135 @@
+"""Attention whose tensor cores work while exponentials are taken: a block's p @ v is issued one block later.
+
+Within a warp, a block is a chain: q @ k.T, then the softmax of its scores, then p @ v. On capability 9.0 a product runs
+by itself once issued, but here each is waited for, as the next step needs it. So the chain is cut: block j's scores,
+then block j-1's p @ v, and nobody waits for that one until block j+1:
+
+    issue s = q @ k[j].T, wait
+    issue o = o * shrink + p @ v[j-1]        p and shrink are of block j-1
+    p, shrink = softmax of s                 meanwhile
+
+    a block of 128 x 128, d = 64 (9.0): 512 cycles a product, 1024 for 16,384 powers of two at 16 a cycle
+
+The cost is registers: p [BLOCK_M, BLOCK_N] lives on beside the next s, 64 a thread each with 256 threads.
+
+Predict before you measure: if every warp were alone, what would it gain at most? And if others fill its waits anyway?
+"""
+
+import attending
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+VERSUS = "tma"
+REQUIRES = {"capability": (9, 0)}
+SIZES = {
+    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
+    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
+    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float32"},
+    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
+    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
+    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
+    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
+    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
+    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
+    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
+    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "large/4096/d64/causal/bf16": {},
+    "large/4096/d64/full/bf16": {"causal": False}, "large/4096/d128/causal/bf16": {"d": 128},
+    "large/4096/d128/full/bf16": {"d": 128, "causal": False}, "large/4096/d64/causal/fp16": {"dtype": "float16"},
+    "large/4096/d64/full/fp16": {"causal": False, "dtype": "float16"},
+    "large/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
+    "large/4096/d128/full/fp16": {"d": 128, "causal": False, "dtype": "float16"},
+    "large/8192/d64/causal/bf16": {"heads": 16, "n": 8192},
+    "large/8192/d64/full/bf16": {"heads": 16, "n": 8192, "causal": False},
+    "large/8192/d128/causal/bf16": {"heads": 16, "n": 8192, "d": 128},
+    "large/8192/d128/full/bf16": {"heads": 16, "n": 8192, "d": 128, "causal": False},
+    "huge/16384/d64/causal/bf16": {"heads": 16, "n": 16_384},
+    "huge/16384/d64/full/bf16": {"heads": 16, "n": 16_384, "causal": False},
+    "huge/16384/d128/causal/bf16": {"heads": 16, "n": 16_384, "d": 128},
+    "huge/16384/d128/full/bf16": {"heads": 16, "n": 16_384, "d": 128, "causal": False},
+}  # fmt: skip
+# head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS
+LARGE = {64: (128, 128, 2, 8), 128: (128, 128, 2, 8)}
+LOG2_E = 1.4426950408889634
+
+
+def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", device="cuda"):
+    q, k, v = (torch.randn(batch, heads, n, d, device=device).to(getattr(torch, dtype)) for _ in range(3))
+    return {"q": q, "k": k, "v": v, "causal": causal}
+
+
+def reference(q, k, v, causal):
+    return attending.exact(q, k, v, causal)
+
+
+def library(q, k, v, causal):
+    return attending.by("FLASH_ATTENTION", q, k, v, causal)
+
+
+def library_cudnn(q, k, v, causal):
+    return attending.by("CUDNN_ATTENTION", q, k, v, causal)
+
+
+def library_efficient(q, k, v, causal):
+    return attending.by("EFFICIENT_ATTENTION", q, k, v, causal)
+
+
+def cost(q, k, v, causal):
+    return {"dram_bytes": 4 * q.nbytes, **attending.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
+
+
+@triton.jit
+def weigh(s, row_max, total, scale):
+    new = tl.maximum(row_max, tl.max(s, 1) * scale)
+    p, shrink = tl.exp2(s * scale - new[:, None]), tl.exp2(row_max - new)
+    return p, shrink, new, total * shrink + tl.sum(p, 1)
+
+
+@triton.jit
+def attention_kernel(
+    q_desc, k_desc, v_desc, o_desc, n, scale, D: tl.constexpr, CAUSAL: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    start, head = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M, tl.program_id(1)  # the longest first
+    row, column = start + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
+    q = q_desc.load([head, start, 0]).reshape(BLOCK_M, D)
+    row_max = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    o = tl.zeros((BLOCK_M, D), tl.float32)
+    p, shrink = tl.zeros((BLOCK_M, BLOCK_N), tl.float32), row_max  # of no block yet
+    last = (start if CAUSAL else n - 1) // BLOCK_N * BLOCK_N  # the first column that not every row sees, or before it
+    MASKED: tl.constexpr = max(BLOCK_M, BLOCK_N) if CAUSAL else BLOCK_N  # columns
+    for beyond in tl.static_range(0, MASKED, BLOCK_N):
+        first = last + beyond
+        s = tl.dot(q, k_desc.load([head, first, 0]).reshape(BLOCK_N, D).T, input_precision="ieee")
+        s = tl.where(first + column <= row[:, None] if CAUSAL else (first + column < n)[None, :], s, float("-inf"))
+        if beyond > 0:
+            v = v_desc.load([head, first - BLOCK_N, 0]).reshape(BLOCK_N, D)
+            o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
+        p, shrink, row_max, total = weigh(s, row_max, total, scale)
+    pending = last + MASKED - BLOCK_N  # the block whose weights are in p
+    for first in tl.range(0, last, BLOCK_N, num_stages=STAGES):
+        weights = p.to(k_desc.dtype)  # while q @ k.T runs
+        s = tl.dot(q, k_desc.load([head, first, 0]).reshape(BLOCK_N, D).T, input_precision="ieee")
+        v = v_desc.load([head, tl.where(first == 0, pending, first - BLOCK_N), 0]).reshape(BLOCK_N, D)
+        o = tl.dot(weights, v, o * shrink[:, None], input_precision="ieee")
+        p, shrink, row_max, total = weigh(s, row_max, total, scale)
+    v = v_desc.load([head, tl.where(last == 0, pending, last - BLOCK_N), 0]).reshape(BLOCK_N, D)
+    o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
+    o_desc.store([head, start, 0], (o / total[:, None]).to(v.dtype).reshape(1, BLOCK_M, D))
+
+
+def run(q, k, v, causal):
+    width, (q, k, v) = q.shape[3], attending.widened(q, k, v)
+    o, (batch, heads, n, d) = torch.empty_like(q), q.shape
+    block_m, block_n, stages, warps = attending.tiles(q, LARGE, LARGE)
+    shape, strides = [batch * heads, n, d], [n * d, d, 1]
+    q, o = (TensorDescriptor(each, shape, strides, [1, block_m, d]) for each in (q, o))
+    k, v = (TensorDescriptor(each, shape, strides, [1, block_n, d]) for each in (k, v))
+    grid = (triton.cdiv(n, block_m), batch * heads)
+    attention_kernel[grid](
+        q, k, v, o, n, width**-0.5 * LOG2_E, D=d, CAUSAL=causal,
+        BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
+    )  # fmt: skip
+    return o.base[..., :width].contiguous()

@@ -1,0 +1,139 @@
+"""Multiply two matrices and apply an activation, warps of two trades: blocks are copied while others activate.
+
+y = activation(a @ b), in 16 bits. The kernel of `optimized_matmul_specialized.py`: four warps only ask for blocks, up
+to 3 steps ahead, also across tiles; two groups of four multiply, activate and store:
+
+    producer     4 warps, 40 registers a thread
+    consumers    2 x 4 warps, 232 registers each: 128 sums, and room for an activation
+
+Both groups read the same blocks of b, so that one can be ahead of the other by 3 stages, no more: while both activate,
+nobody multiplies.
+
+Predict before you measure: which of the activations costs more than it did in `optimized_fused_activation_tma.py`, and
+how could one group of consumers multiply while the other one activates?
+"""
+
+import torch
+import triton
+import triton.language as tl
+from activations import activate
+from compiled import compiled
+from operands import describable, operand, padded, product_cost
+from torch.nn import functional
+
+VERSUS = "tma"
+REQUIRES = {"capability": (9, 0)}
+SIZES = {
+    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "activation": "relu"},
+    "check/row": {"m": 1, "n": 257, "k": 131, "activation": "gelu"},
+    "check/tiles": {"m": 389, "n": 269, "k": 7, "activation": "silu"},
+    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3, "activation": "gelu"},
+    "check/relu": {"m": 67, "n": 129, "k": 131, "activation": "relu", "transposed": "a"},
+    "check/gelu": {"m": 136, "n": 264, "k": 72, "activation": "gelu", "transposed": "b"},
+    "check/silu": {"m": 136, "n": 264, "k": 72, "activation": "silu", "transposed": "ab"},
+    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
+    "default": {}, "large/4096/leaky_relu/fp16": {}, "large/4096/leaky_relu/bf16": {"dtype": "bfloat16"},
+    "large/8192/leaky_relu/fp16": {"m": 8192, "n": 8192, "k": 8192},
+    "large/8192/leaky_relu/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
+    "large/4096/relu/fp16": {"activation": "relu"}, "large/4096/gelu/fp16": {"activation": "gelu"},
+    "large/4096/silu/fp16": {"activation": "silu"},
+    "large/4096/relu/bf16": {"activation": "relu", "dtype": "bfloat16"},
+    "large/4096/gelu/bf16": {"activation": "gelu", "dtype": "bfloat16"},
+    "large/4096/silu/bf16": {"activation": "silu", "dtype": "bfloat16"},
+}  # fmt: skip
+LIBRARY_DIFFERS = "library_product is the product alone: a yardstick"
+BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
+GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
+WARPS, STAGES = 4, 3  # warps of each group
+
+
+def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, step, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device), "activation": activation}
+
+
+def library(a, b, activation):
+    return getattr(functional, activation)(a @ b)
+
+
+def library_product(a, b, activation):
+    return a @ b
+
+
+def library_compiled(a, b, activation):
+    return compiled(library, a, b.shape, b.stride(), activation)(a, b, activation)
+
+
+def library_autotuned(a, b, activation):
+    mode = "max-autotune-no-cudagraphs"
+    return compiled(library, a, b.shape, b.stride(), activation, mode=mode)(a, b, activation)
+
+
+def cost(a, b, activation):
+    return product_cost(a, b)
+
+
+@triton.jit
+def place(pid, down, across, GROUP_M: tl.constexpr):
+    first = pid // (GROUP_M * across) * GROUP_M
+    height = min(down - first, GROUP_M)  # the last group's may be lower
+    within = pid % (GROUP_M * across)
+    return first + within % height, within // height
+
+
+@triton.jit
+def describe(ptr, rows, columns, down, DOWN: tl.constexpr, ACROSS: tl.constexpr, IS_TRANSPOSED: tl.constexpr):
+    if IS_TRANSPOSED:
+        described = tl.make_tensor_descriptor(ptr, [columns, rows], [down, 1], [ACROSS, DOWN])
+    else:
+        described = tl.make_tensor_descriptor(ptr, [rows, columns], [down, 1], [DOWN, ACROSS])
+    return described
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, m, n, k, a_down, b_down, c_down,
+    A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
+):  # fmt: skip
+    a = describe(a_ptr, m, k, a_down, BLOCK_M, BLOCK_K, A_IS_TRANSPOSED)
+    b = describe(b_ptr, k, n, b_down, BLOCK_K, BLOCK_N, B_IS_TRANSPOSED)
+    c = describe(c_ptr, m, n, c_down, BLOCK_M, BLOCK_N, False)
+    down, across = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
+    for pid in tl.range(tl.program_id(0), down * across, tl.num_programs(0), warp_specialize=True):
+        i, j = place(tl.cast(pid, tl.int32), down, across, GROUP_M)
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for start in range(0, k, BLOCK_K):
+            a_block = a.load([start, i * BLOCK_M]).T if A_IS_TRANSPOSED else a.load([i * BLOCK_M, start])
+            b_block = b.load([j * BLOCK_N, start]).T if B_IS_TRANSPOSED else b.load([start, j * BLOCK_N])
+            total = tl.dot(a_block, b_block, total)
+        c.store([i * BLOCK_M, j * BLOCK_N], activate(total, ACTIVATION).to(c.dtype))
+
+
+def scratch(size, alignment, stream):
+    return torch.empty(size, dtype=torch.int8, device="cuda")
+
+
+def setup(a, b, activation):
+    triton.set_allocator(scratch)  # 3 descriptors of 128 bytes a program
+    if a.is_cpu:
+        return {"programs": 3, "warps": WARPS, "stages": STAGES}
+    gpu = torch.cuda.get_device_properties(a.device)
+    warps = WARPS if gpu.major == 9 else 8  # later ones: two groups write what the tensor cores have summed
+    a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
+    c_tile = BLOCK_M.value * BLOCK_N.value * a.element_size() + 1024  # and barriers
+    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_tile) // a_stage, 1))
+    return {"programs": gpu.multi_processor_count, "warps": warps, "stages": stages}
+
+
+def run(a, b, activation, programs, warps, stages):
+    (m, k), n = a.shape, b.shape[1]
+    c = padded(a, m, n)
+    if not (a.numel() and b.numel()):
+        return c.zero_().contiguous()  # as any of the activations makes of 0
+    (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
+    tiles = triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value)
+    strides = a.stride(0), b.stride(0), c.stride(0)
+    matmul_kernel[(min(programs, tiles),)](
+        a, b, c, m, n, k, *strides, a_is_transposed, b_is_transposed, activation, num_warps=warps, num_stages=stages
+    )
+    return c.contiguous()

@@ -1,0 +1,130 @@
+"""Multiply two matrices and apply an activation by tensor descriptors: sums are activated while blocks arrive.
+
+y = activation(a @ b), in 16 bits. The kernel of `optimized_matmul_tma.py`: 132 programs take all tiles in turn, blocks
+come and go by TMA, and those of the next tile are under way before this one's sums are complete:
+
+    a tile     64 steps of 0.56 us at 4096^3
+    its end    128 sums a thread: activated, rounded, 64 KiB to shared memory, which TMA writes from there
+
+What remains of the activation is its instructions: 128 * 3 (leaky ReLU) to 128 * 20 (GELU) for each of 8 warps; an SM
+issues four in a cycle.
+
+Predict before you measure: how many cycles is that, of 65,000 a tile? Is the activation then for nothing, and the time
+that of the product alone (`library_product`)?
+"""
+
+import torch
+import triton
+import triton.language as tl
+from activations import activate
+from compiled import compiled
+from operands import describable, operand, padded, product_cost
+from torch.nn import functional
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+VERSUS = ""
+REQUIRES = {"capability": (9, 0)}
+SIZES = {
+    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "activation": "relu"},
+    "check/row": {"m": 1, "n": 257, "k": 131, "activation": "gelu"},
+    "check/tiles": {"m": 389, "n": 269, "k": 7, "activation": "silu"},
+    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3, "activation": "gelu"},
+    "check/relu": {"m": 67, "n": 129, "k": 131, "activation": "relu", "transposed": "a"},
+    "check/gelu": {"m": 136, "n": 264, "k": 72, "activation": "gelu", "transposed": "b"},
+    "check/silu": {"m": 136, "n": 264, "k": 72, "activation": "silu", "transposed": "ab"},
+    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
+    "default": {}, "large/4096/leaky_relu/fp16": {}, "large/4096/leaky_relu/bf16": {"dtype": "bfloat16"},
+    "large/8192/leaky_relu/fp16": {"m": 8192, "n": 8192, "k": 8192},
+    "large/8192/leaky_relu/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
+    "large/4096/relu/fp16": {"activation": "relu"}, "large/4096/gelu/fp16": {"activation": "gelu"},
+    "large/4096/silu/fp16": {"activation": "silu"},
+    "large/4096/relu/bf16": {"activation": "relu", "dtype": "bfloat16"},
+    "large/4096/gelu/bf16": {"activation": "gelu", "dtype": "bfloat16"},
+    "large/4096/silu/bf16": {"activation": "silu", "dtype": "bfloat16"},
+}  # fmt: skip
+LIBRARY_DIFFERS = "library_product is the product alone: a yardstick"
+BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
+GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
+WARPS, STAGES = 8, 4
+FLATTEN = tl.constexpr(True)  # the loops over tiles and steps are one: the next tile's blocks are asked for in time
+
+
+def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, step, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device), "activation": activation}
+
+
+def library(a, b, activation):
+    return getattr(functional, activation)(a @ b)
+
+
+def library_product(a, b, activation):
+    return a @ b
+
+
+def library_compiled(a, b, activation):
+    return compiled(library, a, b.shape, b.stride(), activation)(a, b, activation)
+
+
+def library_autotuned(a, b, activation):
+    mode = "max-autotune-no-cudagraphs"
+    return compiled(library, a, b.shape, b.stride(), activation, mode=mode)(a, b, activation)
+
+
+def cost(a, b, activation):
+    return product_cost(a, b)
+
+
+@triton.jit
+def place(pid, down, across, GROUP_M: tl.constexpr):
+    first = pid // (GROUP_M * across) * GROUP_M
+    height = min(down - first, GROUP_M)  # the last group's may be lower
+    within = pid % (GROUP_M * across)
+    return first + within % height, within // height
+
+
+@triton.jit
+def matmul_kernel(
+    a, b, c, m, n, k, A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr
+):  # fmt: skip
+    down, across = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
+    for pid in tl.range(tl.program_id(0), down * across, tl.num_programs(0), flatten=FLATTEN):
+        i, j = place(tl.cast(pid, tl.int32), down, across, GROUP_M)
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for start in range(0, k, BLOCK_K):
+            a_block = a.load([start, i * BLOCK_M]).T if A_IS_TRANSPOSED else a.load([i * BLOCK_M, start])
+            b_block = b.load([j * BLOCK_N, start]).T if B_IS_TRANSPOSED else b.load([start, j * BLOCK_N])
+            total = tl.dot(a_block, b_block, total)
+        left, right = tl.split(total.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
+        c.store([i * BLOCK_M, j * BLOCK_N], activate(left, ACTIVATION).to(c.dtype))
+        c.store([i * BLOCK_M, j * BLOCK_N + BLOCK_N // 2], activate(right, ACTIVATION).to(c.dtype))
+
+
+def setup(a, b, activation):
+    if a.is_cpu:
+        return {"programs": 3, "stages": STAGES}
+    gpu = torch.cuda.get_device_properties(a.device)
+    a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
+    c_half = BLOCK_M.value * BLOCK_N.value // 2 * a.element_size() + 1024  # and barriers
+    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_half) // a_stage, 1))
+    return {"programs": gpu.multi_processor_count, "stages": stages}
+
+
+def run(a, b, activation, programs, stages):
+    (m, k), n = a.shape, b.shape[1]
+    c = padded(a, m, n)
+    if not (a.numel() and b.numel()):
+        return c.zero_().contiguous()  # as any of the activations makes of 0
+    (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
+    a_blocks = [BLOCK_K.value, BLOCK_M.value] if a_is_transposed else [BLOCK_M.value, BLOCK_K.value]
+    b_blocks = [BLOCK_N.value, BLOCK_K.value] if b_is_transposed else [BLOCK_K.value, BLOCK_N.value]
+    described = (
+        TensorDescriptor.from_tensor(a, a_blocks),
+        TensorDescriptor.from_tensor(b, b_blocks),
+        TensorDescriptor.from_tensor(c, [BLOCK_M.value, BLOCK_N.value // 2]),
+    )
+    tiles = triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value)
+    matmul_kernel[(min(programs, tiles),)](
+        *described, m, n, k, a_is_transposed, b_is_transposed, activation, num_warps=WARPS, num_stages=stages
+    )
+    return c.contiguous()

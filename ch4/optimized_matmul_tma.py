@@ -1,0 +1,117 @@
+"""Multiply two matrices in 16 bits with tensor descriptors: one instruction copies a block, 132 programs do every tile.
+
+c = a @ b, summed in float32. On capability 9.0 and up a descriptor (address, shape, strides, block) lets the tensor
+memory accelerator (TMA) fetch a block of a matrix by its coordinates, zeros beyond the edges:
+
+    cp.async    16 bytes a thread: 12 addresses, masks and copies for each of 256 threads and each step of 48 KiB
+    TMA         2 instructions of one thread a step, no address in any register
+
+As many programs as SMs walk over all tiles. c leaves by TMA as well, in two halves of 32 KiB beside the 192 KiB of the
+stages, and is still on its way when the next tile begins. 512 tiles at 4096^3 are 3.9 rounds of 132 programs.
+
+A descriptor wants rows side by side that begin at multiples of 16 bytes. A transposed matrix is read as it lies and
+its block is turned by the tensor cores; any other (an odd number of columns, gaps) is copied first: 2 passes of it.
+
+Predict before you measure: the loads of `optimized_matmul_pipelined.py` were hidden already. What is left to win? And
+at 4093^3, where rows begin at odd addresses and cp.async cannot copy 2 bytes: what do three copies save?
+"""
+
+import torch
+import triton
+import triton.language as tl
+from operands import describable, operand, padded, product_cost
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+VERSUS = "pipelined"
+REQUIRES = {"capability": (9, 0)}
+SIZES = {
+    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1},
+    "check/row": {"m": 1, "n": 257, "k": 131}, "check/tiles": {"m": 389, "n": 269, "k": 7},
+    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3},
+    "check/a transposed": {"m": 67, "n": 129, "k": 131, "transposed": "a"},
+    "check/b transposed": {"m": 136, "n": 264, "k": 72, "transposed": "b"},
+    "check/both transposed": {"m": 136, "n": 264, "k": 72, "transposed": "ab"},
+    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
+    "default": {}, "medium/2048/fp16": {"m": 2048, "n": 2048, "k": 2048},
+    "large/4096/fp16": {}, "large/4096/bf16": {"dtype": "bfloat16"},
+    "large/8192/fp16": {"m": 8192, "n": 8192, "k": 8192},
+    "large/8192/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
+    "order/nt/bf16": {"transposed": "b", "dtype": "bfloat16"},  # of a, then of b: transposed or not
+    "order/tn/bf16": {"transposed": "a", "dtype": "bfloat16"},
+    "order/tt/bf16": {"transposed": "ab", "dtype": "bfloat16"},
+    "odd/4093/bf16": {"m": 4093, "n": 4093, "k": 4093, "dtype": "bfloat16"},  # a prime: rows begin at odd addresses
+}  # fmt: skip
+BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
+GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
+WARPS, STAGES = 8, 4
+FLATTEN = tl.constexpr(True)  # the loops over tiles and steps are one: the next tile's blocks are asked for in time
+
+
+def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, step, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device)}
+
+
+def reference(a, b):
+    return a @ b
+
+
+def library(a, b):
+    return a @ b
+
+
+def cost(a, b):
+    return product_cost(a, b)
+
+
+@triton.jit
+def place(pid, down, across, GROUP_M: tl.constexpr):
+    first = pid // (GROUP_M * across) * GROUP_M
+    height = min(down - first, GROUP_M)  # the last group's may be lower
+    within = pid % (GROUP_M * across)
+    return first + within % height, within // height
+
+
+@triton.jit
+def matmul_kernel(a, b, c, m, n, k, A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr):
+    down, across = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
+    for pid in tl.range(tl.program_id(0), down * across, tl.num_programs(0), flatten=FLATTEN):
+        i, j = place(tl.cast(pid, tl.int32), down, across, GROUP_M)
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for start in range(0, k, BLOCK_K):
+            a_block = a.load([start, i * BLOCK_M]).T if A_IS_TRANSPOSED else a.load([i * BLOCK_M, start])
+            b_block = b.load([j * BLOCK_N, start]).T if B_IS_TRANSPOSED else b.load([start, j * BLOCK_N])
+            total = tl.dot(a_block, b_block, total)
+        left, right = tl.split(total.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
+        c.store([i * BLOCK_M, j * BLOCK_N], left.to(c.dtype))
+        c.store([i * BLOCK_M, j * BLOCK_N + BLOCK_N // 2], right.to(c.dtype))
+
+
+def setup(a, b):
+    if a.is_cpu:
+        return {"programs": 3, "stages": STAGES}
+    gpu = torch.cuda.get_device_properties(a.device)
+    a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
+    c_half = BLOCK_M.value * BLOCK_N.value // 2 * a.element_size() + 1024  # and barriers
+    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_half) // a_stage, 1))
+    return {"programs": gpu.multi_processor_count, "stages": stages}
+
+
+def run(a, b, programs, stages):
+    (m, k), n = a.shape, b.shape[1]
+    c = padded(a, m, n)
+    if not (a.numel() and b.numel()):
+        return c.zero_().contiguous()
+    (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
+    a_blocks = [BLOCK_K.value, BLOCK_M.value] if a_is_transposed else [BLOCK_M.value, BLOCK_K.value]
+    b_blocks = [BLOCK_N.value, BLOCK_K.value] if b_is_transposed else [BLOCK_K.value, BLOCK_N.value]
+    described = (
+        TensorDescriptor.from_tensor(a, a_blocks),
+        TensorDescriptor.from_tensor(b, b_blocks),
+        TensorDescriptor.from_tensor(c, [BLOCK_M.value, BLOCK_N.value // 2]),
+    )
+    tiles = triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value)
+    matmul_kernel[(min(programs, tiles),)](
+        *described, m, n, k, a_is_transposed, b_is_transposed, num_warps=WARPS, num_stages=stages
+    )
+    return c.contiguous()

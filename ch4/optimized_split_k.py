@@ -1,0 +1,118 @@
+"""Multiply 16 rows by a long matrix with k split in 8: 256 programs read it together, and a second launch adds up.
+
+c = x @ w_b, [16, 16,384] @ [16,384, 4096]. A tile of 16 x 128 belongs to 8 programs, each with 2048 of the 16,384
+products of a sum. An SM has room for four programs (54 KiB of shared memory each), so that all of them run at once:
+
+    256 programs * 3 blocks of 18 KiB = 13.5 MiB on the way    enough for any DRAM, if it takes 1 us
+
+Eight sums of each element go to memory in float32 and are added up by a second kernel, always in the same order, so
+that equal inputs give equal bits:
+
+    8 * 16 * 4096 * 4 bytes = 2 MiB written and read, from L2 if all goes well    against 128 MiB of w_b
+
+How often k is split depends on m, n and k alone, and is the same on every GPU. Where tiles are enough, it is not.
+
+Predict before you measure: if 1.8 TB/s was all that `baseline_split_k.py` could have, how much faster is this? And with
+256 x 256 results and k = 65,536, where 32 sums of each element are kept: how many bytes are they, beside the inputs'?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+REQUIRES = {"capability": (8, 0)}
+SIZES = {
+    "check": {"m": 3, "n": 131, "k": 1025},
+    "check/one": {"m": 1, "n": 1, "k": 1},
+    "check/row": {"m": 1, "n": 67, "k": 1999},
+    "check/square": {"m": 129, "n": 127, "k": 517},
+    "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
+    "check/nothing": {"m": 3, "n": 5, "k": 0},
+    "default": {"m": 16, "n": 4096, "k": 16_384},
+    "medium/16x4096x16384/bf16": {"dtype": "bfloat16"},
+    "medium/16x4096x16384/transposed": {"transposed": True},  # as torch.nn.Linear keeps its weights
+    "medium/1x4096x16384": {"m": 1}, "medium/16x1024x65536": {"n": 1024, "k": 65_536},
+    "medium/16x8192x8192": {"n": 8192, "k": 8192}, "medium/64x4096x16384": {"m": 64},
+    "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},
+    "large/256x256x65536/bf16": {"m": 256, "n": 256, "k": 65_536, "dtype": "bfloat16"},
+    "large/512x512x16384": {"m": 512, "n": 512, "k": 16_384},
+    "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 1024 tiles: nothing to split
+}  # fmt: skip
+SKINNY = {"BLOCK_M": 16, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
+SQUARE = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}
+PROGRAMS = {"skinny": 264, "square": 132}  # at most, where k is split: 2 and 1 for each of 132 SMs
+
+
+def inputs(m=16, n=4096, k=16_384, dtype="float16", transposed=False, device="cuda"):
+    dtype = getattr(torch, dtype)
+    w_b = torch.randn(*((n, k) if transposed else (k, n)), dtype=dtype, device=device)
+    return {"x": torch.randn(m, k, dtype=dtype, device=device), "w_b": w_b.T if transposed else w_b}
+
+
+def reference(x, w_b):
+    return x @ w_b
+
+
+def library(x, w_b):
+    return x @ w_b
+
+
+def cost(x, w_b):
+    kind = "fp16_flops" if x.dtype == torch.float16 else "bf16_flops"
+    result = x.shape[0] * w_b.shape[1] * x.element_size()
+    return {"dram_bytes": x.nbytes + w_b.nbytes + result, kind: 2 * x.numel() * w_b.shape[1]}
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, parts_ptr, m, n, k, depth, a_down, a_across, b_down, b_across,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    across, tiles = tl.cdiv(n, BLOCK_N), tl.cdiv(n, BLOCK_N) * tl.cdiv(m, BLOCK_M)
+    tile, split = tl.program_id(0) % tiles, tl.program_id(0) // tiles
+    row = (tile // across * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
+    column = (tile % across * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    inner = tl.arange(0, BLOCK_K)
+    first = split * depth
+    a_at = a_ptr + row * a_down + (first + inner).to(tl.int64)[None, :] * a_across
+    b_at = b_ptr + (first + inner).to(tl.int64)[:, None] * b_down + column * b_across
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(first, min(first + depth, k), BLOCK_K):
+        a = tl.load(a_at, mask=(row < m) & (inner[None, :] < k - start), other=0.0)
+        b = tl.load(b_at, mask=(inner[:, None] < k - start) & (column < n), other=0.0)
+        total = tl.dot(a, b, total)
+        a_at += tl.full((), BLOCK_K, tl.int64) * a_across
+        b_at += tl.full((), BLOCK_K, tl.int64) * b_down
+    part = split.to(tl.int64) * m * n
+    tl.store(parts_ptr + part + row * n + column, total, mask=(row < m) & (column < n))
+
+
+@triton.jit
+def add_kernel(parts_ptr, c_ptr, size, splits, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    total = tl.zeros((ROWS, BLOCK), tl.float32)
+    for first in range(0, splits, ROWS):
+        split = first + tl.arange(0, ROWS).to(tl.int64)[:, None]
+        total += tl.load(parts_ptr + split * size + at, mask=(split < splits) & (at < size), other=0.0)
+    tl.store(c_ptr + at, tl.sum(total, 0, keep_dims=True), mask=at < size)
+
+
+def plan(m, n, k):
+    """The configuration, how many tiles there are and how many programs share each, and how much of k one takes."""
+    kind, shape = ("skinny", SKINNY) if m <= SKINNY["BLOCK_M"] else ("square", SQUARE)
+    tiles, steps = triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"]), triton.cdiv(k, shape["BLOCK_K"])
+    each = max(triton.cdiv(steps, max(PROGRAMS[kind] // max(tiles, 1), 1)), 1)
+    return shape, tiles, max(triton.cdiv(steps, each), 1), each * shape["BLOCK_K"]
+
+
+def run(x, w_b):
+    (m, k), n = x.shape, w_b.shape[1]
+    c = torch.empty(m, n, dtype=x.dtype, device=x.device)
+    shape, tiles, splits, depth = plan(m, n, k)
+    if c.numel():
+        parts = torch.empty(splits, m, n, device=x.device) if splits > 1 else c
+        matmul_kernel[(tiles * splits,)](x, w_b, parts, m, n, k, depth, *x.stride(), *w_b.stride(), **shape)
+    if c.numel() and splits > 1:
+        grid = (triton.cdiv(m * n, 256),)
+        add_kernel[grid](parts, c, m * n, splits, BLOCK=256, ROWS=16, num_warps=4)  # 8 loads of 16 bytes a thread
+    return c

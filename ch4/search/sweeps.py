@@ -1,0 +1,80 @@
+"""A search held against an exhaustive sweep of the same space: another search's best, or searches replayed on it."""
+
+import argparse
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from common.contract import OneLine
+from common.device import default_device
+from common.xray.occupancy import Machine
+from search import generations, show
+from search.generations import Replay, search
+from search.history import History, HistoryError, Trial
+from search.measure import REPEAT, measured
+from search.proposers import SEEDED
+from search.space import Configuration, Problem, Space, brief, name_of
+
+NEAR = 0.98  # of a sweep's best: what a search is to reach
+Tell = Callable[[str, float], None]
+
+
+def compare(found: History, sweep: History, device: str | None, tell: Tell) -> int:
+    """How near a search's best is to a sweep's, and what share of its evaluations it took. Raises OneLine, Death."""
+    for key in ("searched", "problem", "machine", "default"):
+        if found.about.get(key) != sweep.about.get(key):
+            raise OneLine(f"--compare: two histories of different searches: their {key} differs")
+    _, trials = recorded(sweep)
+    if not found.measured:
+        raise OneLine(f"--compare: nothing in {found.path} was measured")
+    mine, theirs = show.best_of(found), show.best_of(sweep)
+    print(f"search: {brief(mine)}\nsweep:  {brief(theirs)}")
+    device = device or default_device()
+    if mine == theirs:
+        said = "the same configuration: 100 %"
+    elif sweep.about["searched"] == "time" and device != "cpu":
+        times = measured(Problem(**sweep.about["problem"]), [mine], theirs, device, 0, tell, final=True)
+        if name_of(mine) in times.bad:
+            raise OneLine(f"--compare: {brief(mine)}: {' '.join(times.bad[name_of(mine)])}")
+        share, repeat = (show.ratio(generations.as_dict(times.ratio(name))) for name in (name_of(mine), REPEAT))
+        said = f"the search's best over the sweep's: {share}; the sweep's over itself (A/A): {repeat}"
+    else:
+        said = f"the search's best over the sweep's, as the sweep found both: {share_of(mine, trials):.4f}x"
+    print(said)
+    print(f"evaluations: {len(found.trials)} of {len(trials)} ({len(found.trials) / len(trials):.1%})")
+    return 0
+
+
+def recorded(sweep: History) -> tuple[Space, dict[str, Trial]]:
+    """(space, name -> trial) of a whole sweep. Raises HistoryError."""
+    space = Space.of(Problem(**sweep.about["problem"]), Machine(**sweep.about["machine"]))
+    trials = {trial.name: trial for trial in sweep.trials}
+    missing = space.valid.keys() - trials.keys()
+    if missing or not sweep.measured:
+        raise HistoryError(f"{sweep.path}: no whole sweep: {len(missing)} of {len(space.valid)} were not tried")
+    return space, trials
+
+
+def share_of(configuration: Configuration, trials: dict[str, Trial]) -> float:
+    """A configuration's score over the best, both as a sweep found them."""
+    return trials[name_of(configuration)].score / max(trial.score for trial in trials.values())
+
+
+def replay(sweep: History, args: argparse.Namespace, tell: Tell) -> int:
+    """Search what a sweep has recorded, once a seed. Raises OneLine."""
+    if args.proposer not in SEEDED:
+        raise OneLine("--replay: for the proposers that have a seed")
+    space, trials = recorded(sweep)
+    most, shares = args.evaluations or len(space.valid) // 10, []
+    for seed in range(args.seeds):
+        kept = History(sweep.about)
+        proposer = SEEDED[args.proposer](space, seed)
+        search(kept, space, proposer, Replay(trials), sweep.about["default"], most, math.inf, lambda *_: None)
+        shares.append(share_of(kept.measured[0].configuration, trials) if kept.measured else 0.0)
+        tell(f"seed {seed}: {shares[-1]:.4f} of the best", (seed + 1) / args.seeds)
+    low, tenth, middle = np.quantile(shares, (0, 0.1, 0.5))
+    print(f"{args.proposer}: {most} of {len(trials)} evaluations ({most / len(trials):.1%}), {args.seeds} seeds")
+    print(f"share of the sweep's best: worst {low:.4f}, a tenth below {tenth:.4f}, median {middle:.4f}")
+    print(f"at least {NEAR:.0%}: {np.mean(np.array(shares) >= NEAR):.0%} of the seeds")
+    return 0

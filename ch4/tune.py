@@ -1,0 +1,155 @@
+"""Search the fastest configuration of a matrix product: tiles, groups, stages, warps, variant, in generations.
+
+Each candidate is checked by arithmetic (does an SM have the shared memory and the registers?), compiled, verified
+against float64 and only then timed, beside the default and the default again, so that a win is told from noise. What
+was tried goes to a history (JSON lines): the same command goes on where it was killed, and measures nothing twice.
+
+Without a GPU the same loop searches a proxy for time, computed from the machine code of a named GPU (--arch).
+
+Predict before you run: how much faster than the default (128 x 256 x 64, 3 stages, 8 warps) is the best of a thousand
+configurations, and how far is the default from itself?
+"""
+
+import signal
+
+if __name__ == "__main__":  # importing takes seconds, in which Ctrl-C is to end us without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
+
+from common import interrupt, script
+from common.request import Parser, device_name
+
+EXAMPLES = """examples:
+  ch4/tune.py                                       a tenth of the space, by evolution
+  ch4/tune.py --problem 8192x8192x8192 --dtype bfloat16 --budget 120 --export best.json --plot best.png
+  ch4/tune.py --exhaustive --history sweep.jsonl    everything; once is enough
+  ch4/tune.py --compare search.jsonl sweep.jsonl    how near the search came, and at what price
+  ch4/tune.py --replay sweep.jsonl --seeds 100      the search against the recorded sweep: no GPU, many seeds
+  ch4/tune.py --load best.json                      an exported configuration in the kernel, against the default
+  ch4/tune.py --arch sm_90 --evaluations 24         no GPU: X-ray's proxy
+  ch4/tune.py --proposer llm                        a language model (OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL)
+
+exit status: 0 done; 1 a process died, the model gave nothing to try, a file could not be written; 2 usage;
+130 interrupted
+"""
+PROPOSERS = ("evolutionary", "random", "llm")
+DTYPES, ACTIVATIONS = ("float16", "bfloat16"), ("none", "leaky_relu", "relu")
+
+
+def main() -> int:
+    return script.status_of("tune.py", run)
+
+
+def run() -> int:
+    """Raises OneLine."""
+    args = arguments()
+    with interrupt.held_back():
+        from search import commands  # here and not above: it imports torch, and --help should not wait for it
+
+        with progress() as tell:
+            return commands.run(args, tell)
+
+
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
+    """Raises UsageError."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser("tune.py", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    what = parser.add_argument_group("what")
+    what.add_argument(
+        "--problem", type=sides, default=(4096, 4096, 4096), metavar="MxNxK", help="(default 4096x4096x4096)"
+    )
+    what.add_argument("--dtype", choices=DTYPES, default="float16")
+    what.add_argument("--activation", choices=ACTIVATIONS, default="leaky_relu", help="(default leaky_relu)")
+    where = parser.add_argument_group("where").add_mutually_exclusive_group()
+    where.add_argument("--device", type=device_name, metavar="DEV", help="cuda:N (default: the first GPU)")
+    where.add_argument("--arch", metavar="SM", help="search X-ray's proxy for this GPU (default without one: sm_90)")
+    how = parser.add_argument_group("how")
+    how.add_argument("--proposer", choices=PROPOSERS, default=PROPOSERS[0], help="(default evolutionary)")
+    how.add_argument("--exhaustive", action="store_true", help="try the whole space")
+    how.add_argument("--evaluations", type=positive, metavar="N", help="try so many (default: a tenth of the space)")
+    how.add_argument(
+        "--budget", type=seconds, default=math.inf, metavar="S", help="begin no generation after S seconds"
+    )
+    how.add_argument("--seed", type=int, default=0, metavar="N", help="of proposals and inputs (default 0)")
+    how.add_argument(
+        "--history", type=Path, metavar="F.jsonl", help="go on with it, or begin it (default: in results/ch4)"
+    )
+    instead = parser.add_argument_group("instead of a search").add_mutually_exclusive_group()
+    instead.add_argument(
+        "--compare", nargs=2, type=Path, metavar=("SEARCH", "SWEEP"), help="two histories: their bests"
+    )
+    instead.add_argument("--replay", type=Path, metavar="SWEEP", help="search a recorded sweep, once for each seed")
+    instead.add_argument(
+        "--load", type=Path, metavar="F.json", help="time an exported configuration against the default"
+    )
+    parser.add_argument("--seeds", type=positive, default=20, metavar="N", help="with --replay (default 20)")
+    output = parser.add_argument_group("output")
+    output.add_argument("--export", type=Path, metavar="F.json", help="write the best configuration, for gemm.load")
+    output.add_argument("--plot", type=Path, metavar="F.png", help="draw the best so far by generation, with intervals")
+    args = parser.parse_args(argv)
+    if args.exhaustive and args.evaluations:
+        parser.error("--exhaustive tries everything: --evaluations belongs to a search")
+    if (args.compare or args.replay or args.load) and (args.export or args.plot or args.history):
+        parser.error("--export, --plot and --history belong to a search")
+    if args.device == "cpu":
+        parser.error("--device cpu: times nothing; without --device and without a GPU a proxy is searched")
+    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
+        parser.error(f"--plot {args.plot}: the name must end in .png, .svg or .pdf")
+    return args
+
+
+def sides(text: str) -> tuple[int, int, int]:
+    """For argparse: 4096x4096x4096."""
+    if not (found := re.fullmatch(r"([1-9]\d{0,6})x([1-9]\d{0,6})x([1-9]\d{0,6})", text)):
+        raise argparse.ArgumentTypeError(f"{text}: three whole numbers above 0, as in 4096x4096x4096")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def positive(text: str) -> int:
+    """For argparse: a whole number above zero."""
+    if not re.fullmatch(r"[1-9]\d{0,8}", text):
+        raise argparse.ArgumentTypeError(f"{text}: not a whole number above 0")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """For argparse: a time above zero."""
+    if not re.fullmatch(r"\d{1,9}(\.\d*)?", text) or float(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text}: not a number of seconds above 0")
+    return float(text)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, float], None]]:
+    """A bar on a terminal, a line for each generation elsewhere; on stderr."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from common.console import make_console
+
+    console, told = make_console(stderr=True), [""]
+
+    def line(what: str, fraction: float) -> None:
+        generation = what.split(":")[0]
+        if generation != told[0]:
+            console.print(f"{fraction:4.0%} {what}", markup=False)
+        told[0] = generation
+
+    if not console.is_terminal:
+        yield line
+        return
+    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, fraction: bar.update(task, description=what, completed=fraction)
+
+
+if __name__ == "__main__":
+    script.finish(main)
