@@ -47,7 +47,7 @@ SIZES = {
     "huge/16384/d128/full/bf16": {"heads": 16, "n": 16_384, "d": 128, "causal": False},
 }  # fmt: skip
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS
-LARGE = {64: (128, 128, 2, 8), 128: (128, 128, 2, 8)}
+LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 2, 4)}
 LOG2_E = 1.4426950408889634
 
 

@@ -45,7 +45,7 @@ SIZES = {
 LIBRARY_DIFFERS = "library_product is the product alone: a yardstick"
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
-WARPS, STAGES = 8, 4
+WARPS, STAGES = 8, 3
 FLATTEN = tl.constexpr(True)  # the loops over tiles and steps are one: the next tile's blocks are asked for in time
 
 
