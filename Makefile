@@ -3,9 +3,9 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-UNTIMED := tests/test_xray.py $(wildcard tests/test_ch[0-9]*.py)  # long, and indifferent to who else computes
+UNTIMED := $(patsubst %,tests/test_%.py,pairs xray tune) $(wildcard tests/test_ch[0-9]*.py)  # long, and time nothing
 
-.PHONY: help setup ch1 ch2 ch3 bench calibrate test lab notebooks check readme
+.PHONY: help setup ch1 ch2 ch3 ch4 bench calibrate test lab notebooks check readme
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
@@ -21,16 +21,21 @@ ch2: .venv/.ready ## chapter 2: every pair, measured on this machine
 ch3: .venv/.ready ## chapter 3: every pair, measured on this machine
 	$(PY) benchmark.py --chapter 3
 
+ch4: .venv/.ready ## chapter 4: every pair, measured on this machine
+	$(PY) benchmark.py --chapter 4
+
 bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'coal*' --fast"
 	$(PY) benchmark.py $(or $(ARGS),--list)
 
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
 	$(PY) -m common.calibrate $(ARGS)
 
+# Two at a time: what times nothing, all tests of a pair together; and the notebooks, no figure of which is compared.
 test: .venv/.tested ## unit tests, every pair's tests, the notebooks
-	$(PY) -m pytest -n 2 $(UNTIMED); untimed=$$?; \
-	$(PY) -m pytest tests $(NOTEBOOKS) $(UNTIMED:%=--ignore=%) --nbval-lax --nbval-current-env --nbval-cell-timeout 120 && \
-	exit $$untimed
+	$(PY) -m pytest -n 2 --dist loadgroup $(UNTIMED); untimed=$$?; \
+	$(PY) -m pytest -n 2 --dist loadfile $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120; \
+	notebooks=$$?; \
+	$(PY) -m pytest tests $(UNTIMED:%=--ignore=%) && [ $$untimed$$notebooks = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, or another's: make lab CHAPTER=2
 	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)
@@ -40,7 +45,7 @@ notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 
 check: .venv/.tested ## style, types, and every pair verified without timing it
 	$(PY) -m ruff check . && $(PY) -m mypy && \
-	for chapter in 1 2 3; do $(PY) benchmark.py --chapter $$chapter --check || exit 1; done
+	for chapter in 1 2 3 4; do $(PY) benchmark.py --chapter $$chapter --check || exit 1; done
 
 readme: .venv/.ready ## write the tables of README.md and of the chapters anew from recorded/
 	$(PY) -m common.report

@@ -61,10 +61,14 @@ def flops(products, q, causal):
 
 
 def widened(*tensors):
-    """Contiguous, with zeros up to a power of two of dimensions, 16 at least: they add nothing to any product."""
+    """Contiguous, with zeros up to a power of two of dimensions, 16 at least: they add nothing to any product.
+
+    At multiples of 16 bytes, as descriptors want it.
+    """
     d = tensors[0].shape[3]
     more = max(16, 1 << (d - 1).bit_length()) - d
-    return [torch.nn.functional.pad(each, (0, more)) if more else each.contiguous() for each in tensors]
+    wide = [torch.nn.functional.pad(each, (0, more)) if more else each.contiguous() for each in tensors]
+    return [each.clone() if each.data_ptr() % 16 else each for each in wide]
 
 
 def tiles(q, large, others):

@@ -80,7 +80,7 @@ def cost(q, k, v, do, causal):
 @triton.jit
 def walk_queries(
     dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, begin, end, key,
-    D: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, STAGES: tl.constexpr,
+    D: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     for first in tl.range(begin, end, BLOCK_M, num_stages=STAGES):
         row, lane = first + tl.arange(0, BLOCK_M), tl.arange(0, D)
@@ -90,7 +90,7 @@ def walk_queries(
         s = tl.dot(k, q.T, input_precision="ieee")  # [BLOCK_N, BLOCK_M]: p and ds can stay in registers, but for dq
         p = tl.exp2(s * scale - lse[None, :])
         if MASKED:
-            p = tl.where(key[:, None] <= row[None, :], p, 0.0)
+            p = tl.where(key[:, None] <= row[None, :] if CAUSAL else key[:, None] < n, p, 0.0)
         do = tl.load(do_ptr + tile, mask=inside, other=0.0)
         dv = tl.dot(p.to(do.dtype), do, dv, input_precision="ieee")
         dp = tl.dot(v, do.T, input_precision="ieee")
@@ -116,14 +116,15 @@ def keys_kernel(
     dk, dv = tl.zeros((BLOCK_N, D), tl.float32), tl.zeros((BLOCK_N, D), tl.float32)
     q_ptr, do_ptr, dq_ptr = q_ptr + at, do_ptr + at, dq_ptr + at
     lse_ptr, delta_ptr = lse_ptr + head * padded, delta_ptr + head * padded
-    seen = tl.minimum(start + BLOCK_N, n) if CAUSAL else 0  # rows from there on see all these keys
-    if CAUSAL:
-        dk, dv = walk_queries(
-            dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, start, seen, key, D, True,
-            BLOCK_M, STAGES,
-        )  # fmt: skip
+    begin = start if CAUSAL else 0
+    # Rows from `seen` on see all these keys; of keys beyond n, with scores of 0, exp(0 - lse) may be infinite
+    seen = tl.minimum(start + BLOCK_N, n) if CAUSAL else tl.where(start + BLOCK_N > n, n, 0)
     dk, dv = walk_queries(
-        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, seen, n, key, D, False,
+        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, begin, seen, key, D, CAUSAL, True,
+        BLOCK_M, STAGES,
+    )  # fmt: skip
+    dk, dv = walk_queries(
+        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, seen, n, key, D, CAUSAL, False,
         BLOCK_M, STAGES,
     )  # fmt: skip
     tl.store(dk_ptr + at + tile, dk * back, mask=inside)

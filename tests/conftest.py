@@ -1,5 +1,8 @@
 """What all tests share: those marked `gpu` are skipped, with the reason, where there is no GPU to run them on."""
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import pytest
 
 
@@ -26,3 +29,32 @@ def machine():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "survey_apart", lambda device, with_limits=True: surveyed)
         yield surveyed[0]
+
+
+@pytest.fixture(scope="module")
+def interpreter():
+    """A process in which Triton interprets kernels, which is chosen before it is first imported."""
+    from edges import interpret  # imports torch
+
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=interpret) as process:
+        yield process
+
+
+@pytest.fixture
+def run_on(interpreter):
+    """run_on(device, function, ...): what the function returns, from here on a GPU, else from the interpreter."""
+
+    def on(device, function, *arguments, **how):
+        if device == "cpu":
+            return interpreter.submit(function, *arguments, **how).result()
+        return function(*arguments, **how)
+
+    return on
+
+
+@pytest.fixture
+def call(run_on):
+    """call(half, device, inputs, ...): what `edges.answer` returns there."""
+    from edges import answer
+
+    return lambda half, device, inputs, **how: run_on(device, answer, half.path, device, inputs, **how)

@@ -4,122 +4,33 @@ What is expected comes from torch in float64: the formulas from its functions, t
 a GPU the kernels run in Triton's interpreter, in a process of its own; with one they run there and on the GPU.
 """
 
-import os
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from functools import partial
 from importlib.util import find_spec
-from multiprocessing import get_context
 
+import edges
 import pytest
 import torch
+from edges import INF, NAN, NEAR, assert_near, module, skip_without
 from torch.nn import functional
 
-from common.pair import ROOT, discover, load
+from common.pair import ROOT, discover
 
 CH3 = ROOT / "ch3"
 PAIRS = {pair.name: pair for pair in discover(CH3)}
 FLOATS = ("float32", "float16", "bfloat16")
-# By what part of itself, and of the RMS of all, an element may be off (bfloat16: the interpreter cuts off, no rounding)
-NEAR = {torch.float32: 2e-5, torch.float16: 2e-3, torch.bfloat16: 8e-3}
-NAN, INF = float("nan"), float("inf")
 BACKWARD = ("softmax_backward", "layer_norm_backward", "rms_norm_backward")
 REDUCTIONS = [(op, over) for op in ("sum", "mean", "max", "logsumexp") for over in ("rows", "columns", "all")]
 OPERATIONS = ("add", "sub", "mul", "div", "neg", "sin", "cos", "log", "exp", "sqrt", "add_scalar", "mul_scalar",
               "div_scalar", "pow", "relu", "gelu", "gelu_tanh", "silu")  # fmt: skip
 
+each = partial(edges.each, PAIRS)
+
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
-
-
-# To call a half: here on a GPU, elsewhere in Triton's interpreter, which is chosen before Triton is first imported
-
-
-def interpret():
-    os.environ["TRITON_INTERPRET"] = "1"
-
-
-@pytest.fixture(scope="module")
-def interpreter():
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=interpret) as process:
-        yield process
 
 
 @pytest.fixture(autouse=True)
 def _same_numbers_in_every_run():
     torch.manual_seed(0)
-
-
-@pytest.fixture
-def call(interpreter):
-    """call(half, device, inputs, ...): what `answer` returns, from here or from the interpreter."""
-
-    def on(half, device, inputs, **how):
-        if device == "cpu":
-            return interpreter.submit(answer, half.path, device, inputs, **how).result()
-        return answer(half.path, device, inputs, **how)
-
-    return on
-
-
-@cache
-def module(path, constants=()):
-    """A file of the chapter, loaded once for each set of constants that are to be others in it."""
-    loaded = load(path)
-    vars(loaded).update(constants)
-    return loaded
-
-
-def answer(path, device, inputs, layout="contiguous", times=1, constants=()):
-    """What `run` returns the last of so many times, after one `setup`, as a list of tensors on the CPU."""
-    half, arguments = module(path, constants), {}
-    for name, value in inputs.items():
-        if isinstance(value, torch.Tensor):
-            value = value.to(device)
-            value = value if name == "out" and layout != "unaligned" else LAYOUTS[layout](value)
-        arguments[name] = value
-    if hasattr(half, "setup"):
-        arguments |= half.setup(**arguments)
-    for _ in range(times):
-        result = half.run(**arguments)
-    return [part.cpu() for part in (result if isinstance(result, tuple) else (result,))]
-
-
-def transposed(x):
-    return x.mT.contiguous().mT if x.dim() == 2 else every_other(x)
-
-
-def every_other(x):
-    return x.repeat_interleave(2, -1)[..., ::2]
-
-
-def middle_columns(x):
-    return functional.pad(x, (1, 2), value=NAN)[..., 1:-2]
-
-
-def unaligned(x):
-    return functional.pad(x.flatten(), (1, 0))[1:].view(x.shape)
-
-
-LAYOUTS = {
-    "contiguous": lambda x: x,
-    "transposed": transposed,
-    "every other column": every_other,
-    "middle columns": middle_columns,
-    "unaligned": unaligned,
-}
-
-
-def each(*names, devices=("cpu", "cuda")):
-    """Every half of these pairs on every device that can run it."""
-    return pytest.mark.parametrize(
-        ("name", "half", "device"),
-        [
-            pytest.param(name, half, device, id=f"{half.path.stem}-{device}", marks=marks)
-            for name in names
-            for half in PAIRS[name].halves
-            for device, marks in (("cpu", ()), ("cuda", pytest.mark.gpu))
-            if device in devices and (device == "cuda" or not (half.needs_cuda or PAIRS[name].baseline.needs_cuda))
-        ],
-    )
 
 
 # What is right
@@ -206,18 +117,6 @@ TRUTH = {
 }
 
 
-def assert_near(actual, wanted, least=0.0):
-    """Of the same shape, NaN and infinite at the same places, and near elsewhere. `least`: the RMS of what cancels."""
-    assert len(actual) == len(wanted)
-    for mine, true in zip(actual, wanted, strict=True):
-        assert mine.shape == true.shape
-        true = true.to(mine.dtype).double()  # what is too large for 16 bits is infinite
-        finite = true[true.isfinite()]
-        rms = max(finite.square().mean().sqrt().item() if len(finite) else 0.0, least)
-        near = NEAR[mine.dtype]
-        torch.testing.assert_close(mine.double(), true, rtol=near, atol=near * rms, equal_nan=True)
-
-
 def cases(name, rows, columns, **arguments):
     """The arguments of `inputs` for a matrix of this size, of everything that a pair can do."""
     if name == "reduction":
@@ -246,7 +145,7 @@ def test_sizes_0_and_1(name, half, device, rows, columns, call):
 
 
 @each(*[name for name in PAIRS if name != "add_small"])  # which takes what is contiguous, and looks at nothing
-@pytest.mark.parametrize("layout", list(LAYOUTS)[1:])
+@pytest.mark.parametrize("layout", ["transposed", "every other column", "middle columns", "unaligned"])
 def test_layouts(name, half, device, layout, call):
     for arguments in cases(name, 7, 37):
         if arguments.get("op") in ("mean", "max", "logsumexp"):
@@ -624,13 +523,6 @@ def large_inputs(name, dtype, rows, columns):
     if "out" in inputs:
         large["out"] = torch.empty_like(large["x"])
     return inputs, large
-
-
-def skip_without(gib):
-    torch.cuda.empty_cache()
-    free = torch.cuda.mem_get_info()[0] / 2**30
-    if free < gib:
-        pytest.skip(f"needs {gib} GiB of GPU memory, {free:.0f} are free")
 
 
 LARGE = ("add", "elementwise", "fused_elementwise", "softmax", "softmax_backward", "layer_norm", "layer_norm_backward",

@@ -29,14 +29,18 @@ def marks(pair, half):
         return ()
     least = half.constants.get("REQUIRES", {}).get("gpus", 1)
     too_few = pytest.mark.skipif(torch.cuda.device_count() < least, reason=f"needs {least} GPUs")
-    return (pytest.mark.gpu, too_few) if least > 1 else pytest.mark.gpu
+    return (pytest.mark.gpu, too_few) if least > 1 else (pytest.mark.gpu,)
 
 
 def each_half(needs_a_run=False):
-    """Every variant with its pair, marked by what it needs where the test runs it."""
+    """Every variant with its pair, marked by what it needs where the test runs it.
+
+    A group for each pair: of processes that share the tests (`make test`), one checks it, with all its variants.
+    """
     return [
-        pytest.param(pair, half, id=half.path.stem, marks=marks(pair, half) if needs_a_run else ())
+        pytest.param(pair, half, id=half.path.stem, marks=(group, *(marks(pair, half) if needs_a_run else ())))
         for pair, half in VARIANTS
+        for group in [pytest.mark.xdist_group(f"{pair.chapter} {pair.name}")]
     ]
 
 
@@ -146,9 +150,13 @@ def test_costs_are_amounts_of_known_resources_and_equal_in_both_halves(pair, hal
 
 
 def further(pair: Pair) -> Pair:
-    """The pair with more odd sizes to check than it names itself."""
+    """The pair with more odd sizes to check than it names itself.
+
+    In the larger, one or two of something (a batch, heads) stay that many: the interpreter takes seconds for each.
+    """
     grown = {}
-    for label, change in {"small": lambda value: 2 * value + 1, "uneven": lambda value: value + 2}.items():
+    larger, uneven = (lambda value: 2 * value + 1 if value > 2 else value), (lambda value: value + 2)
+    for label, change in {"larger": larger, "uneven": uneven}.items():
         arguments = pair.sizes[pair.check_sizes[0]]
         grown[f"check/further {label}"] = {
             name: change(value) if type(value) is int else value for name, value in arguments.items()
@@ -156,15 +164,24 @@ def further(pair: Pair) -> Pair:
     return replace(pair, sizes={**pair.sizes, **grown})
 
 
-def verdicts(pairs):
-    """(chapter, pair, variant) -> row, of pairs that were checked on this machine."""
-    record = run_pairs(pairs, device=default_device(), check_only=True)
-    return {
-        (pair.chapter, pair.name, row.variant): row
-        for pair in record.pairs
-        for row in pair.rows
-        if row.versus == "baseline"
-    }
+def verdicts(pair):
+    """Variant -> row, of a pair that was checked on this machine."""
+    record = run_pairs([pair], device=default_device(), check_only=True)
+    if record.environment["interrupted"]:  # what is missing then is no fault of the pair
+        raise KeyboardInterrupt
+    return {row.variant: row for result in record.pairs for row in result.rows if row.versus == "baseline"}
+
+
+def once(check):
+    """`check` of a pair, remembered."""
+    found = {}
+
+    def remembered(pair):
+        if pair.baseline.path not in found:
+            found[pair.baseline.path] = check(pair)
+        return found[pair.baseline.path]
+
+    return remembered
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +194,8 @@ def machine():
 
 @pytest.fixture(scope="module")
 def honest(machine):
-    return verdicts([further(pair) for pair in PAIRS])
+    """honest(pair): variant -> row."""
+    return once(lambda pair: verdicts(further(pair)))
 
 
 ZEROED = """
@@ -193,36 +211,35 @@ def run(*args, **kwargs):
 
 @pytest.fixture(scope="module")
 def zeroed(machine, tmp_path_factory):
-    """The chapters again, with every variant's answer replaced by zeros of the same shape, kind and dtype."""
-    pairs = []
+    """The same of the chapters with every variant's answer replaced by zeros of the same shape, kind and dtype."""
+    copies = {}
     for folder in FOLDERS:
-        copy = tmp_path_factory.mktemp("zeros") / folder.name
+        copies[folder.name] = copy = tmp_path_factory.mktemp("zeros") / folder.name
         shutil.copytree(folder, copy, ignore=lambda _, names: [name for name in names if not name.endswith(".py")])
         for path in copy.glob("optimized_*.py"):
             path.write_text(path.read_text(encoding="utf-8") + ZEROED, encoding="utf-8")
-        pairs += discover(copy)
-    return verdicts(pairs)
+    return once(lambda pair: verdicts(*discover(copies[pair.chapter], pair.name)))
 
 
 @pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
 def test_both_halves_agree_with_the_oracle_at_every_odd_size(pair, half, honest):
-    row = honest[pair.chapter, pair.name, half.label]
+    row = honest(pair)[half.label]
     assert (row.verdict, row.ratio) == ("checked", None), row.reason
 
 
 @pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
 def test_zeros_are_a_wrong_answer(pair, half, zeroed):
-    row = zeroed[pair.chapter, pair.name, half.label]
+    row = zeroed(pair)[half.label]
     assert row.verdict == "invalid"
     element, integers = r"element \d+ of \d+ is -?0, expected", r"\d+ of \d+ values differ"
     assert re.match(rf"wrong answer at size check: (\S+: )?({element}|{integers})", row.reason), row.reason
 
 
 @pytest.mark.skipif(has_gpu(), reason="there is a GPU")
-def test_without_a_gpu_what_needs_one_is_skipped_and_triton_is_checked_in_its_interpreter(honest):
-    for pair, half in VARIANTS:
-        row = honest[pair.chapter, pair.name, half.label]
-        if pair.baseline.needs_cuda or half.needs_cuda:
-            assert (row.verdict, row.reason) == ("skipped", "needs an NVIDIA GPU")
-        elif "triton" in half.imports:
-            assert "interpreter" in row.reason
+@pytest.mark.parametrize(("pair", "half"), each_half())
+def test_without_a_gpu_what_needs_one_is_skipped_and_triton_is_checked_in_its_interpreter(pair, half, honest):
+    row = honest(pair)[half.label]
+    if pair.baseline.needs_cuda or half.needs_cuda:
+        assert (row.verdict, row.reason) == ("skipped", "needs an NVIDIA GPU")
+    elif "triton" in half.imports:
+        assert "interpreter" in row.reason

@@ -9,13 +9,12 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
-from multiprocessing import get_context
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -174,22 +173,13 @@ def error_of(variant, m, n, k, activation, turned):
     return float((found - expected).abs().max()) if found.numel() else 0.0
 
 
-@pytest.fixture(scope="module")
-def interpreter():
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TRITON_INTERPRET", "1")  # the process starts now, and takes it for its own before it imports
-        pool.submit(os.getpid).result()
-        patch.undo()
-        yield pool
-
-
 @pytest.mark.parametrize(("variant", "shape", "activation", "turned"), [
     ("pointers", (1, 1, 1), "none", False), ("pointers", (37, 29, 31), "leaky_relu", False),
     ("pointers", (5, 7, 0), "relu", False), ("pointers", (0, 3, 4), "none", False),
     ("pointers", (131, 67, 48), "none", True), ("descriptors", (37, 40, 56), "leaky_relu", False),
 ])  # fmt: skip
-def test_the_kernel_multiplies(interpreter, variant, shape, activation, turned):
-    assert interpreter.submit(error_of, variant, *shape, activation, turned).result() < 0.02
+def test_the_kernel_multiplies(run_on, variant, shape, activation, turned):
+    assert run_on("cpu", error_of, variant, *shape, activation, turned) < 0.02
 
 
 # History
@@ -281,15 +271,16 @@ def test_a_small_space_is_tried_to_its_end():
     assert kept.names == few.valid.keys()
 
 
-def test_no_generation_begins_after_the_budget():
-    kept = History(ABOUT)
+def test_no_generation_begins_after_the_budget(monkeypatch):
+    kept, now = History(ABOUT), [0.0]
+    monkeypatch.setattr(generations, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
     class Slow(Table):
         def score(self, *arguments):
-            time.sleep(0.05)
+            now[0] += 5
             return super().score(*arguments)
 
-    generations.search(kept, space(), Shuffled(space(), 0), Slow(landscape(0)), gemm.DEFAULT, 999, 0.07, quiet)
+    generations.search(kept, space(), Shuffled(space(), 0), Slow(landscape(0)), gemm.DEFAULT, 999, 7, quiet)
     assert kept.generations == 2
 
 
@@ -355,8 +346,8 @@ def measured_here(spoiled):
 
 
 @pytest.mark.parametrize(("spoiled", "says"), [(0, "element"), (20, "in a timed round: element")])
-def test_every_candidate_is_verified_and_timed(interpreter, spoiled, says):
-    found = interpreter.submit(measured_here, spoiled).result()
+def test_every_candidate_is_verified_and_timed(run_on, spoiled, says):
+    found = run_on("cpu", measured_here, spoiled)
     outcomes = {json.loads(name)["STAGES"]: bad for name, bad in found.bad.items()}
     assert outcomes[2][0] == "wrong"
     assert outcomes[2][1].startswith(says)
@@ -414,7 +405,7 @@ def serving(monkeypatch, *answers):
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()  # looked at every 0.01 s
     monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1/")
     monkeypatch.setenv("OPENAI_API_KEY", "the key")
     monkeypatch.setenv("OPENAI_MODEL", "a model")
@@ -450,13 +441,13 @@ def test_a_model_proposes(monkeypatch):
     ("", "answer is empty"), ('{"configurations": {}}', 'must be {"configurations": [...]}'),
     ('{"configurations": [], "why": 1}', 'must be {"configurations": [...]}'), ("[]", 'must be {"configurations"'),
     ((200, "<html>"), "not that of a chat"), ((200, "[]"), "not that of a chat"), ((200, "{}"), "not that of a chat"),
-    ((500, "oh"), "status 500"), ((401, "{}"), "status 401"), ((302, ""), "status 302"), (0.6, "within 0.3 s"),
+    ((500, "oh"), "status 500"), ((401, "{}"), "status 401"), ((302, ""), "status 302"), (1.5, "within 1 s"),
     ('{"configurations": [7]}', "no proposal could be tried"),
 ])  # fmt: skip
 def test_a_useless_answer_is_told_to_the_model_and_asked_again(monkeypatch, answer, says):
     kept = History(ABOUT)
     with serving(monkeypatch, answer, proposal(TINY)) as asked:
-        assert model.Model(space(), "", 0.3).propose(kept, 2) == [TINY]
+        assert model.Model(space(), "", 1.0).propose(kept, 2) == [TINY]
     assert says in kept.remarks[-1]
     assert says in asked[1][2]["messages"][0]["content"]
 
@@ -534,26 +525,31 @@ def test_bad_input_is_one_line(arguments, monkeypatch, capsys):
     assert (said.err.count("\n"), said.out) == (1, "")
 
 
-def test_a_search_without_a_gpu(tmp_path):
+def test_a_search_without_a_gpu(tmp_path, monkeypatch, capsys):
     """Searched, exported, drawn, gone on with, loaded."""
     problem = ["--problem", "64x64x64"]
     kept, best, drawn = (tmp_path / name for name in ("h.jsonl", "best.json", "h.png"))
     search = [*problem, "--history", kept, "--export", best, "--plot", drawn]
+
+    def again(*arguments):
+        """In this process, which has imported torch already: without the default device, which may be a GPU."""
+        monkeypatch.setattr(sys, "argv", ["tune.py", "--arch", "sm_90", *map(str, arguments)])
+        return command_line.main(), capsys.readouterr()
+
     done = tune(*search, "--evaluations", 3)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].endswith("no GPU is timed, the score is a proxy (X-ray)")
     assert gemm.load(best) == show.best_of(history.read(kept))
     assert drawn.read_bytes().startswith(b"\x89PNG")
     before = history.read(kept).trials
-    done = tune(*search, "--evaluations", 4)
-    assert "going on after 3" in done.stdout
+    assert "going on after 3" in again(*search, "--evaluations", 4)[1].out
     assert history.read(kept).trials[:3] == before
     assert len(history.read(kept).names) == 4
-    assert tune(*problem, "--load", best).returncode == 0
-    assert tune("--compare", kept, kept).stderr.endswith("were not tried\n")
+    assert again(*problem, "--load", best)[0] == 0
+    assert again("--compare", kept, kept)[1].err.endswith("were not tried\n")
     best.write_text(json.dumps({"configuration": {**gemm.load(best), "WARPS": 3}}))
-    done = tune(*problem, "--load", best)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    status, said = again(*problem, "--load", best)
+    assert (status, said.err.count("\n")) == (2, 1)
 
 
 @pytest.fixture

@@ -1,0 +1,111 @@
+"""What the chapters' tests at the edges share: to call a half, here or in Triton's interpreter, and what is near."""
+
+import os
+from functools import cache
+
+import pytest
+import torch
+from torch.nn import functional
+
+from common.pair import load
+
+NAN, INF = float("nan"), float("inf")
+# By what part of itself, and of the RMS of all, an element may be off (bfloat16: the interpreter cuts off, no rounding)
+NEAR = {torch.float32: 2e-5, torch.float16: 2e-3, torch.bfloat16: 8e-3}
+
+
+def interpret():
+    """From here on this process interprets kernels, if it has not imported Triton yet."""
+    os.environ["TRITON_INTERPRET"] = "1"
+
+
+@cache
+def module(path, constants=()):
+    """A file of a chapter, loaded once for each set of constants that are to be others in it."""
+    loaded = load(path)
+    vars(loaded).update(constants)
+    return loaded
+
+
+def answer(path, device, inputs, layout="contiguous", times=1, constants=()):
+    """What `run` returns the last of so many times, after one `setup`, as a list of tensors on the CPU.
+
+    `layout`: of every input but `out`, or a dict from an input's name to its own.
+    """
+    half, arguments = module(path, constants), {}
+    for name, value in inputs.items():
+        if isinstance(value, torch.Tensor):
+            mine = layout.get(name, "contiguous") if isinstance(layout, dict) else layout
+            value = value.to(device)
+            value = value if name == "out" and mine != "unaligned" else LAYOUTS[mine](value)
+        arguments[name] = value
+    if hasattr(half, "setup"):
+        arguments |= half.setup(**arguments)
+    for _ in range(times):
+        result = half.run(**arguments)
+    return [part.cpu() for part in (result if isinstance(result, tuple) else (result,))]
+
+
+def transposed(x):
+    return x.mT.contiguous().mT if x.dim() > 1 else every_other(x)
+
+
+def every_other(x):
+    return x.repeat_interleave(2, -1)[..., ::2]
+
+
+def middle_columns(x):
+    return functional.pad(x, (1, 2), value=NAN)[..., 1:-2]
+
+
+def among_others(x):
+    """At multiples of 16 bytes, rows and columns of others around it."""
+    return functional.pad(x, (8, 8, 8, 8), value=NAN)[..., 8:-8, 8:-8]
+
+
+def unaligned(x):
+    return functional.pad(x.flatten(), (1, 0))[1:].view(x.shape)
+
+
+LAYOUTS = {
+    "contiguous": lambda x: x,
+    "transposed": transposed,
+    "every other column": every_other,
+    "middle columns": middle_columns,
+    "unaligned": unaligned,
+    "among others": among_others,
+    "transposed among others": lambda x: among_others(x.mT.contiguous()).mT,
+}
+
+
+def each(pairs, *names, devices=("cpu", "cuda")):
+    """Every half of these pairs on every device that can run it."""
+    return pytest.mark.parametrize(
+        ("name", "half", "device"),
+        [
+            pytest.param(name, half, device, id=f"{half.path.stem}-{device}", marks=marks)
+            for name in names
+            for half in pairs[name].halves
+            for device, marks in (("cpu", ()), ("cuda", pytest.mark.gpu))
+            if device in devices and (device == "cuda" or not (half.needs_cuda or pairs[name].baseline.needs_cuda))
+        ],
+    )
+
+
+def assert_near(actual, wanted, least=0.0):
+    """Of the same shape, NaN and infinite at the same places, and near elsewhere. `least`: the RMS of what cancels."""
+    assert len(actual) == len(wanted)
+    for mine, true in zip(actual, wanted, strict=True):
+        assert mine.shape == true.shape
+        true = true.to(mine.dtype).double()  # what is too large for 16 bits is infinite
+        finite = true[true.isfinite()]
+        rms = max(finite.square().mean().sqrt().item() if len(finite) else 0.0, least)
+        near = NEAR[mine.dtype]
+        torch.testing.assert_close(mine.double(), true, rtol=near, atol=near * rms, equal_nan=True)
+
+
+def skip_without(gib):
+    torch.cuda.empty_cache()
+    free = torch.cuda.mem_get_info()[0] / 2**30
+    if free < gib:
+        pytest.skip(f"needs {gib} GiB of GPU memory, {free:.0f} are free")
