@@ -3,7 +3,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-UNTIMED := $(patsubst %,tests/test_%.py,pairs xray tune) $(wildcard tests/test_ch[0-9]*.py)  # long, and time nothing
+UNTIMED := $(patsubst %,tests/test_%.py,pairs xray tune scripts_ch1 template) $(wildcard tests/test_ch[0-9]*.py)
 
 .PHONY: help setup ch1 ch2 ch3 ch4 bench calibrate test lab notebooks check readme
 
@@ -30,7 +30,8 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
 	$(PY) -m common.calibrate $(ARGS)
 
-# Two at a time: what times nothing, all tests of a pair together; and the notebooks, no figure of which is compared.
+# Two at a time: what is long and in which no time matters, all tests of a pair together; and the notebooks, no figure
+# of which is compared.
 test: .venv/.tested ## unit tests, every pair's tests, the notebooks
 	$(PY) -m pytest -n 2 --dist loadgroup $(UNTIMED); untimed=$$?; \
 	$(PY) -m pytest -n 2 --dist loadfile $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120; \
