@@ -514,6 +514,7 @@ def test_help_does_not_wait_for_torch():
 @pytest.mark.parametrize("arguments", [
     ["--problem", "4096"], ["--problem", "0x1x1"], ["--arch", "sm_1"], ["--device", "cpu"], ["--budget", "0"],
     ["--exhaustive", "--evaluations", "3"], ["--plot", "x.txt"], ["--compare", "none", "none"], ["--load", "none"],
+    ["--device", "cuda:99"],
     ["--replay", "none"], ["--proposer", "llm", "--evaluations", "1"], ["--export", "/none/x.json"],
 ])  # fmt: skip
 def test_bad_input_is_one_line(arguments, monkeypatch, capsys):

@@ -17,6 +17,7 @@ from common.pair import ROOT
 from common.plot import save
 from common.process import Death
 from common.result import check_writable, noting
+from common.runner import survey_apart
 from common.xray.occupancy import MACHINES, Machine
 from search import generations, history, show, sweeps
 from search.generations import Bench, Gpu, Proxy, search
@@ -64,6 +65,7 @@ def place(args: argparse.Namespace) -> tuple[Machine, str, dict[str, Any]]:
         if name not in MACHINES:
             raise OneLine(f"--arch {name}: one of {', '.join(MACHINES)}")
         return MACHINES[name], "", {}
+    survey_apart(device, with_limits=False)  # says in one line what is wrong with it
     machine, versions = machine_of(device_named(device))
     return machine, device, versions
 
