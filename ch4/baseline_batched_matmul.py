@@ -39,7 +39,8 @@ SIZES = {
 }  # fmt: skip
 SMALL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}
 LARGE = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}  # where it is 128 tiles
-FLOAT = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 8}  # of float32, on CUDA cores
+SMALL_FLOAT = {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4}  # float32, on CUDA cores
+LARGE_FLOAT = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4}
 
 
 def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, device="cuda"):
@@ -85,10 +86,9 @@ def matmul_kernel(
 
 def shape_of(products, m, n, dtype):
     """The configuration for so many products at once: large tiles where even these are enough for all SMs."""
-    if dtype == torch.float32:
-        return FLOAT
-    tiles = products * triton.cdiv(m, LARGE["BLOCK_M"]) * triton.cdiv(n, LARGE["BLOCK_N"])
-    return LARGE if tiles >= 128 else SMALL
+    small, large, enough = (SMALL_FLOAT, LARGE_FLOAT, 256) if dtype == torch.float32 else (SMALL, LARGE, 128)
+    tiles = products * triton.cdiv(m, large["BLOCK_M"]) * triton.cdiv(n, large["BLOCK_N"])
+    return large if tiles >= enough else small
 
 
 def run(x, y):

@@ -6,7 +6,7 @@ come and go by TMA, and those of the next tile are under way before this one's s
     a tile     64 steps of 0.56 us at 4096^3
     its end    128 sums a thread: activated, rounded, 64 KiB to shared memory, which TMA writes from there
 
-What remains of the activation is its instructions: 128 * 3 (leaky ReLU) to 128 * 20 (GELU) for each of 8 warps; an SM
+What remains of the activation is its instructions: 128 * 2 (leaky ReLU) to 128 * 20 (GELU) for each of 8 warps; an SM
 issues four in a cycle.
 
 Predict before you measure: how many cycles is that, of 65,000 a tile? Is the activation then for nothing, and the time

@@ -33,14 +33,17 @@ SIZES = {
     "medium/16x4096x16384/transposed": {"transposed": True},  # as torch.nn.Linear keeps its weights
     "medium/1x4096x16384": {"m": 1}, "medium/16x1024x65536": {"n": 1024, "k": 65_536},
     "medium/16x8192x8192": {"n": 8192, "k": 8192}, "medium/64x4096x16384": {"m": 64},
+    "medium/16x64x262144": {"n": 64, "k": 262_144},  # 16 x 64 sums over 262,144 tokens: a state of linear attention
+    "medium/16x64x262144/bf16": {"n": 64, "k": 262_144, "dtype": "bfloat16"},
+    "medium/16x128x262144": {"n": 128, "k": 262_144},
     "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},
     "large/256x256x65536/bf16": {"m": 256, "n": 256, "k": 65_536, "dtype": "bfloat16"},
     "large/512x512x16384": {"m": 512, "n": 512, "k": 16_384},
     "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 1024 tiles: nothing to split
 }  # fmt: skip
-SKINNY = {"BLOCK_M": 16, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
-SQUARE = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}
-PROGRAMS = {"skinny": 264, "square": 132}  # at most, where k is split: 2 and 1 for each of 132 SMs
+SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
+SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}
+PROGRAMS = 264  # at most, where k is split: 2 for each of 132 SMs
 
 
 def inputs(m=16, n=4096, k=16_384, dtype="float16", transposed=False, device="cuda"):
@@ -66,8 +69,10 @@ def cost(x, w_b):
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, parts_ptr, m, n, k, depth, a_down, a_across, b_down, b_across,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
+    if OVERLAP:
+        tl.extra.cuda.gdc_launch_dependents()  # what comes next may be brought to the SMs, and wait there
     across, tiles = tl.cdiv(n, BLOCK_N), tl.cdiv(n, BLOCK_N) * tl.cdiv(m, BLOCK_M)
     tile, split = tl.program_id(0) % tiles, tl.program_id(0) // tiles
     row = (tile // across * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
@@ -88,7 +93,9 @@ def matmul_kernel(
 
 
 @triton.jit
-def add_kernel(parts_ptr, c_ptr, size, splits, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+def add_kernel(parts_ptr, c_ptr, size, splits, BLOCK: tl.constexpr, ROWS: tl.constexpr, OVERLAP: tl.constexpr):
+    if OVERLAP:
+        tl.extra.cuda.gdc_wait()  # until every program of the other kernel has written its sums
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[None, :]
     total = tl.zeros((ROWS, BLOCK), tl.float32)
     for first in range(0, splits, ROWS):
@@ -99,20 +106,27 @@ def add_kernel(parts_ptr, c_ptr, size, splits, BLOCK: tl.constexpr, ROWS: tl.con
 
 def plan(m, n, k):
     """The configuration, how many tiles there are and how many programs share each, and how much of k one takes."""
-    kind, shape = ("skinny", SKINNY) if m <= SKINNY["BLOCK_M"] else ("square", SQUARE)
+    shape = SKINNY if m <= SKINNY["BLOCK_M"] else SQUARE
     tiles, steps = triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"]), triton.cdiv(k, shape["BLOCK_K"])
-    each = max(triton.cdiv(steps, max(PROGRAMS[kind] // max(tiles, 1), 1)), 1)
+    each = max(triton.cdiv(steps, max(PROGRAMS // max(tiles, 1), 1)), 1)
     return shape, tiles, max(triton.cdiv(steps, each), 1), each * shape["BLOCK_K"]
 
 
-def run(x, w_b):
+def setup(x, w_b):
+    return {"overlap": x.is_cuda and torch.cuda.get_device_capability(x.device) >= (9, 0)}
+
+
+def run(x, w_b, overlap):
     (m, k), n = x.shape, w_b.shape[1]
     c = torch.empty(m, n, dtype=x.dtype, device=x.device)
     shape, tiles, splits, depth = plan(m, n, k)
     if c.numel():
-        parts = torch.empty(splits, m, n, device=x.device) if splits > 1 else c
-        matmul_kernel[(tiles * splits,)](x, w_b, parts, m, n, k, depth, *x.stride(), *w_b.stride(), **shape)
+        parts, strides = torch.empty(splits, m, n, device=x.device) if splits > 1 else c, (*x.stride(), *w_b.stride())
+        matmul_kernel[(tiles * splits,)](x, w_b, parts, m, n, k, depth, *strides, **shape, OVERLAP=overlap)
     if c.numel() and splits > 1:
-        grid = (triton.cdiv(m * n, 256),)
-        add_kernel[grid](parts, c, m * n, splits, BLOCK=256, ROWS=16, num_warps=4)  # 8 loads of 16 bytes a thread
+        rows = max(min(triton.next_power_of_2(splits), 256), 16)
+        block = 4096 // rows  # 8 loads of 16 bytes a thread
+        add_kernel[(triton.cdiv(m * n, block),)](
+            parts, c, m * n, splits, BLOCK=block, ROWS=rows, OVERLAP=overlap, num_warps=4, launch_pdl=overlap
+        )
     return c

@@ -32,14 +32,17 @@ SIZES = {
     "medium/16x4096x16384/transposed": {"transposed": True},  # as torch.nn.Linear keeps its weights
     "medium/1x4096x16384": {"m": 1}, "medium/16x1024x65536": {"n": 1024, "k": 65_536},
     "medium/16x8192x8192": {"n": 8192, "k": 8192}, "medium/64x4096x16384": {"m": 64},
+    "medium/16x64x262144": {"n": 64, "k": 262_144},  # 16 x 64 sums over 262,144 tokens: a state of linear attention
+    "medium/16x64x262144/bf16": {"n": 64, "k": 262_144, "dtype": "bfloat16"},
+    "medium/16x128x262144": {"n": 128, "k": 262_144},
     "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},
     "large/256x256x65536/bf16": {"m": 256, "n": 256, "k": 65_536, "dtype": "bfloat16"},
     "large/512x512x16384": {"m": 512, "n": 512, "k": 16_384},
     "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 1024 tiles: nothing to split
 }  # fmt: skip
-SKINNY = {"BLOCK_M": 16, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
-SQUARE = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}
-PROGRAMS = {"skinny": 264, "square": 132}  # at most, where k is split: 2 and 1 for each of 132 SMs
+SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
+SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}
+PROGRAMS = 264  # at most, where k is split: 2 for each of 132 SMs
 AT_ONCE = tl.constexpr(4)  # sums that the last one reads at a time
 
 
@@ -98,9 +101,9 @@ def matmul_kernel(
 
 def plan(m, n, k):
     """The configuration, how many tiles there are and how many programs share each, and how much of k one takes."""
-    kind, shape = ("skinny", SKINNY) if m <= SKINNY["BLOCK_M"] else ("square", SQUARE)
+    shape = SKINNY if m <= SKINNY["BLOCK_M"] else SQUARE
     tiles, steps = triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"]), triton.cdiv(k, shape["BLOCK_K"])
-    each = max(triton.cdiv(steps, max(PROGRAMS[kind] // max(tiles, 1), 1)), 1)
+    each = max(triton.cdiv(steps, max(PROGRAMS // max(tiles, 1), 1)), 1)
     return shape, tiles, max(triton.cdiv(steps, each), 1), each * shape["BLOCK_K"]
 
 
