@@ -1,4 +1,4 @@
-"""Multiply 16 rows by a long matrix, a program for each tile of the result: 32 programs, and 100 SMs are idle.
+"""Multiply 16 rows by a long matrix, a program for each tile of the result: 64 programs, and 68 SMs are idle.
 
 c = x @ w_b, [16, 16,384] @ [16,384, 4096]: a language model that answers 16 requests at once does little else. All of
 w_b is read for 16 rows, and memory is the limit:
@@ -6,10 +6,10 @@ w_b is read for 16 rows, and memory is the limit:
     w_b         16,384 * 4096 * 2 bytes            = 128 MiB, once
     products    2 * 16 * 16,384 * 4096 = 2.1 GFLOP = 16 for each byte, where tensor cores would keep up with 200
 
-A program walks all of k for its tile of 16 x 128, in blocks of 18 KiB. Of these no more than three are on their way to
+A program walks all of k for its tile of 16 x 64, in blocks of 10 KiB. Of these no more than three are on their way to
 it at a time. If each takes 1 us to come, as it may from a busy DRAM, then at most this arrives:
 
-    32 programs * 3 * 18 KiB / 1 us = 1.8 TB/s    of the 4.8 TB/s in an H200's datasheet
+    64 programs * 3 * 10 KiB / 1 us = 2.0 TB/s    of the 4.8 TB/s in an H200's datasheet
 
 Predict before you measure: tiles of 16 x 32 would be 128 programs. Why would that not help much? What must
 `optimized_split_k.py` add up that is never added up here, and how many bytes is that?

@@ -8,7 +8,7 @@ sum; they can be had on the way (online softmax). With a row's maximum m and sum
     o     =   o * exp(m - new) + exp(s - new) @ v      what was added earlier is scaled down when the maximum grows
 
 Bytes, with 4 x 32 heads, n = 4096, d = 64: q, k, v and o are 256 MiB, where three operations move 16 GiB, or 24 with
-a mask. k and v are read by every program of a head, from L2: 2 * 512 KiB * 32 programs * 128 heads = 4 GiB.
+a mask. k and v are read by every program of a head, from L2: 2 * 512 KiB * 64 programs * 128 heads = 8 GiB.
 
 Predict before you measure: the arithmetic is the same. Which is the limit now, and at which n was it the limit before?
 """
@@ -46,7 +46,7 @@ SIZES = {
     "huge/16384/d128/full/bf16": {"heads": 16, "n": 16_384, "d": 128, "causal": False},
 }  # fmt: skip
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
-LARGE = {64: (128, 64, 3, 8), 128: (128, 64, 2, 8)}
+LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 3, 4)}
 OTHERS = {64: (64, 64, 2, 4), 128: (64, 32, 2, 4)}  # tensor cores that take all they multiply from registers
 
 

@@ -9,8 +9,8 @@ what autograd does, each with its sums in registers and a loop over the other si
 
 With 4 x 16 heads, n = 2048, d = 64: lse and rowsum(o * do) are 1 MiB, instead of 1.5 GiB of p, dp and ds.
 
-A block of 128 keys, d = 128, holds 2 * 128 * 128 sums of 4 bytes, 128 KiB of registers: with 4 warps 256 a thread, one
-more than it can have, with 8 warps 128, and as many for all else.
+A block of 64 keys, d = 128, holds 2 * 64 * 128 sums of 4 bytes, 64 KiB of registers: with 4 warps 128 a thread, and
+nearly as many for all else. Of 128 keys they would be 256 a thread, one more than it can have.
 
 Predict before you measure: 9 products instead of 6, and no n^2 bytes. Where do both take the same time?
 """
@@ -47,8 +47,9 @@ SIZES = {
     "huge/16384/d64/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384},
     "huge/16384/d128/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384, "d": 128},
 }  # fmt: skip
+TOLERANCE = (0.1, 0.5)  # with a causal mask the first rows have gradients, and errors, many times those of all rows
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
-LARGE = {64: (64, 128, 3, 8), 128: (64, 128, 3, 8)}
+LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 2, 4)}
 OTHERS = {64: (32, 64, 2, 4), 128: (32, 64, 2, 8)}  # tensor cores that take all they multiply from registers
 LOG2_E = 1.4426950408889634
 

@@ -7,9 +7,9 @@ it in L2:
     s, dp, p.T @ do, ds.T @ q, ds @ k    5 products of n^2 d, where two kernels need 7
     dq                                   n / BLOCK_N times read, added to and written, in float32
 
-With 4 x 16 heads, n = 2048, d = 64: dq is 32 MiB in float32, and 2048 / 128 = 16 blocks of keys add to it, or half of
-them if causal: 512 or 256 MiB of atomic additions. They arrive in any order, so that dq's last bits may differ from run
-to run. And dq must be zero before, and be rounded to 2 bytes after.
+With 4 x 16 heads, n = 2048, d = 64: dq is 32 MiB in float32, and 2048 / 64 = 32 blocks of keys add to it, or half of
+them if causal: 1 GiB or 512 MiB of atomic additions. They arrive in any order, so that dq's last bits may differ from
+run to run. And dq must be zero before, and be rounded to 2 bytes after.
 
 Predict before you measure: 29 % of the backward pass's products are saved. Are the additions cheaper than they?
 """
@@ -46,8 +46,9 @@ SIZES = {
     "huge/16384/d64/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384},
     "huge/16384/d128/causal/bf16": {"batch": 1, "heads": 16, "n": 16_384, "d": 128},
 }  # fmt: skip
+TOLERANCE = (0.1, 0.5)  # with a causal mask the first rows have gradients, and errors, many times those of all rows
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
-LARGE = {64: (64, 128, 2, 8), 128: (32, 128, 2, 8)}
+LARGE = {64: (64, 64, 3, 4), 128: (64, 128, 3, 8)}
 OTHERS = {64: (32, 64, 2, 4), 128: (32, 64, 2, 8)}  # tensor cores that take all they multiply from registers
 LOG2_E = 1.4426950408889634
 

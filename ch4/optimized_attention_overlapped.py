@@ -8,9 +8,9 @@ then block j-1's p @ v, and nobody waits for that one until block j+1:
     issue o = o * shrink + p @ v[j-1]        p and shrink are of block j-1
     p, shrink = softmax of s                 meanwhile
 
-    a block of 128 x 128, d = 64 (9.0): 512 cycles a product, 1024 for 16,384 powers of two at 16 a cycle
+    a block of 64 x 64, d = 64 (9.0): 128 cycles a product, 256 for 4096 powers of two at 16 a cycle
 
-The cost is registers: p [BLOCK_M, BLOCK_N] lives on beside the next s, 64 a thread each with 256 threads.
+The cost is registers: p [BLOCK_M, BLOCK_N] lives on beside the next s, 32 a thread each with 128 threads.
 
 Predict before you measure: if every warp were alone, what would it gain at most? And if others fill its waits anyway?
 """
@@ -50,7 +50,8 @@ SIZES = {
     "huge/16384/d128/full/bf16": {"heads": 16, "n": 16_384, "d": 128, "causal": False},
 }  # fmt: skip
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS
-LARGE = {64: (64, 64, 2, 4), 128: (128, 128, 2, 8)}
+LARGE = {64: (64, 64, 2, 4), 128: (64, 64, 2, 4)}
+LARGE_FULL = {64: (64, 64, 2, 4), 128: (128, 64, 2, 4)}  # without a mask
 LOG2_E = 1.4426950408889634
 
 
@@ -123,7 +124,7 @@ def attention_kernel(
 def run(q, k, v, causal):
     width, (q, k, v) = q.shape[3], attending.widened(q, k, v)
     o, (batch, heads, n, d) = torch.empty_like(q), q.shape
-    block_m, block_n, stages, warps = attending.tiles(q, LARGE, LARGE)
+    block_m, block_n, stages, warps = attending.tiles(q, *[LARGE if causal else LARGE_FULL] * 2)
     shape, strides = [batch * heads, n, d], [n * d, d, 1]
     q, o = (TensorDescriptor(each, shape, strides, [1, block_m, d]) for each in (q, o))
     k, v = (TensorDescriptor(each, shape, strides, [1, block_n, d]) for each in (k, v))

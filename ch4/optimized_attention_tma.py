@@ -3,8 +3,8 @@
 A descriptor says how a tensor lies in memory and how large a block of it is. One instruction of one thread then brings
 a block of k to shared memory, in the order that the tensor cores want, with zeros where it reaches beyond n:
 
-    copies by threads    128 x 64 values of 2 bytes are 1024 copies of 16 bytes, each with an address in registers
-    by descriptor        1, and the registers are free for scores: 128 x 128 of them instead of 128 x 64
+    copies by threads    64 x 128 values of 2 bytes are 1024 copies of 16 bytes, each with an address in registers
+    by descriptor        1, and those registers are free
 
 The blocks with a mask come first, out of the loop: causal, those on the diagonal, else the last one. The others are
 blocks that every row sees all of.

@@ -1,18 +1,19 @@
-"""Multiply 16 rows by a long matrix with k split in 8: 256 programs read it together, and a second launch adds up.
+"""Multiply 16 rows by a long matrix with k split in 4: 256 programs read it together, and a second launch adds up.
 
-c = x @ w_b, [16, 16,384] @ [16,384, 4096]. A tile of 16 x 128 belongs to 8 programs, each with 2048 of the 16,384
-products of a sum. An SM has room for four programs (54 KiB of shared memory each), so that all of them run at once:
+c = x @ w_b, [16, 16,384] @ [16,384, 4096]. A tile of 16 x 64 belongs to 4 programs, each with 4096 of the 16,384
+products of a sum. An SM has room for two of them and more (30 KiB of shared memory each), so that all run at once:
 
-    256 programs * 3 blocks of 18 KiB = 13.5 MiB on the way    enough for any DRAM, if it takes 1 us
+    256 programs * 3 blocks of 10 KiB = 7.5 MiB on the way    enough for any DRAM, if it takes 1 us
 
-Eight sums of each element go to memory in float32 and are added up by a second kernel, always in the same order, so
+Four sums of each element go to memory in float32 and are added up by a second kernel, always in the same order, so
 that equal inputs give equal bits:
 
-    8 * 16 * 4096 * 4 bytes = 2 MiB written and read, from L2 if all goes well    against 128 MiB of w_b
+    4 * 16 * 4096 * 4 bytes = 1 MiB written and read, from L2 if all goes well    against 128 MiB of w_b
 
-How often k is split depends on m, n and k alone, and is the same on every GPU. Where tiles are enough, it is not.
+On capability 9.0 the second launch does not wait for the first one's end: its programs come to the SMs when the first
+one's have all begun, and wait there (programmatic dependent launch). How often k is split depends on m, n and k alone.
 
-Predict before you measure: if 1.8 TB/s was all that `baseline_split_k.py` could have, how much faster is this? And with
+Predict before you measure: if 2.0 TB/s was all that `baseline_split_k.py` could have, how much faster is this? And with
 256 x 256 results and k = 65,536, where 32 sums of each element are kept: how many bytes are they, beside the inputs'?
 """
 

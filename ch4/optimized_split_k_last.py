@@ -1,17 +1,17 @@
-"""Multiply 16 rows by a long matrix with k split in 8, in one launch: who comes last to a tile adds up its 8 sums.
+"""Multiply 16 rows by a long matrix with k split in 4, in one launch: who comes last to a tile adds up its 4 sums.
 
-c = x @ w_b, [16, 16,384] @ [16,384, 4096]. As in `optimized_split_k.py` 256 programs write 2 MiB of sums. Then each of
-them counts itself at its tile; the one that finds all others there adds up the 8 sums, always in the same order:
+c = x @ w_b, [16, 16,384] @ [16,384, 4096]. As in `optimized_split_k.py` 256 programs write 1 MiB of sums. Then each of
+them counts itself at its tile; the one that finds all others there adds up the 4 sums, always in the same order:
 
     write the sums; barrier    all threads of this program have written
     count, acq_rel             what was written before is seen by whoever counts later
-    if last                    read 8 * 8 KiB, four at a time; write the tile; set the counter back
+    if last                    read 4 * 4 KiB, all at a time; write the tile; set the counter back
 
-A launch is saved. But the last one reads its 64 KiB alone, in two rounds, and of 132 SMs only 32 have a last one; the
-second launch had 256 programs for that.
+A launch is saved. But the last one reads its 16 KiB alone, and of 132 SMs only 64 have a last one; the second launch
+had 256 programs for that.
 
-Predict before you measure: which is shorter, the launch or the lonely reading? And with 256 x 256 results, where each
-of 4 programs reads 32 sums of 64 KiB?
+Predict before you measure: which is shorter, the launch or the lonely reading? And with 16 x 64 results and
+k = 262,144, where one program reads 256 sums of 4 KiB, four at a time?
 """
 
 import torch

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
-LARGE = {64: (128, 64, 2, 8), 128: (128, 64, 2, 8)}
+LARGE = {64: (64, 64, 3, 4), 128: (128, 64, 3, 8)}
 OTHERS = {64: (64, 32, 2, 4), 128: (64, 32, 2, 8)}  # tensor cores that take all they multiply from registers
 LOG2_E = 1.4426950408889634
 
