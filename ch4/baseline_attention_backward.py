@@ -1,14 +1,13 @@
 """Attention forward and backward by autograd: n^2 weights a head are kept, and twice as many values made of them.
 
-Forward as in `baseline_attention.py`: o = p @ v with p = softmax(s), s = q @ k.T / sqrt(d). From do, the gradient of o:
+Forward, o = p @ v with p = softmax(s), s = q @ k.T / sqrt(d). Back from do, the gradient of o, by the chain rule:
 
     dv = p.T @ do                        reads p
     dp = do @ v.T                        writes dp
     ds = p * (dp - rowsum(p * dp))       reads p and dp, writes ds      softmax, backward
     dq = ds @ k, dk = ds.T @ q           reads ds twice
 
-With 4 x 16 heads, n = 2048, 2 bytes: p, dp and ds are 512 MiB each, and 7 such passes are 3.5 GiB, where q, k, v, do,
-dq, dk and dv are 112 MiB in all. The mask, forward and backward, comes on top.
+With 4 x 16 heads, n = 2048: p, dp, ds are 512 MiB each, 7 such passes 3.5 GiB; q, k, v, do and gradients 112 MiB.
 
 Predict before you measure: with your GPU's bandwidth, how long does it take at least? Which n fits its memory?
 """
@@ -33,7 +32,8 @@ SIZES = {
     "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "large/4096/d64/causal/bf16": {},
     "large/4096/d64/full/bf16": {"causal": False}, "large/4096/d128/causal/bf16": {"d": 128},
     "large/4096/d128/full/bf16": {"d": 128, "causal": False}, "large/4096/d64/causal/fp16": {"dtype": "float16"},
-    "large/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"}, "large/8192/d64/causal/bf16": {"heads": 16, "n": 8192},
+    "large/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
+    "large/8192/d64/causal/bf16": {"heads": 16, "n": 8192},
     "large/8192/d64/full/bf16": {"heads": 16, "n": 8192, "causal": False},
     "large/8192/d128/causal/bf16": {"heads": 16, "n": 8192, "d": 128},
     "large/8192/d128/full/bf16": {"heads": 16, "n": 8192, "d": 128, "causal": False},
