@@ -52,7 +52,7 @@ def read_half(path: Path, label: str) -> Half:
     assigned = dict(_assigned(tree))
     _check_names(path, [*functions, *assigned])
     constants = {name: _literal(path, name, node) for name, node in assigned.items() if name in CONSTANTS}
-    trees = list(_with_helpers(path, tree))
+    trees = with_helpers(path).values()
     imports = frozenset(name for each in trees for name in imported_modules(each))
     doc = ast.get_docstring(tree) or ""
     require = _Requirement(path)
@@ -180,10 +180,14 @@ def imported_modules(tree: ast.Module) -> Iterator[str]:
             yield node.module.split(".")[0]
 
 
-def _with_helpers(path: Path, tree: ast.Module, seen: frozenset[str] = frozenset()) -> Iterator[ast.Module]:
-    """A file's syntax tree, and those of the helpers beside it that it imports, and they."""
-    yield tree
-    for name in set(imported_modules(tree)) - seen:
-        helper = path.with_name(f"{name}.py")
-        if helper.exists():
-            yield from _with_helpers(helper, parse(helper), seen | {name})
+def with_helpers(path: Path) -> dict[Path, ast.Module]:
+    """The syntax trees of a half, and of its chapter's modules and packages (each whole) that it imports, and they."""
+    found: dict[Path, ast.Module] = {}
+    todo = [path]
+    while todo:
+        if (file := todo.pop()) not in found:
+            found[file] = parse(file)
+            for name in imported_modules(found[file]):
+                module = path.with_name(f"{name}.py")
+                todo += [module] if module.exists() else path.with_name(name).rglob("*.py")
+    return found

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.contract import ContractError, Half, imported_modules, parse, read_half
+from common.contract import ContractError, Half, read_half, with_helpers
 
 ROOT = Path(__file__).resolve().parent.parent
 _serial = itertools.count()
@@ -114,11 +114,8 @@ def _ladder(name: str, variants: list[Half]) -> tuple[Half, ...]:
 
 def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:
     """Why this half cannot run on this device (common.device.describe); empty if it can."""
-    missing = [
-        name
-        for name in sorted(half.imports)
-        if not (half.path.with_name(f"{name}.py").exists() or importlib.util.find_spec(name))
-    ]
+    beside = {path.stem for path in half.path.parent.iterdir()}
+    missing = [name for name in sorted(half.imports - beside) if not importlib.util.find_spec(name)]
     if missing:
         return f"needs the package {', '.join(missing)}"
     if half.needs_cuda and device["kind"] != "cuda":
@@ -132,7 +129,10 @@ def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:
 
 
 def load(path: Path) -> ModuleType:
-    """Import a file as a fresh module; its folder is importable meanwhile, and its helpers are fresh too."""
+    """Import a file as a fresh module; its folder is importable meanwhile, and its helpers are fresh too.
+
+    But for packages: torch's operators, of which a process has one each, and torch.compile look theirs up by name.
+    """
     path = path.resolve()
     name = f"_{path.parent.name}_{path.stem}_{next(_serial)}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -147,21 +147,17 @@ def load(path: Path) -> ModuleType:
     finally:
         sys.path.remove(str(path.parent))
         for helper in set(sys.modules) - before - {name}:
-            if str(getattr(sys.modules[helper], "__file__", None) or "").startswith(f"{path.parent}/"):
+            if Path(getattr(sys.modules[helper], "__file__", None) or "").parent == path.parent:
                 del sys.modules[helper]
     return module
 
 
 def source_hash(pair: Pair) -> str:
     """What the halves and their chapter's helpers say, without docstrings, comments and layout."""
-    todo, seen = [half.path for half in pair.halves], {}
-    while todo:
-        path = todo.pop()
-        tree = parse(path)
-        helpers = (path.with_name(f"{name}.py") for name in imported_modules(tree))
-        todo += [helper for helper in helpers if helper.exists() and helper not in seen]
-        seen[path] = _dump(tree)
-    return hashlib.sha256("\n".join(f"{path.name} {seen[path]}" for path in sorted(seen)).encode()).hexdigest()[:16]
+    trees = {path: tree for half in pair.halves for path, tree in with_helpers(half.path).items()}
+    folder = pair.baseline.path.parent
+    said = "\n".join(f"{path.relative_to(folder).as_posix()} {_dump(trees[path])}" for path in sorted(trees))
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def _dump(node: Any) -> str:

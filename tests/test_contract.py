@@ -226,6 +226,21 @@ def test_helpers_are_fresh_where_the_folder_is_a_relative_path_too(tmp_path, mon
     assert "toy" not in sys.modules
 
 
+def test_a_package_beside_a_half_is_one_of_its_helpers_and_loaded_once(tmp_path):
+    (tmp_path / "toys").mkdir()
+    (tmp_path / "toys" / "__init__.py").write_text("def build():\n    from .bricks import brick\n\n    return brick")
+    (tmp_path / "toys" / "bricks.py").write_text("import array\n\nbrick = []")
+    pair = one_pair(tmp_path, half(extra="import toys"))
+    assert {"toys", "array"} <= pair.variants[0].imports
+    assert why_not(pair.variants[0], CPU, 0) == ""
+    first, second = (load(pair.variants[0].path) for _ in range(2))
+    assert first.toys.build() is second.toys.build()
+    del sys.modules["toys"], sys.modules["toys.bricks"]
+    before = source_hash(pair)
+    (tmp_path / "toys" / "bricks.py").write_text("import array\n\nbrick = [1]")
+    assert source_hash(discover(tmp_path)[0]) != before
+
+
 def test_a_failing_import_leaves_no_path_behind(tmp_path):
     pair = one_pair(tmp_path, half(extra="1 / 0"))
     with pytest.raises(ZeroDivisionError):
