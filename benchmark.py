@@ -61,10 +61,10 @@ def write(args: Namespace, record: result.Record, unwritten: list[str]) -> str:
 
     said = ""
     if args.plot and any(row.ratio for pair in record.pairs for row in pair.rows):
-        from common import plot
+        from common import heatmap, plot
 
         with result.noting(unwritten):
-            plot.save(plot.for_record(record), args.plot)
+            plot.save(heatmap.for_record(record), args.plot)
     elif args.plot:
         said = f"{args.plot} not drawn: nothing was timed\n"
     if args.markdown and record.pairs:

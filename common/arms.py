@@ -41,6 +41,7 @@ class LiveArm:
     tails: list[float] = field(default_factory=list)  # of every sample: until the device was idle
     grads: dict[str, Any] = field(default_factory=dict)  # what its last judged call left in its inputs' .grad
     allocated_bytes: int | None = None  # by one warm call
+    peak_bytes: int | None = None  # in use at once during one, beyond what was before
     traced: bool = True  # was the device's work in it seen?
     cores: list[float] = field(default_factory=list)  # of every sample: how many its threads kept busy
     seconds: list[list[float]] = field(default_factory=list)

@@ -30,7 +30,8 @@ def look(session: Session, clock: Clock, source: InputSet) -> None:
         seen = session.attempt(arm.label, partial(trace.look, call, session.job.device, clock.name == "device"))
         if seen is None:
             continue
-        arm.allocated_bytes, arm.traced = seen.allocated_bytes, seen.outside is not None
+        arm.allocated_bytes, arm.peak_bytes = seen.allocated_bytes, seen.peak_bytes
+        arm.traced = seen.outside is not None
         tail_s, seconds = statistics.median(arm.tails), stats.overall_median(arm.seconds)
         if seen.outside:
             session.out(arm.label, "invalid", seen.outside)

@@ -60,9 +60,9 @@ def impossible(median_s: float, cost: dict[str, float], limits: dict[str, Any], 
 def _arm(arm: LiveArm, limits: dict[str, Any], clock: Clock) -> Arm:
     median_s = stats.overall_median(arm.seconds)
     (measured, by), (sheet, _) = (of_limit(arm.cost, limits, which) for which in ("measured", "datasheet"))
-    shares = (None if measured is None else measured / median_s, None if sheet is None else sheet / median_s)
     host_s = arm.host_s if clock.name == "device" else None
-    return Arm(median_s, host_s, shares[0], shares[1], arm.compile_s, arm.seconds, arm.allocated_bytes, by)
+    of = (None if measured is None else measured / median_s, None if sheet is None else sheet / median_s)
+    return Arm(median_s, host_s, *of, arm.compile_s, arm.seconds, arm.allocated_bytes, by, arm.peak_bytes)
 
 
 def _rows(session: Session, half: Half, arms: dict[str, Arm], floor: float | None, clock: Clock | None) -> list[Row]:

@@ -187,14 +187,6 @@ def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]
     axes.legend(fontsize=8)
 
 
-def for_record(record: Record) -> Figure:
-    """A sweep where pairs were measured at several sizes, else bars."""
-    sizes: dict[tuple[str, str], int] = {}
-    for pair in record.pairs:
-        sizes[pair.chapter, pair.name] = sizes.get((pair.chapter, pair.name), 0) + 1
-    return sweep(record) if max(sizes.values(), default=0) > 1 else ratio_bars(record)
-
-
 def save(figure: Figure, path: Path) -> None:
     """Write a figure in the format that the file's name says. Raises RecordError."""
     write_file(path, lambda file: figure.savefig(file, format=path.suffix.removeprefix("."), dpi=150))

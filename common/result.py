@@ -35,6 +35,7 @@ class Arm:
     seconds: list[list[float]]  # [block][round]
     allocated_bytes: int | None = None  # by one warm call: torch's and CuPy's memory
     limit_by: str = ""  # the cost key that sets its limit; another than the baseline's under PRECISION
+    peak_bytes: int | None = None  # the most of them in use at once
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -22,27 +23,34 @@ SLACK_NS = 1_000  # by which a kernel may seem to overlap the marker
 
 @dataclass(frozen=True)
 class Seen:
-    """`outside`: what was done outside of the timed interval, in words; empty if nothing; None if it is not known."""
+    """`outside`: what was done outside of the timed interval, in words; empty if nothing; None if it is not known.
+
+    `peak_bytes`: the most that was in use at once, beyond what was before; CuPy's memory is counted as never freed.
+    """
 
     outside: str | None
     allocated_bytes: int
+    peak_bytes: int
 
 
 def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
     """Make a warm call and see what it does; its device work, too, if that is `timed_by_events`."""
     if torch.device(device).type == "cuda":
-        before = _allocated(device)
+        before, held = _allocated(device), torch.cuda.memory_allocated(device)
+        torch.cuda.reset_peak_memory_stats(device)
         with _cupy_memory() as taken:
             outside = _outside(_device_work(call, device)) if timed_by_events else ""
             if not timed_by_events:
                 call()
             synchronize(device)
-        return Seen(outside, _allocated(device) - before + sum(taken))
+        peak = torch.cuda.max_memory_allocated(device) - held
+        return Seen(outside, _allocated(device) - before + sum(taken), peak + sum(taken))
     with profile(profile_memory=True, use_kineto=True) as profiler:
         kept = call()
     del kept
-    sizes = [event.nbytes() for event in profiler.kineto_results.events() if event.name() == "[memory]"]
-    return Seen("", sum(size for size in sizes if size > 0))
+    events = [event for event in profiler.kineto_results.events() if event.name() == "[memory]"]
+    sizes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]  # below 0: freed
+    return Seen("", sum(size for size in sizes if size > 0), max(accumulate(sizes, initial=0)))
 
 
 def _allocated(device: str) -> int:

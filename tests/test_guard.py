@@ -191,3 +191,5 @@ def test_allocations_of_a_call_are_counted():
     out = torch.empty_like(x)
     assert trace.look(lambda: torch.mul(x, 2, out=out), "cpu", False).allocated_bytes < 1 << 10
     assert trace.look(lambda: 2 * x + 1, "cpu", False).allocated_bytes == pytest.approx(2 * x.nbytes, rel=0.01)
+    seen = trace.look(lambda: 2 * x + 1 + x, "cpu", False)  # of three, one is free when the third is made
+    assert (seen.allocated_bytes, seen.peak_bytes) == pytest.approx((3 * x.nbytes, 2 * x.nbytes), rel=0.01)

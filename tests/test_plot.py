@@ -8,7 +8,7 @@ import pytest
 from matplotlib.container import BarContainer, ErrorbarContainer
 from samples import arm, pair_result, record
 
-from common import plot
+from common import heatmap, plot
 from common.limits import Limit
 from common.result import Row
 
@@ -197,6 +197,57 @@ def test_records_of_several_runs_are_one_sweep():
 
 
 def test_a_sweep_is_drawn_where_a_pair_has_several_sizes():
-    assert plot.for_record(record(sized("small", 1.5), sized("large", 4.0))).axes[0].get_xlabel() == "size"
+    assert heatmap.for_record(record(sized("small", 1.5), sized("large", 4.0))).axes[0].get_xlabel() == "size"
     for other in (record(sized("small", 1.5), sized("small", 4.0, "other")), record()):
-        assert plot.for_record(other).axes[0].get_xlabel() != "size"
+        assert heatmap.for_record(other).axes[0].get_xlabel() != "size"
+
+
+# Heat maps
+
+
+def cell(batch, features, ratio, peak, library=None, name="double"):
+    """A result in a grid; `library` is the library's time over the variant's, 2 MiB its peak, 4 the baseline's."""
+    result = pair_result(name, ratio, size=f"sweep/{batch}x{features}", sizes={"batch": batch, "features": features})
+    (row,) = result.rows
+    vs_library = {} if library is None else {"library": {"ratio": library, "interval": (library, library)}}
+    peaks = {"optimized": peak, "library": 2 << 20}
+    arms = {**result.arms, "library": result.arms["baseline"]}
+    arms = {label: replace(each, peak_bytes=peaks.get(label, 4 << 20)) for label, each in arms.items()}
+    return replace(result, rows=[replace(row, vs_library=vs_library)], arms=arms)
+
+
+def texts(axes):
+    """What stands in each cell, by (row, column)."""
+    return {tuple(map(int, reversed(text.get_position()))): text.get_text() for text in axes.texts}
+
+
+GRID = [(batch, features) for batch in (1024, 2048) for features in (128, 256, 512)]
+
+
+def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
+    cells = [cell(*place, 9.0, (i + 1) << 20, library=1.5 + i) for i, place in enumerate(GRID)]
+    figure = heatmap.for_record(record(*cells))
+    speed, memory = figure.axes
+    assert [texts(speed)[divmod(i, 3)] for i in range(6)] == ["1.50x", "2.50x", "3.50x", "4.50x", "5.50x", "6.50x"]
+    assert [texts(memory)[divmod(i, 3)] for i in range(6)] == ["0.50", "1.00", "1.50", "2.00", "2.50", "3.00"]
+    assert [label.get_text() for label in speed.get_xticklabels()] == ["128", "256", "512"]
+    assert [label.get_text() for label in speed.get_yticklabels()] == ["1024", "2048"]
+    assert (speed.get_ylabel(), speed.get_xlabel()) == ("batch", "features")
+    assert "library" in speed.get_title()
+    rendered(figure)
+
+
+def test_without_a_library_a_heat_map_compares_with_the_baseline():
+    speed, memory = heatmap.for_record(record(*(cell(*place, 3.0, 1 << 20) for place in GRID))).axes
+    assert set(texts(speed).values()) == {"3.00x"}
+    assert set(texts(memory).values()) == {"0.25"}
+    assert "baseline" in speed.get_title()
+
+
+def test_a_cell_that_was_not_timed_says_so_and_a_grid_with_holes_is_a_sweep():
+    cells = [cell(*place, 3.0, 1 << 20) for place in GRID]
+    untimed = replace(cells[-1], arms={}, rows=[Row("optimized", "baseline", "skipped", "does not fit")])
+    speed, memory = heatmap.for_record(record(*cells[:-1], untimed)).axes
+    assert texts(speed)[1, 2] == texts(memory)[1, 2] == "none"
+    assert not heatmap.grids(record(*cells[:-1]))
+    assert heatmap.for_record(record(*cells[:-1])).axes[0].get_xlabel() == "size"

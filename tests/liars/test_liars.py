@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 from rich.console import Console
 
-from common import console, plot, report
+from common import console, heatmap, report
 from common.result import to_json
 from liars import WAYS, answer, clock, state, test_on_gpu, test_statistics
 from liars.case import assert_believed, assert_out, rooms, rows_of, write_rooms
@@ -102,7 +102,7 @@ def test_the_readmes_table_shows_no_figure_of_a_liar(record, tmp_path):
 
 
 def test_the_plot_shows_twins_only(record):
-    (axes,) = plot.for_record(record).axes
+    (axes,) = heatmap.for_record(record).axes
     bars = "\n".join(label.get_text() for label in axes.get_yticklabels())
     assert len(lines_of(bars, "twin")) == len(axes.patches) == len(LIARS)
     assert lines_of(bars, "liar") == []
