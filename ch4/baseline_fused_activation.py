@@ -36,7 +36,6 @@ SIZES = {
     "large/4096/gelu/bf16": {"activation": "gelu", "dtype": "bfloat16"},
     "large/4096/silu/bf16": {"activation": "silu", "dtype": "bfloat16"},
 }  # fmt: skip
-LIBRARY_DIFFERS = "library_product is the product alone: a yardstick"
 
 
 def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
@@ -48,7 +47,7 @@ def library(a, b, activation):
     return getattr(functional, activation)(a @ b)
 
 
-def library_product(a, b, activation):
+def yardstick_product(a, b, activation):
     return a @ b
 
 

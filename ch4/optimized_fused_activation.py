@@ -39,7 +39,6 @@ SIZES = {
     "large/4096/gelu/bf16": {"activation": "gelu", "dtype": "bfloat16"},
     "large/4096/silu/bf16": {"activation": "silu", "dtype": "bfloat16"},
 }  # fmt: skip
-LIBRARY_DIFFERS = "library_product is the product alone: a yardstick"
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 4
@@ -54,7 +53,7 @@ def library(a, b, activation):
     return getattr(functional, activation)(a @ b)
 
 
-def library_product(a, b, activation):
+def yardstick_product(a, b, activation):
     return a @ b
 
 

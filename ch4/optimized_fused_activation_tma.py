@@ -10,7 +10,7 @@ What remains of the activation is its instructions: 128 * 2 (leaky ReLU) to 128 
 issues four in a cycle.
 
 Predict before you measure: how many cycles is that, of 65,000 a tile? Is the activation then for nothing, and the time
-that of the product alone (`library_product`)?
+that of the product alone (`yardstick_product`)?
 """
 
 import torch
@@ -42,7 +42,6 @@ SIZES = {
     "large/4096/gelu/bf16": {"activation": "gelu", "dtype": "bfloat16"},
     "large/4096/silu/bf16": {"activation": "silu", "dtype": "bfloat16"},
 }  # fmt: skip
-LIBRARY_DIFFERS = "library_product is the product alone: a yardstick"
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 3
@@ -58,7 +57,7 @@ def library(a, b, activation):
     return getattr(functional, activation)(a @ b)
 
 
-def library_product(a, b, activation):
+def yardstick_product(a, b, activation):
     return a @ b
 
 

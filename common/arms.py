@@ -12,6 +12,7 @@ import torch
 from common.arrays import Tree, clone, own_views, tensors, to_float64
 from common.contract import Half
 
+BESIDE = ("library", "yardstick")  # functions of a half that are timed along, and no halves
 ORACLE_ROWS = 64  # of answers whose oracle does not fit in memory
 
 
@@ -27,7 +28,7 @@ class LiveArm:
     module: ModuleType
     run: Callable[..., Any]
     setup: Callable[..., dict[str, Any]] | None = None
-    differs: bool = False  # a library whose answer may differ
+    differs: bool = False  # a library whose answer may differ, or a yardstick
     shares: dict[str, bool] = field(default_factory=dict)  # by shapes: does it take the baseline's own buffers?
     state: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class LiveArm:
 
     @property
     def is_library(self) -> bool:
-        return self.label.split("/")[0] == "library"
+        return self.label.split("/")[0] in BESIDE
 
     @property
     def precision(self) -> str:
@@ -70,14 +71,15 @@ class LiveArm:
 
 
 def make_arms(modules: dict[str, ModuleType], again: ModuleType) -> list[LiveArm]:
-    """The halves as loaded, by label; their library calls; and the baseline again, from a copy of its own."""
+    """The halves as loaded, by label; their library calls and yardsticks; and the baseline again, a copy of its own."""
     arms = [_half(label, module) for label, module in modules.items()]
     seen: dict[str, None] = {}
     for module in modules.values():
         for name in vars(module):
-            if (name == "library" or name.startswith("library_")) and name not in seen:
+            kind = name.split("_")[0]
+            if (name == "library" or (kind in BESIDE and name != kind)) and name not in seen:
                 seen[name] = None
-                differs = hasattr(module, "LIBRARY_DIFFERS")
+                differs = kind == "yardstick" or hasattr(module, "LIBRARY_DIFFERS")
                 arms.append(LiveArm(name.replace("_", "/", 1), module, getattr(module, name), differs=differs))
     return [*arms, _half("repeat", again)]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from common import stats
-from common.arms import LiveArm
+from common.arms import BESIDE, LiveArm
 from common.clock import Clock
 from common.contract import Half
 from common.limits import of_limit
@@ -94,7 +94,7 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
         return Row(variant, versus, "unsure", f"only {blocks} blocks: an interval needs six", ratio.ratio)
     verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
-    for label in (label for label in arms if label.split("/")[0] == "library"):
+    for label in (label for label in arms if label.split("/")[0] in BESIDE):
         if arms[label].median_s >= FLOOR_TIMES * floors_s[label]:
             against = stats.estimate(arms[label].seconds, arms[variant].seconds)
             libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high)}
@@ -127,7 +127,7 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
         notes.append("fits in the cache: its limit is not memory bandwidth")
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append("above the measured limit: something else ran while the limits were measured")
-    return notes + [f"{name}: {reason}" for name, (_, reason) in session.bad.items() if name.startswith("library")]
+    return notes + [f"{name}: {reason}" for name, (_, reason) in session.bad.items() if name.split("/")[0] in BESIDE]
 
 
 def _mebibytes(amount: int) -> str:

@@ -62,8 +62,8 @@ def draw(found: list[Grid], record: Record) -> Figure:
         memory = {place: _memory(pair, row, label) for place, (pair, row) in results.items()}
         other = "library" if any(row and "library" in row.vs_library for _, row in results.values()) else "baseline"
         name = f"{grid.name} {label.replace('optimized', '').strip('/')}".strip()
-        _heat(left, grid, speed, f"{name}: time of the {other} / its own", "RdYlGn", lambda value: f"{digits(value)}x")
-        _heat(right, grid, memory, f"its peak of memory / the {other}'s", "RdYlGn_r", lambda value: f"{value:.2f}")
+        _heat(left, grid, speed, f"{name}: time of the {other} / its own", "BrBG", lambda value: f"{digits(value)}x")
+        _heat(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
     return figure
 
 

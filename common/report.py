@@ -86,9 +86,10 @@ def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
     """Time of each library call / time of the variant, with its grade, or its precision where that is another."""
     parts = []
     for label, value in row.vs_library.items():
-        against = (f"{digits(value['ratio'])}x", label.removeprefix("library").removeprefix("/"))
+        kind, _, name = label.partition("/")
+        said = "yardstick" if kind == "yardstick" else row.precision or grade(value["ratio"])
         own = f"({time(pair.arms[label], spread)})" if spread else ""
-        parts.append(" ".join(filter(None, (*against, row.precision or grade(value["ratio"]), own))))
+        parts.append(" ".join(filter(None, (f"{digits(value['ratio'])}x", name, said, own))))
     return ", ".join(parts)
 
 

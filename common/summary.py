@@ -16,7 +16,7 @@ FEWEST = 3  # operations with a library: of fewer the table itself tells who is 
 
 def against(row: Row) -> float | None:
     """Time of the fastest library / time of the variant; None where there is none, or the precision is another."""
-    ratios = [found["ratio"] for found in row.vs_library.values()]
+    ratios = [found["ratio"] for label, found in row.vs_library.items() if label.split("/")[0] == "library"]
     return min(ratios) if ratios and not row.precision else None
 
 

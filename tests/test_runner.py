@@ -8,7 +8,7 @@ from textwrap import indent
 import pytest
 from samples import HONEST, VECTOR, half, one_pair, row_of, write_pair
 
-from common import runner, stats
+from common import report, runner, stats, summary
 from common.pair import discover
 from common.result import BELIEVED, load_record, save_record
 from common.runner import sizes_of
@@ -214,6 +214,15 @@ def test_a_library_that_may_differ_is_not_judged(machine, tmp_path):
     extra = 'LIBRARY_DIFFERS = "draws random numbers"\ndef library(x, w_shift): return torch.rand_like(x)'
     (row,) = run_pairs([one_pair(tmp_path, half(extra=extra))], fast=True).pairs[0].rows
     assert list(row.vs_library) == ["library"]
+
+
+def test_a_yardstick_is_timed_and_neither_judged_nor_a_library(machine, tmp_path):
+    extra = "def yardstick_copy(x, w_shift): return x.clone()\ndef library(x, w_shift): return 2 * x + w_shift"
+    found = run_pairs([one_pair(tmp_path, half(extra=extra))], fast=True)
+    (row,) = found.pairs[0].rows
+    assert set(row.vs_library) == {"library", "yardstick/copy"}
+    assert "copy yardstick" in report.libraries(found.pairs[0], row)
+    assert summary.against(row) == row.vs_library["library"]["ratio"]
 
 
 def test_placement_may_be_the_lesson(machine, tmp_path):
