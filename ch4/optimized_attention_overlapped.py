@@ -10,7 +10,8 @@ then block j-1's p @ v, and nobody waits for that one until block j+1:
 
     a block of 64 x 64, d = 64 (9.0): 128 cycles a product, 256 for 4096 powers of two at 16 a cycle
 
-The cost is registers: p [BLOCK_M, BLOCK_N] lives on beside the next s, 32 a thread each with 128 threads.
+The cost is registers: p [BLOCK_M, BLOCK_N] lives on beside the next s, 32 a thread each with 128 threads. Where rows
+are 128 (d = 128 without a mask) it is 64 each, and 128 for o: 256, one more than a thread can have.
 
 Predict before you measure: if every warp were alone, what would it gain at most? And if others fill its waits anyway?
 """

@@ -10,8 +10,8 @@ that equal inputs give equal bits:
 
     4 * 16 * 4096 * 4 bytes = 1 MiB written and read, from L2 if all goes well    against 128 MiB of w_b
 
-On capability 9.0 the second launch does not wait for the first one's end: its programs come to the SMs when the first
-one's have all begun, and wait there (programmatic dependent launch). How often k is split depends on m, n and k alone.
+From capability 9.0 on the second launch does not wait for the first one's end: its programs come to the SMs when the
+first one's have all begun, and wait there (programmatic dependent launch). How often k is split depends on m, n and k.
 
 Predict before you measure: if 2.0 TB/s was all that `baseline_split_k.py` could have, how much faster is this? And with
 256 x 256 results and k = 65,536, where 32 sums of each element are kept: how many bytes are they, beside the inputs'?
@@ -40,7 +40,7 @@ SIZES = {
     "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},
     "large/256x256x65536/bf16": {"m": 256, "n": 256, "k": 65_536, "dtype": "bfloat16"},
     "large/512x512x16384": {"m": 512, "n": 512, "k": 16_384},
-    "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 1024 tiles: nothing to split
+    "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 2048 tiles: nothing to split
 }  # fmt: skip
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
 SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}

@@ -38,7 +38,7 @@ SIZES = {
     "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},
     "large/256x256x65536/bf16": {"m": 256, "n": 256, "k": 65_536, "dtype": "bfloat16"},
     "large/512x512x16384": {"m": 512, "n": 512, "k": 16_384},
-    "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 1024 tiles: nothing to split
+    "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 2048 tiles: nothing to split
 }  # fmt: skip
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
 SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}
