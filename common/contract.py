@@ -5,6 +5,7 @@ import difflib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS")
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
+_parsed = cache(ast.parse)  # once for each text: a chapter's package is part of each of its halves
 
 
 class OneLine(Exception):
@@ -69,7 +71,7 @@ def read_half(path: Path, label: str) -> Half:
 def parse(path: Path) -> ast.Module:
     """A file's syntax tree. Raises ContractError: unreadable, or a syntax error."""
     try:
-        return ast.parse(path.read_bytes(), filename=str(path))
+        return _parsed(path.read_bytes(), str(path))
     except OSError as error:
         raise ContractError(f"{path}: cannot be read ({error.strerror})") from None
     except (SyntaxError, ValueError) as error:
@@ -172,12 +174,15 @@ def _words(names: set[Any]) -> str:
     return ", ".join(sorted(map(str, names)))
 
 
-def imported_modules(tree: ast.Module) -> Iterator[str]:
+@cache
+def imported_modules(tree: ast.Module) -> frozenset[str]:
+    names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.split(".")[0]
+            names.append(node.module)
+    return frozenset(name.split(".")[0] for name in names)
 
 
 def with_helpers(path: Path) -> dict[Path, ast.Module]:

@@ -10,6 +10,7 @@ import itertools
 import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -156,8 +157,13 @@ def source_hash(pair: Pair) -> str:
     """What the halves and their chapter's helpers say, without docstrings, comments and layout."""
     trees = {path: tree for half in pair.halves for path, tree in with_helpers(half.path).items()}
     folder = pair.baseline.path.parent
-    said = "\n".join(f"{path.relative_to(folder).as_posix()} {_dump(trees[path])}" for path in sorted(trees))
+    said = "\n".join(f"{path.relative_to(folder).as_posix()} {_said(trees[path])}" for path in sorted(trees))
     return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+@cache
+def _said(tree: ast.Module) -> str:
+    return _dump(tree)
 
 
 def _dump(node: Any) -> str:
