@@ -51,7 +51,7 @@ def look(monkeypatch):
     def looked(outside, seconds, *tails, heard=(set(),)):
         calls = iter(heard)
         monkeypatch.setattr(guard, "overheard", lambda call: next(calls))
-        monkeypatch.setattr(trace, "look", lambda call, device, timed_by_events: trace.Seen(outside, 0))
+        monkeypatch.setattr(trace, "look", lambda call, device, timed_by_events: trace.Seen(outside, 0, 0))
         arm = LiveArm("optimized", None, lambda: None, tails=list(tails), seconds=[[seconds] * len(tails)])
         session = Session(SimpleNamespace(device="cpu"), lambda stage, fraction: None, random.Random(0), [arm])
         source = SimpleNamespace(by_arm={"optimized": {}}, overwrite=lambda *arguments: None)
