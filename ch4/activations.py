@@ -18,7 +18,7 @@ def upper_tail(x):
 @triton.jit
 def activate(x, ACTIVATION: tl.constexpr):
     if ACTIVATION == "leaky_relu":
-        y = tl.maximum(x, 0.01 * x)
+        y = tl.maximum(x, 0.01 * x)  # NaN if x is: both are
     elif ACTIVATION == "relu":
         y = tl.where(x < 0, 0.0, x)  # and not tl.maximum, which drops NaN
     elif ACTIVATION == "gelu":

@@ -30,7 +30,7 @@ DEFAULT = {
 @triton.jit
 def activate(x, ACTIVATION: tl.constexpr):
     if ACTIVATION == "leaky_relu":
-        x = tl.maximum(x, 0.01 * x)
+        x = tl.maximum(x, 0.01 * x)  # NaN if x is: both are
     elif ACTIVATION == "relu":
         x = tl.where(x < 0, 0.0, x)  # and not tl.maximum, which drops NaN
     return x

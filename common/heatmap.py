@@ -1,7 +1,7 @@
 """Heat maps: where a pair was measured over a grid of two of its arguments, what a variant is worth in each cell.
 
-A row of figures for each pair: the speedup of its best variant over the library (over the baseline where there is
-none), and the peak of the memory that a call allocates, as a share of the other's.
+A row of figures for each pair: the speedup of its best variant over the library (over the baseline where no cell has
+one), and the peak of the memory that a call allocates, as a share of the other's.
 """
 
 from collections import Counter
@@ -40,27 +40,28 @@ def grids(record: Record) -> list[Grid]:
 
 def _grid(pairs: list[PairResult]) -> Grid | None:
     shared = set.intersection(*(set(pair.sizes) for pair in pairs))
-    values = {name: sorted({pair.sizes[name] for pair in pairs}, key=str) for name in pairs[0].sizes if name in shared}
-    varied = {name: found for name, found in values.items() if len(found) > 1}
-    if len(varied) != 2 or not all(type(value) is int for found in varied.values() for value in found):
+    varied = [name for name in pairs[0].sizes if name in shared and len({repr(pair.sizes[name]) for pair in pairs}) > 1]
+    if len(varied) != 2 or not all(type(pair.sizes[name]) is int for pair in pairs for name in varied):
         return None
-    (row, rows), (column, columns) = varied.items()
+    row, column = varied
+    rows, columns = (sorted({pair.sizes[name] for pair in pairs}) for name in varied)
     cells = {(pair.sizes[row], pair.sizes[column]): pair for pair in pairs}
     if not len(cells) == len(pairs) == len(rows) * len(columns):
         return None
-    return Grid(pairs[0].name, (row, column), (sorted(rows), sorted(columns)), cells)
+    return Grid(pairs[0].name, (row, column), (rows, columns), cells)
 
 
 def draw(found: list[Grid], record: Record) -> Figure:
     """Speedup on the left, memory on the right, a row for each grid."""
     figure = Figure(figsize=(9.0, 0.4 + 3.0 * len(found)), layout="constrained")
-    figure.suptitle(origin(record))
+    left_out = len(record.pairs) - sum(len(grid.cells) for grid in found)
+    figure.suptitle(origin(record) + f" (not drawn: {left_out} results of other sizes)" * bool(left_out))
     for (left, right), grid in zip(figure.subplots(len(found), 2, squeeze=False), found, strict=True):
         label = _best(grid)
-        results = {place: (pair, _row(pair, label)) for place, pair in grid.cells.items()}
-        speed = {place: _speed(row) for place, (_, row) in results.items()}
-        memory = {place: _memory(pair, row, label) for place, (pair, row) in results.items()}
-        other = "library" if any(row and "library" in row.vs_library for _, row in results.values()) else "baseline"
+        rows = {place: _row(pair, label) for place, pair in grid.cells.items()}
+        other = "library" if any(row and "library" in row.vs_library for row in rows.values()) else "baseline"
+        speed = {place: _speed(row, other) for place, row in rows.items()}
+        memory = {place: _memory(pair, label, other) for place, pair in grid.cells.items()}
         name = f"{grid.name} {label.replace('optimized', '').strip('/')}".strip()
         _heat(left, grid, speed, f"{name}: time of the {other} / its own", "BrBG", lambda value: f"{digits(value)}x")
         _heat(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
@@ -82,18 +83,17 @@ def _row(pair: PairResult, label: str) -> Row | None:
     return next((row for row in pair.rows if row.variant == label and row.versus == "baseline"), None)
 
 
-def _speed(row: Row | None) -> float | None:
+def _speed(row: Row | None, other: str) -> float | None:
     if row is None:
         return None
-    return row.vs_library["library"]["ratio"] if "library" in row.vs_library else row.ratio
+    return row.ratio if other == "baseline" else row.vs_library.get(other, {}).get("ratio")
 
 
-def _memory(pair: PairResult, row: Row | None, label: str) -> float | None:
-    other = pair.arms.get("library" if row and "library" in row.vs_library else "baseline")
-    mine = pair.arms.get(label)
-    if not (mine and other and mine.peak_bytes is not None and other.peak_bytes):
+def _memory(pair: PairResult, label: str, other: str) -> float | None:
+    mine, theirs = pair.arms.get(label), pair.arms.get(other)
+    if not (mine and theirs and mine.peak_bytes is not None and theirs.peak_bytes):
         return None
-    return mine.peak_bytes / other.peak_bytes
+    return mine.peak_bytes / theirs.peak_bytes
 
 
 def _heat(

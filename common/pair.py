@@ -115,7 +115,7 @@ def _ladder(name: str, variants: list[Half]) -> tuple[Half, ...]:
 
 def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:
     """Why this half cannot run on this device (common.device.describe); empty if it can."""
-    beside = {path.stem for path in half.path.parent.iterdir()}
+    beside = {path.stem for path in half.path.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
     missing = [name for name in sorted(half.imports - beside) if not importlib.util.find_spec(name)]
     if missing:
         return f"needs the package {', '.join(missing)}"

@@ -251,3 +251,17 @@ def test_a_cell_that_was_not_timed_says_so_and_a_grid_with_holes_is_a_sweep():
     assert texts(speed)[1, 2] == texts(memory)[1, 2] == "none"
     assert not heatmap.grids(record(*cells[:-1]))
     assert heatmap.for_record(record(*cells[:-1])).axes[0].get_xlabel() == "size"
+
+
+def test_a_heat_map_never_mixes_library_and_baseline_and_says_what_it_leaves_out():
+    cells = [cell(*place, 3.0, 1 << 20, library=None if place == GRID[0] else 2.0) for place in GRID]
+    figure = heatmap.for_record(record(*cells, sized("default", 2.0)))
+    speed, _ = figure.axes
+    assert texts(speed)[0, 0] == "none"
+    assert texts(speed)[1, 2] == "2.00x"
+    assert "not drawn: 1 result" in figure.get_suptitle()
+
+
+def test_sizes_of_any_kind_make_no_grid():
+    cells = [replace(cell(*place, 3.0, 1 << 20), sizes={"shape": list(place), "n": 8}) for place in GRID]
+    assert not heatmap.grids(record(*cells))
