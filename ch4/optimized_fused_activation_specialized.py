@@ -37,9 +37,6 @@ SIZES = {
     "large/8192/leaky_relu/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
     "large/4096/relu/fp16": {"activation": "relu"}, "large/4096/gelu/fp16": {"activation": "gelu"},
     "large/4096/silu/fp16": {"activation": "silu"},
-    "large/4096/relu/bf16": {"activation": "relu", "dtype": "bfloat16"},
-    "large/4096/gelu/bf16": {"activation": "gelu", "dtype": "bfloat16"},
-    "large/4096/silu/bf16": {"activation": "silu", "dtype": "bfloat16"},
 }  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side

@@ -11,7 +11,7 @@ from common.pair import ROOT
 from common.result import Record, file_of_device, load_record, save_record
 
 FOLDER = ROOT / "recorded"
-CLASSES = ("default", "small", "medium", "large", "huge", "batch")  # in this order; others behind them
+CLASSES = ("default", "small", "medium", "large", "long", "batch")  # in this order; others behind them
 
 
 def class_of(size: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from common.pair import ROOT, discover
 
 PAIRS = {pair.name: pair for pair in discover(ROOT / "ch4")}
-SIZE = re.compile(r"(small|medium|large|huge|order|odd)/[\w/]+")
+SIZE = re.compile(r"(small|medium|large|long|order|odd)/[\w/]+")
 CELLS = json.loads((ROOT / "notebooks/ch4_gemm_and_fusion.ipynb").read_text(encoding="utf-8"))["cells"]
 CODE = {cell["id"]: "".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"}
 README = (ROOT / "ch4/README.md").read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_each_size_that_a_cell_names_is_one_of_its_pairs(cell: str):
 def test_sizes_that_a_cell_puts_together_exist():
     tiles = re.search(r"tile_names = (\(.*\))", CODE["spill-xray"])
     made = [f"large/{tile}" for tile in ast.literal_eval(tiles[1])]
-    made += [f"large/4096/d{d}/{mask}/bf16" for d in (64, 128) for mask in ("causal", "full")]
+    made += [f"long/4096/d{d}/{mask}/bf16" for d in (64, 128) for mask in ("causal", "full")]
     assert [size for size in made if size not in SIZES] == []
 
 
