@@ -42,6 +42,7 @@ SIZES = {
     "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
     "long/16384/d128/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128, "causal": False},
 }  # fmt: skip
+TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
 
 
 def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", device="cuda"):

@@ -43,6 +43,7 @@ SIZES = {
     "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
     "long/16384/d128/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128, "causal": False},
 }  # fmt: skip
+TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
 LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 3, 4)}
 OTHERS = {64: (64, 64, 2, 4), 128: (64, 32, 2, 4)}  # tensor cores that take all they multiply from registers
