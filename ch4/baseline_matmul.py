@@ -8,7 +8,7 @@ tensor cores and adds to its tile of c. What it loads serves 32 columns or 32 ro
 
 The tiles are dealt out row by row; a step's loads are waited for before it is multiplied.
 
-Predict before you measure: an H200 computes 989 TFLOP/s by its datasheet, and its L2 delivers some 5 TB/s. What does
+Predict before you measure: an H200 computes 989 TFLOP/s by its datasheet, and its L2 delivers some 9 TB/s. What does
 16 FLOP a byte allow? And which tile would it take to be limited by the tensor cores?
 """
 

@@ -8,7 +8,8 @@ rows of tiles with all columns of b; in groups of 8 rows of tiles, column by col
     groups of 8    8 * 128 rows of a + 16.5 * 256 columns of b     86 MB a wave    1.3 GB
     the least      a, b and c once                                                 0.4 GB
 
-Programs along m share b, those along n share a. What each SM reads from L2 is the same in any order: 12.9 GB.
+Programs along m share b, those along n share a. What all SMs read from L2 is the same in any order: 12.9 GB. (Bytes
+of a and b; c is written once, in any order.)
 
 Predict before you measure: at 4096^3, b is 32 MiB. What is there to gain if L2 keeps all of it? And at 8192^3, do 0.9
 GB less matter, at 4 TB/s, beside 1.1 TFLOP?

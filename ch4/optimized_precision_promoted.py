@@ -6,8 +6,8 @@ the CUDA cores. The steps' errors add up as squares do, as do their sums, so tha
     a step's sum    0.2 eps * sqrt(64 / 32 + 1/2) = 0.3 eps (eps = 2^-10)
     the result      the same, and its own rounding: sqrt(0.3^2 + 0.2^2) eps = 0.4 eps = 4e-4
 
-against 0.2 eps in `baseline_precision.py`, and no sum of 64 is likely to pass 65,504. On a GPU whose tensor cores add
-twice as fast in float16 this buys nearly all of that speed. Its price: sums of both kinds are kept, so that a tile is
+against 0.2 eps in `baseline_precision.py`, and no sum of 64 is likely to pass 65,504. Whether it is worth something is
+a question to a GPU whose tensor cores add faster in float16. Its price: sums of both kinds are kept, so that a tile is
 128 x 128 here (64 registers of each of 256 threads, and 32; twice that, and a thread is at the 255 that it may have).
 And in each step of 64:
 

@@ -1,4 +1,4 @@
-"""Multiply 16 rows by a long matrix with k split in 4, sums added up by atomics: no workspace, and no fixed order.
+"""Multiply 16 rows by a long matrix with k split in 4, added up by atomics: one workspace for all, no fixed order.
 
 c = x @ w_b, [16, 16,384] @ [16,384, 4096]. As in `optimized_split_k.py` 256 programs read w_b together. Instead of
 writing 1 MiB of sums they add them, element by element, to a result in float32 that L2 holds:

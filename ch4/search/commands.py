@@ -25,7 +25,7 @@ from search.history import History
 from search.measure import machine_of
 from search.model import Model
 from search.proposers import SEEDED, Proposer, ProposerError
-from search.space import Configuration, Problem, Space
+from search.space import Configuration, Problem, Space, brief
 
 ARCHITECTURE = "sm_90"  # of the proxy, unless another is asked for
 SWEPT = 96  # at once in an exhaustive search: all cores compile
@@ -132,6 +132,8 @@ def load(args: argparse.Namespace, tell: Tell) -> int:
     space = Space.of(problem, machine)
     try:
         configuration = gemm.load(args.load)
+        found_for = json.loads(args.load.read_text(encoding="utf-8")).get("problem") or asdict(problem)
+        elsewhere = "" if found_for == asdict(problem) else f"; it was found for {Problem(**found_for)}"
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise OneLine(f"--load {args.load}: no exported configuration ({error})") from None
     if why := space.problem_with(configuration):
@@ -139,6 +141,8 @@ def load(args: argparse.Namespace, tell: Tell) -> int:
     kept = History({"searched": "time" if device else "proxy", "problem": asdict(problem), "machine": asdict(machine)})
     default = space.nearest(gemm.DEFAULT)
     bench = bench_of(problem, machine, device, default, args.seed)
+    where = f"on {machine.name}" if device else f"for {machine.name}, by the proxy"
+    print(f"{brief(configuration)}\nbeside the default at {problem} {where}{elsewhere}")
     kept.add(*bench.score([default] if configuration == default else [default, configuration], 0, tell))
     show.print_report(kept, space, make_console())
     return 1 if kept.failures else 0
