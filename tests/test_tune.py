@@ -546,7 +546,9 @@ def test_a_search_without_a_gpu(tmp_path, monkeypatch, capsys):
     assert "going on after 3" in again(*search, "--evaluations", 4)[1].out
     assert history.read(kept).trials[:3] == before
     assert len(history.read(kept).names) == 4
-    assert again(*problem, "--load", best)[0] == 0
+    status, said = again(*problem, "--load", best)
+    assert (status, "it was found for" in said.out) == (0, False)
+    assert "it was found for 64 x 64 x 64 float16" in again("--problem", "64x64x128", "--load", best)[1].out
     assert again("--compare", kept, kept)[1].err.endswith("were not tried\n")
     best.write_text(json.dumps({"configuration": {**gemm.load(best), "WARPS": 3}}))
     status, said = again(*problem, "--load", best)
