@@ -14,6 +14,7 @@ CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
 _parsed = cache(ast.parse)  # once for each text: a chapter's package is part of each of its halves
+_names = cache(lambda tree: {getattr(node, "attr", None) or getattr(node, "id", "") for node in ast.walk(tree)})
 
 
 class OneLine(Exception):
@@ -63,9 +64,9 @@ def read_half(path: Path, label: str) -> Half:
     _check_sizes(require, constants.get("SIZES"), functions["inputs"])
     _check_constants(require, constants)
     _check_imports(require, imports)
-    names = {getattr(node, "attr", None) or getattr(node, "id", "") for each in trees for node in ast.walk(each)}
     parameters = {name: tuple(arg.arg for arg in _arguments(args)) for name, args in functions.items()}
-    return Half(path, label, doc.splitlines()[0], parameters, constants, imports, not names.isdisjoint(KERNEL_MAKERS))
+    makes = any(not _names(each).isdisjoint(KERNEL_MAKERS) for each in trees)
+    return Half(path, label, doc.splitlines()[0], parameters, constants, imports, makes)
 
 
 def parse(path: Path) -> ast.Module:

@@ -1,12 +1,17 @@
 """What all tests share: those marked `gpu` are skipped, with the reason, where there is no GPU to run them on."""
 
+import signal
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.suffix == ".ipynb":  # its cells share a kernel: of several processes, one runs them all
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
     needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if not needs_gpu:
         return
@@ -20,6 +25,19 @@ def pytest_collection_modifyitems(items):
         item.add_marker(skip)
 
 
+@pytest.fixture
+def signals_as_in_a_terminal():
+    """Where pytest was started by nohup, or by a script and `&`, it and all that it starts would be deaf to some."""
+    from common import interrupt
+
+    ignored = [number for number in interrupt.SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.default_int_handler)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+
+
 @pytest.fixture(scope="module")
 def machine():
     """This machine, described once; what it can do is measured where it is tested."""
@@ -31,9 +49,12 @@ def machine():
         yield surveyed[0]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def interpreter():
-    """A process in which Triton interprets kernels, which is chosen before it is first imported."""
+    """A process in which Triton interprets kernels, which is chosen before it is first imported.
+
+    One for all files: it takes seconds to start.
+    """
     from edges import interpret  # imports torch
 
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=interpret) as process:

@@ -365,40 +365,36 @@ def test_what_a_call_costs_besides_is_part_of_the_planted_truth():
     assert "the interval holds the true 0.9756" in names  # 200 / 205, no longer 100 / 105
 
 
-def hogs():
-    return [child for child in psutil.Process().children() if any("numpy.ones" in word for word in child.cmdline())]
-
-
 def test_all_cores_are_kept_busy_and_no_longer():
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    with trials.all_cores_busy():
-        wait_until(lambda: len(hogs()) >= cores)  # a process that has just begun does not have its own name yet
-        assert len(hogs()) == cores
-    assert hogs() == []
-    with pytest.raises(ZeroDivisionError), trials.all_cores_busy():
-        1 / len(hogs()[cores:])
-    assert hogs() == []
+    with trials.all_cores_busy() as hogs:
+        assert len(hogs) == cores
+        for hog in hogs:
+            wait_until(lambda pid=hog.pid: psutil.Process(pid).cpu_times().user > 1, running=hog)
+    assert not any(psutil.pid_exists(hog.pid) for hog in hogs)
+    with pytest.raises(ZeroDivisionError), trials.all_cores_busy() as hogs:
+        1 / len(hogs[cores:])
+    assert not any(psutil.pid_exists(hog.pid) for hog in hogs)
 
 
 def test_a_core_that_was_not_busy_all_the_time_fails_the_calibration(monkeypatch):
     monkeypatch.setattr(trials, "HOG", "pass")
-    with pytest.raises(trials.Failed), trials.all_cores_busy():
-        time.sleep(1)
+    with pytest.raises(trials.Failed, match="with status 0"), trials.all_cores_busy() as hogs:
+        hogs[0].wait()
 
 
 KEEPS_BUSY = """
 import time
 from common.calibration import trials
-with trials.all_cores_busy():
-    print("here", flush=True)
+with trials.all_cores_busy() as hogs:
+    print(*[hog.pid for hog in hogs], flush=True)
     time.sleep(60)
 """
 
 
 def test_cores_are_free_again_when_whoever_kept_them_busy_is_killed():
     parent = subprocess.Popen([sys.executable, "-c", KEEPS_BUSY], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    assert parent.stdout.readline() == "here\n"
-    kept = psutil.Process(parent.pid).children()
+    kept = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
     parent.kill()
     parent.wait()
     assert kept
@@ -484,6 +480,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_measured(tmp_path, ca
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to one process")
+@pytest.mark.usefixtures("signals_as_in_a_terminal")
 def test_ctrl_c_is_one_line_and_status_130():
     command = [sys.executable, "-m", "common.calibrate", "--device", "cpu"]
     running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)

@@ -24,15 +24,10 @@ run_pairs = partial(runner.run_pairs, device="cpu")
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to look for processes")
 
 
-@pytest.fixture(autouse=True)
-def signals_as_in_a_terminal():
-    """Where pytest was started by nohup, or by a script and `&`, it and all that it starts would be deaf to some."""
-    ignored = [number for number in interrupt.SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
-    for number in ignored:
-        signal.signal(number, signal.default_int_handler)
-    yield
-    for number in ignored:
-        signal.signal(number, signal.SIG_IGN)
+pytestmark = [
+    pytest.mark.xdist_group("faults"),  # with pytest -n, one process: its pairs die once for all tests
+    pytest.mark.usefixtures("signals_as_in_a_terminal"),
+]
 
 
 # Pairs that take their process with them

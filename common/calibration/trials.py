@@ -84,15 +84,15 @@ def apart(function: Callable[..., Any], *arguments: Any, tell: Callable[[str, fl
 
 
 @contextmanager
-def all_cores_busy() -> Iterator[None]:
-    """Inside, a process for each core computes without a pause. They end when this process does, however it ends."""
+def all_cores_busy() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Inside, these processes, one a core, compute without a pause. They end when this one does, however it ends."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     command = [sys.executable, "-c", HOG, str(os.getpid())]
     hogs = [subprocess.Popen(command, start_new_session=True) for _ in range(cores)]  # deaf to Ctrl-C
     try:
-        yield
-        if any(hog.poll() is not None for hog in hogs):
-            raise Failed("a process that was to keep a core busy ended by itself")
+        yield hogs
+        if ended := [hog.returncode for hog in hogs if hog.poll() is not None]:
+            raise Failed(f"a process that was to keep a core busy ended by itself, with status {ended[0]}")
     finally:
         for hog in hogs:
             hog.kill()

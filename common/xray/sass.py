@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
@@ -71,14 +71,14 @@ class Anatomy:
         return max((bits for (kind, bits) in self.counts if kind == what), default=0)
 
 
+@lru_cache(maxsize=64)  # halves of a pair may launch the same kernel, and the tools take a while
 def dissect(binary: Binary, machine: Machine) -> Anatomy:
     """Raises NoTools."""
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(binary.cubin)
-        listed = RESOURCES.findall(_run("cuobjdump", "-res-usage", path))
+        registers, stack, static = _resources(path, binary)
         sass = _section(_run("nvdisasm", "-c", "-g", path), binary.name).replace(f"{folder}/", "")
-    registers, stack, static = next(map(int, found) for name, *found in listed if name == binary.name)
     if static and machine.capability >= (9, 0):  # from there on ptxas counts the system's own to the kernel's
         static -= SYSTEM_SHARED_BYTES
     shared = static + binary.dynamic_shared_bytes
@@ -88,6 +88,20 @@ def dissect(binary: Binary, machine: Machine) -> Anatomy:
         occupancy(machine, binary.threads, registers, shared), len(opcodes), dict(_count(opcodes)),
         dict(Counter(opcode for opcode in opcodes if TENSOR.match(opcode.split(".")[0]))), sass, binary.ptx,
     )  # fmt: skip
+
+
+def stack_bytes(binary: Binary) -> int:
+    """Of a thread's own memory, without which it spills nothing; known sooner than the code is read. Raises NoTools."""
+    with TemporaryDirectory(prefix="speed-of-light-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(binary.cubin)
+        return _resources(path, binary)[1]
+
+
+def _resources(path: Path, binary: Binary) -> tuple[int, ...]:
+    """Registers and bytes of stack of a thread, bytes of shared memory of a block."""
+    listed = RESOURCES.findall(_run("cuobjdump", "-res-usage", path))
+    return next(tuple(map(int, found)) for name, *found in listed if name == binary.name)
 
 
 def _count(opcodes: list[str]) -> Counter[tuple[str, int]]:

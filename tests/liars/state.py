@@ -208,12 +208,12 @@ CHANGES_INPUTS = {
         return y
         """,
     ),
-    "changes_inputs_later": changes(
+    "changes_inputs_later": changes(  # not where it is called twice in a row: as when the timed inputs are judged
         "^changed its input `x`",
         """
-        calls.append(0)
+        calls.append(x.data_ptr())
         y = 2 * x + w_shift
-        if len(calls) > 30:
+        if len(calls) > 20 and calls[-2] != x.data_ptr():
             x.zero_()
         return y
         """,
