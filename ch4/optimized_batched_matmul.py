@@ -38,10 +38,17 @@ SIZES = {
     "large/40x256/fp32": {"m": 256, "n": 256, "k": 256, "dtype": "float32"},
     "large/4x2048/fp16": {"batch": 4, "m": 2048, "n": 2048, "k": 2048},  # each product fills a GPU by itself
 }  # fmt: skip
-SMALL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}
-LARGE = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}  # where it is 128 tiles
-SMALL_FLOAT = {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4}  # float32, on CUDA cores
-LARGE_FLOAT = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4}
+ENOUGH = 128  # tiles for all SMs, or nearly; of the smaller ones in float32 twice as many
+# The largest is taken of which there are so many, and that no product is smaller than
+HALF = [
+    {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
+    {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
+    {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4},
+]
+FLOAT = [  # float32, on CUDA cores
+    {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4},
+    {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
+]
 
 
 def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, device="cuda"):
@@ -88,10 +95,13 @@ def matmul_kernel(
 
 
 def shape_of(products, m, n, dtype):
-    """The configuration for so many products at once: large tiles where even these are enough for all SMs."""
-    small, large, enough = (SMALL_FLOAT, LARGE_FLOAT, 256) if dtype == torch.float32 else (SMALL, LARGE, 128)
-    tiles = products * triton.cdiv(m, large["BLOCK_M"]) * triton.cdiv(n, large["BLOCK_N"])
-    return large if tiles >= enough else small
+    """The configuration for so many products at once."""
+    (*larger, smallest), enough = (FLOAT, 2 * ENOUGH) if dtype == torch.float32 else (HALF, ENOUGH)
+    for shape in larger:
+        whole = m // shape["BLOCK_M"] * (n // shape["BLOCK_N"])
+        if products * whole >= enough:
+            return shape
+    return smallest
 
 
 def run(x, y):

@@ -126,6 +126,15 @@ def test_no_products_and_one(name, half, device, call):
         assert_near(call(half, device, inputs), expected(inputs))
 
 
+@each("batched_matmul")
+@pytest.mark.parametrize(("n", "dtype"), [(259, torch.float16), (131, torch.float16), (67, torch.float32)])
+def test_every_tile_of_products(name, half, device, n, dtype, call):
+    """Also those that are taken where there are many of them."""
+    x, y = torch.randn(3, 131, 73).to(dtype), torch.randn(3, 73, n).to(dtype)
+    inputs = multiplied(name, x, y)
+    assert_near(call(half, device, inputs, constants=(("ENOUGH", 1),)), expected(inputs))
+
+
 @each("tile_size")
 @pytest.mark.parametrize("tile", TILES)
 def test_every_tile(name, half, device, tile, call):

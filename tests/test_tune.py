@@ -34,6 +34,7 @@ if find_spec("triton"):
     from search.space import Problem, Space, name_of, predict
 
     from common import process
+    from common.console import make_console
     from common.contract import OneLine
     from common.xray.occupancy import MACHINES
 
@@ -542,6 +543,8 @@ def test_a_search_without_a_gpu(tmp_path, monkeypatch, capsys):
     assert done.stdout.splitlines()[0].endswith("no GPU is timed, the score is a proxy (X-ray)")
     assert gemm.load(best) == show.best_of(history.read(kept))
     assert drawn.read_bytes().startswith(b"\x89PNG")
+    assert [f"written: {path}" in done.stdout.splitlines() for path in (best, drawn)] == [True, True]
+    assert done.stdout.count(" (default) ") == 1
     before = history.read(kept).trials
     assert "going on after 3" in again(*search, "--evaluations", 4)[1].out
     assert history.read(kept).trials[:3] == before
@@ -566,7 +569,34 @@ def sweep(tmp_path):
 def test_a_sweep_is_replayed(sweep, capsys):
     args = Namespace(proposer="random", evaluations=None, seeds=4)
     assert sweeps.replay(sweep, args, quiet) == 0
-    assert f"{len(space().valid) // 10} of {len(space().valid)} evaluations (10.0%), 4 seeds" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"{len(space().valid) // 10} of {len(space().valid)} evaluations (10.0%), 4 seeds" in said
+    default = next(trial for trial in sweep.trials if trial.configuration == sweep.about["default"])
+    assert f"the default is {default.score / sweep.measured[0].score:.4f} of it" in said
+
+
+def test_a_replay_says_when_a_search_was_near(sweep, capsys):
+    args = Namespace(proposer="exhaustive", evaluations=len(space().valid), seeds=3)
+    assert sweeps.replay(sweep, args, quiet) == 0
+    whole = capsys.readouterr().out
+    assert "worst 1.0000" in whole
+    assert "at least 98%: 100% of the seeds" in whole
+    _, trials = sweeps.recorded(sweep)
+    near = sum(sweeps.share_of(trial.configuration, trials) >= sweeps.NEAR for trial in sweep.trials)
+    first = [sweeps.shares_by_evaluation(space(), trials, "exhaustive", seed, len(trials)) for seed in range(3)]
+    assert [(shares >= sweeps.NEAR).sum() for shares in first] == [near] * 3
+    waits = sorted((shares >= sweeps.NEAR).argmax() + 1 for shares in first)
+    assert f"evaluations until then: median {waits[1]}, worst {waits[2]}" in whole
+    assert len({shares[0] for shares in first}) > 1, "each begins elsewhere"
+
+
+def test_a_search_that_never_comes_near(sweep, capsys):
+    trials = {trial.name: trial for trial in sweep.trials}
+    away = next(
+        seed for seed in range(50) if sweeps.shares_by_evaluation(space(), trials, "random", seed, 1)[0] < sweeps.NEAR
+    )
+    assert sweeps.replay(sweep, Namespace(proposer="random", evaluations=1, seeds=away + 1), quiet) == 0
+    assert "worst never" in capsys.readouterr().out
 
 
 def test_half_a_sweep_is_none(tmp_path):
@@ -585,6 +615,15 @@ def test_a_search_is_compared_with_a_sweep(sweep, capsys):
     assert f"evaluations: 1 of {len(space().valid)}" in said
     with pytest.raises(OneLine, match="their problem differs"):
         sweeps.compare(History({**ABOUT, "problem": {}}), sweep, "cpu", quiet)
+
+
+def test_the_table_has_the_default_wherever_it_ranks(capsys):
+    scores = {name: 2.0 + i / 1000 for i, name in enumerate(space().valid)}
+    kept = found_by(Shuffled(space(), 0), {**scores, name_of(gemm.DEFAULT): 1.0}, 24)
+    show.print_report(kept, space(), make_console())
+    rows = [line for line in capsys.readouterr().out.splitlines() if "stages" in line]
+    assert len(rows) == show.MOST_ROWS + 1
+    assert [" (default) " in row for row in rows] == [False] * show.MOST_ROWS + [True]
 
 
 def test_the_report_says_the_noise_beside_the_win():

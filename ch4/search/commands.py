@@ -109,8 +109,10 @@ def tune(args: argparse.Namespace, tell: Tell) -> int:
         if kept.measured:
             if args.export:
                 show.export(kept, args.export)
+                print(f"written: {args.export}")
             if args.plot:
                 save(show.figure(kept), args.plot)
+                print(f"written: {args.plot}")
     for line in problems:
         print(f"tune.py: {line}", file=sys.stderr)
     return 1 if problems else 0

@@ -36,12 +36,14 @@ def _table(history: History, timed: bool) -> Table:
     score = ("times as fast as the default", "ms", "TFLOP/s") if timed else ("proxy (share of peak)",)
     shown = Table("configuration", *score, "registers", "spills", "shared bytes", "warps an SM", box=SIMPLE)
     flops = Problem(**history.about["problem"]).flops
-    for trial in history.measured[:MOST_ROWS]:
+    default, measured = history.about.get("default"), history.measured
+    for trial in measured[:MOST_ROWS] + [trial for trial in measured[MOST_ROWS:] if trial.configuration == default]:
         figures = [f"{trial.score:.3f} ({trial.low:.3f} to {trial.high:.3f})" if timed else f"{trial.score:.3g}"]
         if timed:
             figures += [f"{trial.seconds * 1e3:.4g}", f"{flops / trial.seconds / 1e12:.0f}"]
         facts = [f"{trial.found[key]:,}" for key in ("registers", "spills", "shared_bytes", "warps_on_an_sm")]
-        shown.add_row(brief(trial.configuration), *figures, *facts)
+        name = brief(trial.configuration) + (" (default)" if trial.configuration == default else "")
+        shown.add_row(name, *figures, *facts)
     return shown
 
 
