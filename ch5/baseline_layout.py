@@ -1,0 +1,66 @@
+"""Gate multivectors whose blades lie side by side: neighbouring lanes use 4 bytes each, 32 bytes apart.
+
+x is (8 blades, batch, features). In memory the blades of a feature follow each other, as one would write it down:
+[batch, feature, blade]. A lane takes a feature, since all blades of it are multiplied by the same phi(x[0]); in a
+product of two multivectors every blade would be multiplied by several others. Of one blade, a warp loads
+
+    lane 0    [xxxx............................]     4 of a sector's 32 bytes
+    lane 1    [xxxx............................]     ... 32 sectors in all, where 128 bytes are 4
+
+The other seven loads want the rest of the same sectors, and so do the seven other stores: the DRAM need not carry more
+than 2 u, u being the bytes of x. But each of the 16 instructions is 32 sectors for L1, and a store goes on to L2.
+
+Predict before you measure: 8x the sectors between SMs and caches. Is it 8x slower than `optimized_layout.py`? Which
+cache could serve the loads, and which the stores? What of 2D, 4 blades, 16 bytes a feature?
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SIZES = {
+    "check": {"batch": 3, "features": 127}, "check/one": {"batch": 1, "features": 1},
+    "check/2d": {"dimensions": 2, "batch": 5, "features": 129}, "check/several": {"batch": 67, "features": 33},
+    "default": {"batch": 4096, "features": 512},  # 64 MiB of float32 in, 64 MiB out: larger than an L2
+}  # fmt: skip
+
+
+def inputs(dimensions=3, batch=4096, features=512, device="cuda"):
+    return {"x": laid_out(torch.randn(2**dimensions, batch, features, device=device))}
+
+
+def reference(x):
+    return x * torch.special.ndtr(x[0])  # which is phi
+
+
+def yardstick_copy(x):  # is the least that any gate moves
+    return x.clone()
+
+
+def cost(x):
+    return {"dram_bytes": 2 * x.nbytes}  # read x, write the answer
+
+
+def laid_out(x):
+    return x.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+
+
+@triton.jit
+def gate_kernel(x_ptr, out_ptr, size, D: tl.constexpr, BLOCK: tl.constexpr):
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # 64 bits: there may be more than 2^31 elements
+    inside = place < size
+    at, apart = place * D, 1  # neighbours D elements apart
+    x = tl.load(x_ptr + at, mask=inside)
+    phi = 0.5 + 0.5 * tl.erf(x * 0.7071067811865476)
+    tl.store(out_ptr + at, x * phi, mask=inside)
+    for i in tl.static_range(1, D):
+        x = tl.load(x_ptr + at + i * apart, mask=inside)
+        tl.store(out_ptr + at + i * apart, x * phi, mask=inside)
+
+
+def run(x):
+    x = laid_out(x)  # as it is already
+    out = torch.empty_like(x)
+    size = x[0].numel()
+    gate_kernel[(triton.cdiv(size, 512),)](x, out, size, D=len(x), BLOCK=512, num_warps=4)
+    return out

@@ -1,0 +1,187 @@
+"""The layer's operations in plain PyTorch, of any floating type: the formulas to test by, and the CPU's implementation.
+
+Shapes: x, y, out are (D, B, N): blade, batch row, feature; D = 4 in two dimensions, 8 in three. w is (N, P), one weight
+a feature and path; W is (P, N, N), one matrix a path.
+
+Two forms of each product. `sgp` and `fcgp` say every product of two blades as a line of code of its own (loops over
+constants, which torch.compile unrolls). `sgp_dense` and `fcgp_dense` are the same as one sum over a table, which is
+mostly zeros: shorter, and with 4 times (2D) and 8 times (3D) as many multiplications.
+"""
+
+import math
+from functools import cache
+
+import torch
+
+from .algebra import Algebra, algebra
+
+EPSILON = 1e-6  # added to the mean square of a grade, whose root the normalization divides by
+
+
+def algebra_of(x: torch.Tensor) -> Algebra:
+    """The algebra that has as many blades as x has. Raises ValueError if none has."""
+    dimensions = {4: 2, 8: 3}.get(x.shape[0])
+    if dimensions is None:
+        raise ValueError(f"x must have 4 or 8 blades, not {x.shape[0]}")
+    return algebra(dimensions)
+
+
+def phi(t):
+    """The normal distribution up to t."""
+    return (1 + torch.erf(t * math.sqrt(0.5))) / 2
+
+
+def density(t):
+    """The normal density at t: the derivative of `phi`."""
+    return torch.exp(-t * t / 2) * math.sqrt(0.5 / math.pi)
+
+
+def gate(x):
+    """Every blade of x (D, B, N) times phi of the scalar blade, which so becomes its GELU."""
+    return x * phi(x[0])
+
+
+def normalize(out):
+    """Each grade of out (D, B, N) divided by its root mean square: over features, summed over the grade's blades."""
+    return torch.cat([part * torch.rsqrt(_mean_square(part)) for part in _by_grade(out)])
+
+
+def _by_grade(x):
+    return x.split(algebra_of(x).sizes)
+
+
+def _mean_square(part):
+    return part.square().sum(0).mean(-1, keepdim=True) + EPSILON
+
+
+# The weighted geometric product
+
+
+def sgp(x, y, w, normalized=True):
+    """The product of the gated x and y (D, B, N) whose paths are weighted, feature by feature, by w (N, P)."""
+    product = _weighted(gate(x), gate(y), w, algebra_of(x).sums(2, 0, 1))
+    return normalize(product) if normalized else product
+
+
+def _weighted(left, right, w, table):
+    """The sum over all paths p of w[:, p] times the sum of its products of a blade of `left` and one of `right`."""
+    out = [0] * len(left)
+    left, right, w = left.unbind(), right.unbind(), w.unbind(-1)  # the gradient of each is one tensor, of a part whole
+    for p, path in enumerate(table):
+        for blade, products in path:
+            out[blade] = out[blade] + w[p] * _signed(left, right, products)
+    return torch.stack(out)
+
+
+def _signed(left, right, products):
+    total = 0
+    for i, j, sign in products:
+        total = total + left[i] * right[j] if sign > 0 else total - left[i] * right[j]
+    return total
+
+
+def sgp_dense(x, y, w, normalized=True):
+    """`sgp` by a table that says for all (i, j, k, p) what e_i e_j has of e_k by the path p: 0, +1 or -1."""
+    table = cayley(algebra_of(x).dimensions).to(w)
+    product = torch.einsum("np,ijkp,ibn,jbn->kbn", w, table, gate(x), gate(y))
+    return normalize(product) if normalized else product
+
+
+@cache
+def cayley(dimensions: int) -> torch.Tensor:
+    """The table of all products of blades: (D, D, D, P), float32, on the CPU."""
+    found = algebra(dimensions)
+    table = torch.zeros(*[len(found.blades)] * 3, len(found.paths))
+    for i, j, k, sign, path in found.terms:
+        table[i, j, k, path] = sign
+    return table
+
+
+def sgp_backward(gradient, x, y, w, normalized=True):
+    """The gradients of x, y, w, given that of `sgp`'s answer: what autograd finds, written out."""
+    found = algebra_of(x)
+    left, right = gate(x), gate(y)
+    if normalized:
+        gradient = normalize_backward(gradient, _weighted(left, right, w, found.sums(2, 0, 1)))
+    dleft = _weighted(right, gradient, w, found.sums(0, 1, 2))
+    dright = _weighted(left, gradient, w, found.sums(1, 0, 2))
+    dw = [
+        sum(gradient[blade] * _signed(left, right, products) for blade, products in path).sum(0)
+        for path in found.sums(2, 0, 1)
+    ]
+    return gate_backward(dleft, x), gate_backward(dright, y), torch.stack(dw, -1)
+
+
+def normalize_backward(gradient, product):
+    """The gradient of what `normalize` was given, `product`, from that of its answer."""
+    found = []
+    for g, part in zip(_by_grade(gradient), _by_grade(product), strict=True):
+        scale = torch.rsqrt(_mean_square(part))
+        along = (g * part).sum(0).mean(-1, keepdim=True)
+        found.append(scale * g - part * along * scale**3)
+    return torch.cat(found)
+
+
+def gate_backward(gradient, x):
+    """The gradient of x from that of `gate(x)`."""
+    dx = gradient * phi(x[0])
+    scalar = dx[0] + density(x[0]) * (x * gradient).sum(0)
+    return torch.cat([scalar[None], dx[1:]])
+
+
+# The fully connected geometric product
+
+
+def fcgp(x, y, W, normalized=True):
+    """The product of the gated x and y (D, B, N): what a path p gives is multiplied by the matrix W[p], W (P, N, N)."""
+    product = _connected(gate(x), gate(y), W)
+    return normalize(product) if normalized else product
+
+
+def _connected(left, right, W):
+    table, out = algebra_of(left).sums(2, 0, 1), [0] * len(left)
+    left, right, W = left.unbind(), right.unbind(), W.unbind()
+    for p, path in enumerate(table):
+        for blade, products in path:
+            out[blade] = out[blade] + _signed(left, right, products) @ W[p]
+    return torch.stack(out)
+
+
+def fcgp_dense(x, y, W, normalized=True):
+    """`fcgp` by the table of all products of blades, see `sgp_dense`."""
+    table = cayley(algebra_of(x).dimensions).to(W)
+    product = torch.einsum("ijkp,ibn,jbn,pnm->kbm", table, gate(x), gate(y), W)
+    return normalize(product) if normalized else product
+
+
+def fcgp_backward(gradient, x, y, W, normalized=True):
+    """The gradients of x, y, W, given that of `fcgp`'s answer: what autograd finds, written out."""
+    found = algebra_of(x)
+    left, right = gate(x), gate(y)
+    if normalized:
+        gradient = normalize_backward(gradient, _connected(left, right, W))
+    dleft, dright, dW = [0] * len(x), [0] * len(x), []
+    for p, path in enumerate(found.sums(2, 0, 1)):
+        dW.append(sum(_signed(left, right, products).mT @ gradient[blade] for blade, products in path))
+        for blade, products in path:
+            dproduct = gradient[blade] @ W[p].mT
+            for i, j, sign in products:
+                dleft[i] = dleft[i] + sign * right[j] * dproduct
+                dright[j] = dright[j] + sign * left[i] * dproduct
+    return gate_backward(torch.stack(dleft), x), gate_backward(torch.stack(dright), y), torch.stack(dW)
+
+
+# The layer
+
+
+def linear(x, L, bias):
+    """x (D, B, N) times L (n + 1, N, N), one matrix a grade; plus `bias` (N) on the scalar blade: others would turn."""
+    sizes = algebra_of(x).sizes
+    y = torch.bmm(x, torch.cat([matrix.expand(size, -1, -1) for matrix, size in zip(L, sizes, strict=True)]))
+    return torch.cat([y[:1] + bias, y[1:]])
+
+
+def layer(x, L, bias, w, normalized=True):
+    """The product of x and `linear(x, L, bias)`: `sgp` where w is (N, P), `fcgp` where it is (P, N, N)."""
+    product = sgp if w.dim() == 2 else fcgp
+    return product(x, linear(x, L, bias), w, normalized)

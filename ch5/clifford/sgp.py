@@ -1,0 +1,411 @@
+"""The weighted geometric product on a GPU: one pass forward, one backward, written in Triton for both algebras.
+
+A tensor is D * B * N * itemsize bytes, u: blade, batch row, feature. The least traffic is 3 u forward (read x and y,
+write the answer) and 5 u backward (read x, y and the gradient, write dx and dy). Three things lead there:
+
+- A program holds whole rows of all blades in registers, so the normalization, a sum over the row, needs no second pass.
+- The gate is one factor a feature, c = phi(x_0) phi(y_0), and what it multiplies is bilinear. So with the sums R of
+  products of the ungated blades, the answer is c R; and with the gradient E of c R, and X and Y the gradients of R:
+      dx_i = c X_i,  dx_0 = c X_0 + x_0's density * phi(y_0) * S,  dy likewise with Y and the same S = sum_i x_i X_i
+- Backward keeps nothing of the forward but x, y and w: it computes R again, which costs no traffic.
+- The weights lie as (P, N): of one path, those of neighbouring features side by side. All rows read them, from L1.
+
+A program walks over rows of its own and adds up the gradient of w, feature by feature, in registers; a second kernel
+adds what the programs have. Nothing depends on which program is first: repeated runs give equal bits.
+
+Rows wider than WIDEST do not fit: several programs share one, and what the normalization needs of a whole row comes
+from a kernel that has walked over all rows before (2 u more forward, 3 u more backward).
+"""
+
+# ruff: noqa: RUF005 (Triton knows `tuple + tuple`, and no star in a tuple)
+
+from dataclasses import dataclass
+
+import torch
+import triton
+import triton.language as tl
+
+from .reference import EPSILON, algebra_of
+
+# What is known of the algebra when a kernel is compiled: tables as Algebra.sums makes them, and grades
+
+
+@triton.constexpr_function
+def length(table, *places):
+    for place in places:
+        table = table[place]
+    return len(table)
+
+
+@triton.constexpr_function
+def item(table, *places):
+    for place in places:
+        table = table[place]
+    return table
+
+
+# Parts of kernels. A multivector is a tuple of D tiles (ROWS, BLOCK): rows and features, float32
+
+
+@triton.jit
+def load_blades(ptr, plane, at, inside, D: tl.constexpr):
+    """All blades, `plane` elements apart: 0 outside, where all products are then 0, too."""
+    blades = ()
+    for i in tl.static_range(D):
+        blades = blades + (
+            tl.load(ptr + i * plane + at, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32),
+        )
+    return blades
+
+
+@triton.jit
+def zeros(COUNT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    tiles = ()
+    for _ in tl.static_range(COUNT):
+        tiles = tiles + (tl.zeros((ROWS, BLOCK), tl.float32),)
+    return tiles
+
+
+@triton.jit
+def added_at(tiles, PLACE: tl.constexpr, more):
+    return tiles[:PLACE] + (tiles[PLACE] + more,) + tiles[PLACE + 1 :]
+
+
+@triton.jit
+def signed(left, right, TABLE: tl.constexpr, path: tl.constexpr, place: tl.constexpr):
+    """The sum of one blade's products of one path."""
+    total = tl.zeros_like(left[0])
+    for n in tl.static_range(length(TABLE, path, place, 1)):
+        product = left[item(TABLE, path, place, 1, n, 0)] * right[item(TABLE, path, place, 1, n, 1)]
+        total = total + product if item(TABLE, path, place, 1, n, 2) > 0 else total - product
+    return total
+
+
+@triton.jit
+def load_weight(w_ptr, path, columns, inside, KEEP: tl.constexpr):
+    """Of one path, (1, BLOCK): read again for each row, from L1, because 10 or 20 of them would fill the registers."""
+    at = w_ptr + path * columns
+    return tl.load(at, mask=inside, other=0.0, eviction_policy=KEEP).to(tl.float32)
+
+
+@triton.jit
+def weighted(left, right, w_ptr, columns, inside, TABLE: tl.constexpr, D: tl.constexpr):
+    """All blades of the weighted sums of a table, path by path."""
+    out = zeros(D, left[0].shape[0], left[0].shape[1])
+    for path in tl.static_range(length(TABLE)):
+        weight = load_weight(w_ptr, path, columns, inside, "evict_last")
+        for place in tl.static_range(length(TABLE, path)):
+            out = added_at(out, item(TABLE, path, place, 0), weight * signed(left, right, TABLE, path, place))
+    return out
+
+
+@triton.jit
+def weighted_and_gradient(left, right, of, factor, dw, w_ptr, columns, inside, TABLE: tl.constexpr, D: tl.constexpr):
+    """`weighted`, the gradient of the blades of `of`, and dw plus that of the weights, times `factor`.
+
+    A weight multiplies the same sums that it multiplies in the gradient of `of`, so these are worked out once.
+    """
+    out = zeros(D, left[0].shape[0], left[0].shape[1])
+    for path in tl.static_range(length(TABLE)):
+        weight = load_weight(w_ptr, path, columns, inside, "")  # else Triton keeps what `weighted` has read
+        along = tl.zeros_like(left[0])
+        for place in tl.static_range(length(TABLE, path)):
+            products = signed(left, right, TABLE, path, place)
+            along += of[item(TABLE, path, place, 0)] * products
+            out = added_at(out, item(TABLE, path, place, 0), weight * products)
+        dw = added_at(dw, path, factor * along)
+    return out, dw
+
+
+@triton.jit
+def scaled(blades, factor, D: tl.constexpr):
+    out = ()
+    for i in tl.static_range(D):
+        out = out + (blades[i] * factor,)
+    return out
+
+
+@triton.jit
+def phi(t):
+    return 0.5 + 0.5 * tl.erf(t * 0.7071067811865476)
+
+
+@triton.jit
+def density(t):
+    return tl.exp(-0.5 * t * t) * 0.3989422804014327
+
+
+@triton.jit
+def grade_sums(left, right, GRADES: tl.constexpr):
+    """For each grade the sum over its blades of left times right, feature by feature."""
+    sums = ()
+    for grade in tl.static_range(item(GRADES, -1) + 1):
+        total = tl.zeros_like(left[0])
+        for i in tl.static_range(length(GRADES)):
+            if item(GRADES, i) == grade:
+                total += left[i] * right[i]
+        sums = sums + (total,)
+    return sums
+
+
+@triton.jit
+def add_3(a, b, c, d, e, f):
+    return a + d, b + e, c + f
+
+
+@triton.jit
+def add_4(a, b, c, d, e, f, g, h):
+    return a + e, b + f, c + g, d + h
+
+
+@triton.jit
+def over_features(sums, GRADES: tl.constexpr):
+    """The sums over a row of each grade's tile, (ROWS, 1). The warps of a row meet once for all grades."""
+    if item(GRADES, -1) == 2:
+        return tl.reduce(sums, 1, add_3, keep_dims=True)
+    else:  # noqa: RET505 (Triton compiles what follows an `if`)
+        return tl.reduce(sums, 1, add_4, keep_dims=True)
+
+
+@triton.jit
+def load_sums(ptr, row, rows, GRADES: tl.constexpr):
+    """What `sgp_sums_kernel` has stored of these rows: for each grade (ROWS, 1)."""
+    sums = ()
+    for grade in tl.static_range(item(GRADES, -1) + 1):
+        sums = sums + (tl.load(ptr + grade * tl.cast(rows, tl.int64) + row, mask=row < rows, other=0.0),)
+    return sums
+
+
+# The kernels. Their grids are one-dimensional: the parts of a row, then groups of rows. `sums_ptr` is read where WIDE
+
+
+@triton.jit(do_not_specialize=["rows"])
+def sgp_kernel(
+    x_ptr, y_ptr, w_ptr, out_ptr, sums_ptr, rows, epsilon, columns: tl.constexpr,
+    TABLE: tl.constexpr, GRADES: tl.constexpr, NORMALIZED: tl.constexpr, WIDE: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    D: tl.constexpr = length(GRADES)
+    parts = tl.cdiv(columns, BLOCK)
+    part, group, groups = tl.program_id(0) % parts, tl.program_id(0) // parts, tl.num_programs(0) // parts
+    plane = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    column = part * BLOCK + tl.arange(0, BLOCK)[None, :]
+    weights = w_ptr + tl.broadcast_to(column, (ROWS, BLOCK))  # each row's anew: no exchange between threads
+    for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
+        row = first + tl.arange(0, ROWS)[:, None]
+        inside = (row < rows) & (column < columns)
+        at = tl.arange(0, ROWS)[:, None] * columns + column
+        start = tl.cast(first, tl.int64) * columns
+        x = load_blades(x_ptr + start, plane, at, inside, D)
+        y = load_blades(y_ptr + start, plane, at, inside, D)
+        if first < rows:  # always: in a branch, the weights' loads are not taken for the next row's
+            out = weighted(x, y, weights, columns, column < columns, TABLE, D)
+            out = scaled(out, phi(x[0]) * phi(y[0]), D)
+            if NORMALIZED:
+                if WIDE:
+                    squares = load_sums(sums_ptr, row, rows, GRADES)
+                else:
+                    squares = over_features(grade_sums(out, out, GRADES), GRADES)
+            for i in tl.static_range(D):
+                blade = out[i]
+                if NORMALIZED:
+                    blade *= tl.rsqrt(squares[item(GRADES, i)] / columns + epsilon)
+                tl.store(out_ptr + start + i * plane + at, blade, mask=inside)
+
+
+@triton.jit(do_not_specialize=["rows"])
+def sgp_backward_kernel(
+    x_ptr, y_ptr, w_ptr, gradient_ptr, dx_ptr, dy_ptr, dw_ptr, sums_ptr, rows, epsilon, columns: tl.constexpr,
+    TABLE: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, GRADES: tl.constexpr,
+    NORMALIZED: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    D: tl.constexpr = length(GRADES)
+    parts = tl.cdiv(columns, BLOCK)
+    part, group, groups = tl.program_id(0) % parts, tl.program_id(0) // parts, tl.num_programs(0) // parts
+    plane = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    column = part * BLOCK + tl.arange(0, BLOCK)[None, :]
+    weights, used = w_ptr + tl.broadcast_to(column, (ROWS, BLOCK)), column < columns
+    dw = zeros(length(TABLE), ROWS, BLOCK)
+    for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
+        row = first + tl.arange(0, ROWS)[:, None]
+        inside = (row < rows) & used
+        at = tl.arange(0, ROWS)[:, None] * columns + column
+        start = tl.cast(first, tl.int64) * columns
+        x = load_blades(x_ptr + start, plane, at, inside, D)
+        y = load_blades(y_ptr + start, plane, at, inside, D)
+        gradient = load_blades(gradient_ptr + start, plane, at, inside, D)
+        if first < rows:  # always: see `sgp_kernel`
+            factor = phi(x[0]) * phi(y[0])
+            if NORMALIZED:
+                out = scaled(weighted(x, y, weights, columns, used, TABLE, D), factor, D)
+                if WIDE:
+                    squares = load_sums(sums_ptr, row, rows, GRADES)
+                    along = load_sums(sums_ptr + tl.cast(rows, tl.int64) * (item(GRADES, -1) + 1), row, rows, GRADES)
+                else:
+                    squares = over_features(grade_sums(out, out, GRADES), GRADES)
+                    along = over_features(grade_sums(gradient, out, GRADES), GRADES)
+                inner = ()
+                for i in tl.static_range(D):
+                    scale = tl.rsqrt(squares[item(GRADES, i)] / columns + epsilon)
+                    turned = along[item(GRADES, i)] / columns * scale * scale * scale
+                    inner = inner + (gradient[i] * scale - out[i] * turned,)
+                gradient = inner
+            dx, dw = weighted_and_gradient(y, gradient, x, factor, dw, weights, columns, used, LEFT, D)
+            shared = tl.zeros_like(factor)
+            for i in tl.static_range(D):
+                shared += x[i] * dx[i]
+            tl.store(dx_ptr + start + at, factor * dx[0] + density(x[0]) * phi(y[0]) * shared, mask=inside)
+            for i in tl.static_range(1, D):
+                tl.store(dx_ptr + start + i * plane + at, factor * dx[i], mask=inside)
+            dy = weighted(x, gradient, weights, columns, used, RIGHT, D)
+            tl.store(dy_ptr + start + at, factor * dy[0] + density(y[0]) * phi(x[0]) * shared, mask=inside)
+            for i in tl.static_range(1, D):
+                tl.store(dy_ptr + start + i * plane + at, factor * dy[i], mask=inside)
+    for path in tl.static_range(length(TABLE)):
+        mine = dw_ptr + (group * length(TABLE) + path) * tl.cast(columns, tl.int64) + column
+        tl.store(mine, tl.sum(dw[path], 0, keep_dims=True), mask=used)
+
+
+@triton.jit
+def sgp_sums_kernel(
+    x_ptr, y_ptr, w_ptr, gradient_ptr, sums_ptr, columns: tl.constexpr,
+    TABLE: tl.constexpr, GRADES: tl.constexpr, BACKWARD: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """For a row and each grade: the sum of squares of the product, and backward of the product times the gradient."""
+    D: tl.constexpr = length(GRADES)
+    G: tl.constexpr = item(GRADES, -1) + 1
+    row, rows = tl.program_id(0), tl.num_programs(0)
+    plane, start = tl.cast(rows, tl.int64) * columns, tl.cast(row, tl.int64) * columns
+    squares, along = zeros(G, 1, BLOCK), zeros(G, 1, BLOCK)
+    for first in range(0, columns, BLOCK):
+        column = first + tl.arange(0, BLOCK)[None, :]
+        inside = column < columns
+        x = load_blades(x_ptr + start, plane, column, inside, D)
+        y = load_blades(y_ptr + start, plane, column, inside, D)
+        out = weighted(x, y, w_ptr + column, columns, inside, TABLE, D)
+        out = scaled(out, phi(x[0]) * phi(y[0]), D)
+        squares = added(squares, grade_sums(out, out, GRADES), G)
+        if BACKWARD:
+            gradient = load_blades(gradient_ptr + start, plane, column, inside, D)
+            along = added(along, grade_sums(gradient, out, GRADES), G)
+    store_sums(sums_ptr + row, rows, over_features(squares, GRADES), G)
+    if BACKWARD:
+        store_sums(sums_ptr + row + G * tl.cast(rows, tl.int64), rows, over_features(along, GRADES), G)
+
+
+@triton.jit
+def added(left, right, COUNT: tl.constexpr):
+    out = ()
+    for i in tl.static_range(COUNT):
+        out = out + (left[i] + right[i],)
+    return out
+
+
+@triton.jit
+def store_sums(ptr, rows, sums, COUNT: tl.constexpr):
+    for i in tl.static_range(COUNT):
+        tl.store(ptr + i * tl.cast(rows, tl.int64) + tl.zeros((1, 1), tl.int32), sums[i])
+
+
+@triton.jit(do_not_specialize=["programs"])
+def add_kernel(parts_ptr, total_ptr, programs, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """What all programs have of the gradient of w, `size` numbers each, added up."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    total = tl.zeros((ROWS, BLOCK), tl.float32)
+    for first in range(0, programs, ROWS):
+        row = first + tl.arange(0, ROWS)[:, None]
+        inside = (row < programs) & (place < size)
+        total += tl.load(parts_ptr + row * tl.cast(size, tl.int64) + place, mask=inside, other=0.0)
+    tl.store(total_ptr + place, tl.sum(total, 0, keep_dims=True), mask=place < size)
+
+
+# Their launches: shapes and types are the callers' business
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How the work is cut: a program's tile of rows and features, its warps, its loads ahead; programs an SM."""
+
+    rows: int
+    block: int
+    warps: int
+    stages: int
+    per_sm: int
+
+
+# Registers and shared memory decide. For D = 8 a feature takes 32 registers forward and 88 backward, for D = 4 it takes
+# 22 and 62 (X-ray, sm_90, float32), and a thread has 255 at most. While a program works on one row, its next is on its
+# way to shared memory: two stages.
+TILE, STAGES = 512, 2  # features of a program, of several rows where these are short
+FEATURES = {(4, False): 4, (4, True): 4, (8, False): 4, (8, True): 2}  # of a thread, by (D, backward)
+WIDEST = {(4, False): 1024, (4, True): 1024, (8, False): 1024, (8, True): 512}  # of a program
+PER_SM = {(4, False): 5, (4, True): 2, (8, False): 3, (8, True): 1}  # programs of 512 features that an SM has room for
+
+
+def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: int) -> Cut:
+    """For an SM that lets a program have so much shared memory: without enough of it nothing is on its way there."""
+    kind = blades, backward
+    block = min(triton.next_power_of_2(columns), WIDEST[kind])
+    rows = max(TILE // block, 1)
+    warps = rows * block // (32 * FEATURES[kind])
+    ahead = STAGES * (2 + backward) * blades * rows * block * itemsize + 4096  # x, y, dout; and what threads exchange
+    return Cut(
+        rows, block, warps, STAGES if ahead <= shared_bytes else 1, max(PER_SM[kind] * TILE // (rows * block), 1)
+    )
+
+
+def cut_for(x, backward: bool) -> Cut:
+    enough = 227 * 1024
+    shared = enough if x.is_cpu else torch.cuda.get_device_properties(x.device).shared_memory_per_block_optin
+    return cut(len(x), x.shape[2], backward, x.element_size(), shared)
+
+
+def programs_for(x, by: Cut) -> int:
+    """How many programs walk over the rows, for each part of a row: as many as run at once, or fewer."""
+    _, rows, columns = x.shape
+    sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
+    return min(triton.cdiv(rows, by.rows), max(sms * by.per_sm // triton.cdiv(columns, by.block), 1))
+
+
+def forward(x, y, w, normalized):
+    """The product of contiguous x and y (D, B, N) of one type, weighted by w (P, N). None of them is empty."""
+    out = torch.empty_like(x)
+    _, rows, columns = x.shape
+    found, by = algebra_of(x), cut_for(x, backward=False)
+    wide = columns > by.block
+    sums = row_sums(x, y, w) if wide and normalized else None
+    sgp_kernel[(programs_for(x, by) * triton.cdiv(columns, by.block),)](
+        x, y, w, out, sums, rows, EPSILON, columns, TABLE=found.sums(2, 0, 1), GRADES=found.grades,
+        NORMALIZED=normalized, WIDE=wide, ROWS=by.rows, BLOCK=by.block, STAGES=by.stages, num_warps=by.warps,
+    )  # fmt: skip
+    return out
+
+
+def backward(dout, x, y, w, normalized):
+    """(dx, dy, dw), from the gradient of `forward`'s answer and what it was given."""
+    dx, dy, dw = torch.empty_like(x), torch.empty_like(y), torch.empty_like(w)
+    _, rows, columns = x.shape
+    found, by = algebra_of(x), cut_for(x, backward=True)
+    wide = columns > by.block
+    sums = row_sums(x, y, w, dout) if wide and normalized else None
+    programs = min(programs_for(x, by), max(rows // 8, 1))  # so that their parts of dw are at most 2.5 / 8 of a tensor
+    parts = torch.empty(programs, *w.shape, device=x.device)
+    sgp_backward_kernel[(programs * triton.cdiv(columns, by.block),)](
+        x, y, w, dout, dx, dy, parts, sums, rows, EPSILON, columns,
+        TABLE=found.sums(2, 0, 1), LEFT=found.sums(0, 1, 2), RIGHT=found.sums(1, 0, 2), GRADES=found.grades,
+        NORMALIZED=normalized, WIDE=wide, ROWS=by.rows, BLOCK=by.block, STAGES=by.stages, num_warps=by.warps,
+    )  # fmt: skip
+    add_kernel[(triton.cdiv(w.numel(), 32),)](parts, dw, programs, w.numel(), ROWS=32, BLOCK=32, num_warps=4)
+    return dx, dy, dw
+
+
+def row_sums(x, y, w, dout=None):
+    """What the normalization needs of rows that no program holds whole: float32 (1, grades, B), with dout (2, ...)."""
+    backward, found = dout is not None, algebra_of(x)
+    _, rows, columns = x.shape
+    sums = torch.empty(1 + backward, len(found.sizes), rows, device=x.device)
+    sgp_sums_kernel[(rows,)](
+        x, y, w, dout, sums, columns, TABLE=found.sums(2, 0, 1), GRADES=found.grades,
+        BACKWARD=backward, BLOCK=TILE, num_warps=8,
+    )  # fmt: skip
+    return sums

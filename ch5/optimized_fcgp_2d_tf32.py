@@ -1,0 +1,55 @@
+"""Fully connected geometric product, 2D, one TF32 product an element: 7 times float32's rate, 10 bits of fraction.
+
+As `optimized_fcgp_2d.py`, with cuBLAS allowed to multiply float32 on the tensor cores: z and W stay float32 in memory,
+are taken as TF32 (8 bits of exponent, 10 of fraction), and added up in float32. A factor that is rounded so
+is off by up to 2^-11 of itself, or 2^-10 if it is cut; float32's by 2^-24 (the notebook computes what becomes of a
+product). That is another precision, labelled as that, never on unless asked for. By an H200's datasheet
+
+    30 GFLOP at 495 TFLOP/s     0.06 ms
+    14 u at 4.8 TB/s           0.10 ms     z and the tensors, as with float32
+
+What was hidden behind the arithmetic is now the longer part. 16-bit tensors are multiplied as they are.
+
+Predict before you measure: how much faster than the three products of `optimized_fcgp_2d_tf32x3.py`, which is nearly
+float32? Is z in memory still cheap?
+"""
+
+import connected
+from clifford import fcgp
+from clifford import reference as formulas
+from compiled import compiled
+
+PRECISION = "tf32"
+VERSUS = "tf32x3"
+SIZES = {
+    "check": {"batch": 5, "features": 31}, "check/row": {"batch": 1, "features": 131},
+    # one feature in 16 bits: in TF32 nothing would average the error of its few weights
+    "check/one": {"batch": 67, "features": 1, "dtype": "float16", "normalized": False},
+    "check/plain": {"batch": 19, "features": 9, "normalized": False},
+    "check/fp16": {"batch": 5, "features": 33, "dtype": "float16"},
+    "default": {}, "plain/4096x512": {"normalized": False},
+    "types/4096x512/fp16": {"dtype": "float16"}, "types/4096x512/bf16": {"dtype": "bfloat16"},
+    "sweep/1024x128": {"batch": 1024, "features": 128}, "sweep/1024x512": {"batch": 1024, "features": 512},
+    "sweep/1024x1024": {"batch": 1024, "features": 1024}, "sweep/4096x128": {"batch": 4096, "features": 128},
+    "sweep/4096x512": {"batch": 4096, "features": 512}, "sweep/4096x1024": {"batch": 4096, "features": 1024},
+}  # fmt: skip
+
+
+def inputs(batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
+    return {**connected.drawn(2, batch, features, dtype, device), "normalized": normalized}
+
+
+def reference(x, y, w_weight, normalized):
+    return formulas.fcgp(x, y, w_weight, normalized)
+
+
+def library(x, y, w_weight, normalized):
+    return compiled(formulas.fcgp, x, normalized)(x, y, w_weight, normalized)
+
+
+def cost(x, y, w_weight, normalized):
+    return connected.products_cost(x, w_weight)
+
+
+def run(x, y, w_weight, normalized):
+    return fcgp.forward(x, y, w_weight, normalized, "tf32")[0]

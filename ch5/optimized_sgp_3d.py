@@ -1,0 +1,68 @@
+"""Weighted geometric product in 3D, every product of two blades an operation of its own: 64 of 512 remain, 85 u move.
+
+What the table of `baseline_sgp_3d.py` has of zeros is left out: 64 products of a blade of x and a blade of y stand in
+the code, with their signs, added up for each path and blade of the answer (44 of these), times the path's weight, and
+added up once more. A blade is u / 8, and every operation a kernel that reads and writes all of its blades:
+
+    64 products           read 2, write 1                                          192 blades
+    their sums            20 that read 2; and 44 that add the first one to a 0     148
+    weighted              44 that read 1, write 1                                   88
+    sums of paths         36 that read 2; and 8 that add the first one to a 0      124
+                                                                                   552 blades = 69 u
+    gates, blades into one tensor, normalization                                                16 u
+
+More than 200 launches, and more bytes than what they replace (49 u). But no product or sum needs more than three
+blades, 24 MiB at the default size: most of what one writes, the next may still find in L2.
+
+Predict before you measure: an eighth of the multiplications, 1.7x the bytes, six times the launches. Faster or slower
+than the einsum? And at 8192 x 1024, where a blade is 32 MiB?
+"""
+
+import torch
+from clifford import reference as formulas
+from compiled import compiled
+from multivectors import drawn
+
+SIZES = {
+    "check": {"batch": 3, "features": 127}, "check/one": {"batch": 1, "features": 1},
+    "check/narrow": {"batch": 131, "features": 5}, "check/wide": {"batch": 1, "features": 1031},
+    "check/plain": {"batch": 5, "features": 129, "normalized": False},
+    "check/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
+    "check/bf16": {"batch": 3, "features": 257, "dtype": "bfloat16"},
+    "default": {}, "plain/4096x512": {"normalized": False},
+    "types/4096x512/fp16": {"dtype": "float16"}, "types/4096x512/bf16": {"dtype": "bfloat16"},
+    "sweep/1024x128": {"batch": 1024, "features": 128}, "sweep/1024x256": {"batch": 1024, "features": 256},
+    "sweep/1024x512": {"batch": 1024, "features": 512}, "sweep/1024x1024": {"batch": 1024, "features": 1024},
+    "sweep/2048x128": {"batch": 2048, "features": 128}, "sweep/2048x256": {"batch": 2048, "features": 256},
+    "sweep/2048x512": {"batch": 2048, "features": 512}, "sweep/2048x1024": {"batch": 2048, "features": 1024},
+    "sweep/4096x128": {"batch": 4096, "features": 128}, "sweep/4096x256": {"batch": 4096, "features": 256},
+    "sweep/4096x512": {"batch": 4096, "features": 512}, "sweep/4096x1024": {"batch": 4096, "features": 1024},
+    "sweep/8192x128": {"batch": 8192, "features": 128}, "sweep/8192x256": {"batch": 8192, "features": 256},
+    "sweep/8192x512": {"batch": 8192, "features": 512}, "sweep/8192x1024": {"batch": 8192, "features": 1024},
+}  # fmt: skip
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 64 MiB
+    x, y, w = drawn(3, batch, features, dtype, device)
+    return {"x": x, "y": y, "w": w, "normalized": normalized}
+
+
+def reference(x, y, w, normalized):
+    return formulas.sgp(x, y, w, normalized)
+
+
+def library(x, y, w, normalized):
+    return compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u
+    return torch.add(x, y)
+
+
+def cost(x, y, w, normalized):
+    return {"dram_bytes": 3 * x.nbytes + w.nbytes}  # read x, y and w, write the answer
+
+
+def run(x, y, w, normalized):
+    return formulas.sgp(x, y, w, normalized)

@@ -1,0 +1,74 @@
+"""Weighted geometric product in 3D, forward and backward, in one kernel each way: 8 u, and nothing kept between them.
+
+    forward     read x and y, write the answer                    3 u
+    backward    read x, y and the gradient, write dx and dy       5 u
+
+Backward computes the product again from x and y, in registers: that takes no byte, while keeping it would write 1 u
+and read 1 u. Both sums over a row that the normalization's gradient needs are made while the row is there. The gates
+are one factor c = phi(x[0]) phi(y[0]); with X, Y the gradients without it, S = sum over i of x[i] X[i] serves both:
+
+    dx[i] = c X[i],   dx[0] = c X[0] + density(x[0]) phi(y[0]) S,   dy likewise, with Y and the same S
+
+and a path's sums of products serve dx and the weights' gradient. That one goes over all rows: each program adds up its
+own rows in registers, without atomics, and a second kernel adds what all have: 132 * 20 * 512 * 4 bytes for 132
+programs, 5 MiB. So runs are bit-equal. Extra memory: the answer, dx and dy, 3 u, and these. (Autograd launches the same
+kernels through the operator `clifford.ops.sgp`.)
+
+Predict before you measure: `yardstick_add` moves 8 u in four kernels. Backward keeps x, y, the gradient, dx and 20
+sums of a feature at once: with how few threads on an SM is the bandwidth still reached?
+"""
+
+import torch
+from clifford import reference as formulas
+from clifford.sgp import backward, forward
+from compiled import compiled
+from multivectors import drawn, gradients
+
+VERSUS = ""
+SIZES = {
+    "check": {"batch": 3, "features": 37}, "check/one": {"batch": 1, "features": 1, "normalized": False},
+    "check/narrow": {"batch": 131, "features": 5}, "check/wide": {"batch": 1, "features": 523},
+    "check/plain": {"batch": 5, "features": 129, "normalized": False},
+    "check/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
+    "check/bf16": {"batch": 3, "features": 33, "dtype": "bfloat16"},
+    "default": {}, "plain/4096x512": {"normalized": False},
+    "types/4096x512/fp16": {"dtype": "float16"}, "types/4096x512/bf16": {"dtype": "bfloat16"},
+    "sweep/1024x128": {"batch": 1024, "features": 128}, "sweep/1024x256": {"batch": 1024, "features": 256},
+    "sweep/1024x512": {"batch": 1024, "features": 512}, "sweep/1024x1024": {"batch": 1024, "features": 1024},
+    "sweep/2048x128": {"batch": 2048, "features": 128}, "sweep/2048x256": {"batch": 2048, "features": 256},
+    "sweep/2048x512": {"batch": 2048, "features": 512}, "sweep/2048x1024": {"batch": 2048, "features": 1024},
+    "sweep/4096x128": {"batch": 4096, "features": 128}, "sweep/4096x256": {"batch": 4096, "features": 256},
+    "sweep/4096x512": {"batch": 4096, "features": 512}, "sweep/4096x1024": {"batch": 4096, "features": 1024},
+    "sweep/8192x128": {"batch": 8192, "features": 128}, "sweep/8192x256": {"batch": 8192, "features": 256},
+    "sweep/8192x512": {"batch": 8192, "features": 512}, "sweep/8192x1024": {"batch": 8192, "features": 1024},
+}  # fmt: skip
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 64 MiB
+    x, y, w = drawn(3, batch, features, dtype, device)
+    return {"x": x, "y": y, "w": w, "gradient": torch.randn_like(x), "normalized": normalized}
+
+
+def reference(x, y, w, gradient, normalized):
+    return formulas.sgp_backward(gradient, x, y, w, normalized)
+
+
+def library(x, y, w, gradient, normalized):
+    return gradients(compiled(formulas.sgp, x, normalized), x, y, w, gradient, normalized)
+
+
+def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing
+    _out = torch.add(x, y)  # 3 u, as much as forward
+    return torch.add(x, y), gradient.clone(), w.clone()  # 3 u and 2 u
+
+
+def cost(x, y, w, gradient, normalized):
+    return {"dram_bytes": 8 * x.nbytes + 3 * w.nbytes}  # 3 u forward, 5 u back: read x, y, gradient, write dx, dy
+
+
+def run(x, y, w, gradient, normalized):
+    gradient, x, y, weights = (each.contiguous() for each in (gradient, x, y, w.mT))
+    _out = forward(x, y, weights, normalized)  # of it, a loss is made; the gradients do not need it
+    dx, dy, dw = backward(gradient, x, y, weights, normalized)
+    return dx, dy, dw.mT

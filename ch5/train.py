@@ -1,0 +1,161 @@
+"""Train two Clifford layers to tell the signed volume of four points, beside a plain network of as many parameters.
+
+All bodies to learn from lie the same way. At the end both are asked about new ones, as they lie, and turned and
+mirrored at random: a layer that is equivariant knows these, too. The layers run as operators (on a GPU by the fused
+kernels), or with --eager by formulas in plain PyTorch: the same curve, in another time. volume.py has what is trained.
+
+Predict before you run: how large is the error of each for bodies that lie as those it learned from, where 100 % is what
+the answer 0 has, and for turned and mirrored ones?
+"""
+
+import argparse
+import math
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
+
+from common import interrupt, script
+from common.contract import OneLine
+from common.request import Parser, device_name
+
+EXAMPLES = """examples:
+  ch5/train.py                                      200 steps of 16 features
+  ch5/train.py --eager --plot loss.png              the same by formulas, and both networks' losses in a figure
+  ch5/train.py --product fcgp --features 64         another product, and more features
+  ch5/train.py --steps 1000 --seed 1 --device cpu   longer, other bodies and weights, no GPU
+
+exit status: 0 done; 2 usage, or a figure that cannot be written; 130 interrupted
+"""
+TOLD = 10  # losses that are printed
+BODIES = 2048  # that no network has learned from
+
+
+def main() -> int:
+    return script.status_of("train.py", run)
+
+
+def run() -> int:
+    """Raises OneLine."""
+    args = arguments()
+    with interrupt.held_back():
+        import volume  # here and not above: it imports torch, and --help should not wait for it
+
+        where = place(args.device)
+        clifford, plain = volume.models(
+            args.seed, args.device, features=args.features, product=args.product, eager=args.eager
+        )
+        how = "formulas" if args.eager else "operators"
+        print(f"{where}: {volume.size(clifford):,} parameters, {args.features} features, {args.product} by {how}")
+        losses, seconds = timed(volume.train, clifford, args.steps, args.seed, show=True)
+        others, plain_seconds = timed(volume.train, plain, args.steps, args.seed)
+        report(volume, clifford, plain, args)
+        print(f"\n{1e3 * seconds:.2f} ms a step, {1e3 * plain_seconds:.2f} ms of the plain network (medians)")
+        if args.plot:
+            draw(args.plot, losses, others)
+    return 0
+
+
+def place(device: str) -> str:
+    """The device, made current, and its name. Raises OneLine."""
+    from common.device import describe, use_device
+
+    try:
+        name = describe(device)["name"]
+    except ValueError as error:
+        raise OneLine(str(error)) from None
+    use_device(device)
+    return f"{device} ({name})"
+
+
+def timed(train: Callable, model: object, steps: int, seed: int, show: bool = False) -> tuple[list[float], float]:
+    """The losses of all steps, and the median of their seconds; some losses are printed.
+
+    Raises OneLine, and KeyboardInterrupt between two steps: inside one Ctrl-C may strike where Python drops it.
+    """
+    moments = [time.perf_counter()]
+
+    def tell(step: int, loss: float) -> None:
+        moments.append(time.perf_counter())
+        if show and (step % max(steps // TOLD, 1) == 0 or step == steps - 1):
+            print(f"step {step:>6}  loss {loss:.2e}", flush=True)
+        if interrupt.came():
+            raise KeyboardInterrupt
+
+    losses = train(model, steps, seed, tell)
+    if not math.isfinite(losses[-1]):
+        raise OneLine(f"the loss is {losses[-1]} after {steps} steps: nothing was learned")
+    return losses, statistics.median(after - before for before, after in pairwise(moments))
+
+
+def report(volume, clifford, plain, args: argparse.Namespace) -> None:
+    """The errors for bodies that are new, as they lie and turned; and do the answers turn with them?"""
+    points, _ = volume.bodies(BODIES, args.seed + 1, args.device)
+    turns = volume.turns(BODIES, args.seed, args.device)
+    print(f"\n{'error for new bodies':<22}{'as they lie':>14}{'turned, mirrored':>18}")
+    for name, model in (("Clifford layers", clifford), ("plain network", plain)):
+        print(f"{name:<22}{volume.error(model, points):>14.1%}{volume.error(model, points @ turns.mT):>18.1%}")
+    gap = volume.gap(clifford, points, turns)
+    print(f"all blades of the answers for turned bodies are {gap:.0e} away from the turned answers")
+
+
+def draw(path: Path, losses: list[float], others: list[float]) -> None:
+    """Raises RecordError."""
+    from common.plot import SERIES, new_figure, save
+
+    figure, axes = new_figure()
+    for color, style, name, drawn in (
+        (SERIES[0], "-", "Clifford layers", losses),
+        (SERIES[1], "--", "plain network", others),
+    ):
+        axes.plot(range(1, len(drawn) + 1), drawn, style, color=color, label=name)
+    axes.set(xlabel="step", ylabel="loss: mean squared error of volumes", yscale="log")
+    axes.grid(which="both", alpha=0.2)
+    axes.legend()
+    save(figure, path)
+    print(f"figure: {path}")
+
+
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
+    """Raises OneLine."""
+    from common.device import default_device
+    from common.result import check_writable
+
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser("train.py", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    parser.add_argument("--steps", type=whole(1, 1_000_000), default=200, metavar="N", help="(default 200)")
+    parser.add_argument("--seed", type=whole(0, 1 << 32), default=0, metavar="S", help="of bodies and weights")
+    parser.add_argument("--features", type=whole(1, 1024), default=16, metavar="N", help="of a blade (default 16)")
+    parser.add_argument("--product", choices=("sgp", "fcgp"), default="sgp", help="(default sgp)")
+    parser.add_argument("--eager", action="store_true", help="by the formulas of reference.py, not by operators")
+    parser.add_argument(
+        "--device", type=device_name, default=default_device(), metavar="DEV",
+        help="cuda:0, cpu, ... (default: the first GPU, else the CPU)",
+    )  # fmt: skip
+    parser.add_argument("--plot", type=Path, metavar="F.png", help="draw the losses of all steps")
+    args = parser.parse_args(argv)
+    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
+        parser.error(f"--plot {args.plot}: the name must end in .png, .svg or .pdf")
+    if args.plot:
+        check_writable(args.plot)
+    return args
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """For argparse: a whole number in these bounds."""
+
+    def number(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,12}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text}: not a whole number from {least} to {most}")
+        return int(text)
+
+    return number
+
+
+if __name__ == "__main__":
+    script.finish(main)
