@@ -150,18 +150,18 @@ def test_costs_are_amounts_of_known_resources_and_equal_in_both_halves(pair, hal
 
 
 def further(pair: Pair) -> Pair:
-    """The pair with more odd sizes to check than it names itself.
+    """The pair with one more odd size to check than it names itself: other tails where it is wide, more where not.
 
-    In the larger, one or two of something (a batch, heads) stay that many: the interpreter takes seconds for each.
+    One or two of something (a batch, heads) stay that many: the interpreter takes seconds for each.
     """
-    grown = {}
-    larger, uneven = (lambda value: 2 * value + 1 if value > 2 else value), (lambda value: value + 2)
-    for label, change in {"larger": larger, "uneven": uneven}.items():
-        arguments = pair.sizes[pair.check_sizes[0]]
-        grown[f"check/further {label}"] = {
-            name: change(value) if type(value) is int else value for name, value in arguments.items()
-        }
-    return replace(pair, sizes={**pair.sizes, **grown})
+
+    def changed(value):
+        if type(value) is not int or value <= 2:
+            return value
+        return value + 2 if value > 16 else 2 * value + 1
+
+    arguments = {name: changed(value) for name, value in pair.sizes[pair.check_sizes[0]].items()}
+    return replace(pair, sizes={**pair.sizes, "check/further": arguments})
 
 
 def verdicts(pair):
