@@ -49,8 +49,8 @@ lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, or another's: make
 notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 	$(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
-check: .venv/.tested ## style, types, and every pair verified without timing it
-	$(PY) -m ruff check . && $(PY) -m mypy && \
+check: .venv/.tested ## style, types, slow tests, and every pair verified without timing it
+	$(PY) -m ruff check . && $(PY) -m mypy && $(PY) -m pytest -m slow && \
 	for chapter in 1 2 3 4 5; do $(PY) benchmark.py --chapter $$chapter --check || exit 1; done
 
 readme: .venv/.ready ## write the tables of README.md and of the chapters anew from recorded/

@@ -17,12 +17,22 @@ from common.xray.sass import INSTRUCTION, dissect, stack_bytes
 from common.xray.show import differences, rows, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
-KERNELS = [
-    pytest.param(pair, id=f"{pair.chapter}-{pair.name}")
-    for folder in FOLDERS
-    for pair in discover(folder)
-    if any(half.has_kernel for half in pair.halves)
-]
+SLOW_TO_COMPILE = ("fcgp_2d", "fcgp_3d", "sgp_3d_backward")  # 10 s and more a generation: each term is code of its own
+
+
+def pairs_with_kernels():
+    """(pair, the generations that it is compiled for), and with the mark `slow` what not every run has to wait for."""
+    for pair in (pair for folder in FOLDERS for pair in discover(folder)):
+        if not any(half.has_kernel for half in pair.halves):
+            continue
+        if pair.name not in SLOW_TO_COMPILE:
+            yield pytest.param(pair, ARCHITECTURES, id=f"{pair.chapter}-{pair.name}")
+            continue
+        others = tuple(architecture for architecture in ARCHITECTURES if architecture != "sm_90")
+        yield pytest.param(pair, ("sm_90",), id=f"{pair.chapter}-{pair.name}-sm_90")
+        yield pytest.param(pair, others, id=f"{pair.chapter}-{pair.name}-others", marks=pytest.mark.slow)
+
+
 H100 = MACHINES["sm_90"]
 
 triton = pytest.importorskip("triton")
@@ -45,14 +55,14 @@ def spills_only(monkeypatch):
 
 
 @pytest.mark.usefixtures("spills_only")
-@pytest.mark.parametrize("pair", KERNELS)
-def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_says(pair):
+@pytest.mark.parametrize(("pair", "architectures"), list(pairs_with_kernels()))
+def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_says(pair, architectures):
     """In this process, which has imported what `xray` imports anew for every half."""
     declared = {half.label for half in pair.halves if "SPILLS" in half.constants}
     size = pair.sizes["default"]
     halves = [half for half in pair.halves if half.has_kernel]
-    pictures = [each for half in halves for each in look_into(half, size, ARCHITECTURES, lambda what, fraction: None)]
-    assert len(pictures) == len(ARCHITECTURES) * len(halves)
+    pictures = [each for half in halves for each in look_into(half, size, architectures, lambda what, fraction: None)]
+    assert len(pictures) == len(architectures) * len(halves)
     none = ("needs compute capability", "launches no kernel")  # which may be in a package that a half has more of
     assert any(picture.kernels for picture in pictures)
     for picture in pictures:
