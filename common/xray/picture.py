@@ -54,14 +54,8 @@ def _look_into(
             continue
         try:
             kernels = [dissect(compile_for(launch, machine), machine) for launch in launches(half.path, size, machine)]
-            pictures.append(
-                Picture(
-                    half.label,
-                    architecture,
-                    kernels,
-                    "" if kernels else "launches no kernel of its own: its operations are torch's",
-                )
-            )
+            reason = "" if kernels else "launches no kernel of its own: its operations are torch's"
+            pictures.append(Picture(half.label, architecture, kernels, reason))
         except OneLine as error:
             pictures.append(
                 Picture(half.label, architecture, reason=str(error), failed=isinstance(error, CompileError))

@@ -6,6 +6,8 @@ Everything is counted in the code as it lies there; how often an instruction is 
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -74,11 +76,9 @@ class Anatomy:
 @lru_cache(maxsize=64)  # halves of a pair may launch the same kernel, and the tools take a while
 def dissect(binary: Binary, machine: Machine) -> Anatomy:
     """Raises NoTools."""
-    with TemporaryDirectory(prefix="speed-of-light-") as folder:
-        path = Path(folder) / "kernel.cubin"
-        path.write_bytes(binary.cubin)
+    with _as_file(binary) as path:
         registers, stack, static = _resources(path, binary)
-        sass = _section(_run("nvdisasm", "-c", "-g", path), binary.name).replace(f"{folder}/", "")
+        sass = _section(_run("nvdisasm", "-c", "-g", path), binary.name).replace(f"{path.parent}/", "")
     if static and machine.capability >= (9, 0):  # from there on ptxas counts the system's own to the kernel's
         static -= SYSTEM_SHARED_BYTES
     shared = static + binary.dynamic_shared_bytes
@@ -92,10 +92,17 @@ def dissect(binary: Binary, machine: Machine) -> Anatomy:
 
 def stack_bytes(binary: Binary) -> int:
     """Of a thread's own memory, without which it spills nothing; known sooner than the code is read. Raises NoTools."""
+    with _as_file(binary) as path:
+        return _resources(path, binary)[1]
+
+
+@contextmanager
+def _as_file(binary: Binary) -> Iterator[Path]:
+    """The binary where a tool can read it."""
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(binary.cubin)
-        return _resources(path, binary)[1]
+        yield path
 
 
 def _resources(path: Path, binary: Binary) -> tuple[int, ...]:
