@@ -48,7 +48,7 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     what.add_argument("--path", type=Path, metavar="DIR", help="the pairs of any folder")
     what.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
     what.add_argument(
-        "--size", default="default", metavar="NAME", help="one of those that --list shows; `all` is a sweep"
+        "--size", default="default", metavar="NAME,...", help="of those that --list shows; `all` is a sweep"
     )
     how = parser.add_argument_group("how")
     how.add_argument(
@@ -119,11 +119,13 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     """All that can be wrong with a request is said before anything runs. Raises UsageError or RecordError."""
     sizes = {size for pair in pairs for size in pair.sizes if size not in pair.check_sizes}
     names = {"all"} | sizes | {size.split("/")[0] for size in sizes}
-    if args.size not in names:
-        raise UsageError(f"no selected pair has a size {args.size!r}: there are {', '.join(sorted(names))}")
-    is_part = args.only != "*" or "/" in args.size or args.size == "cpu"
+    wanted = args.size.split(",")
+    for size in wanted:
+        if size not in names:
+            raise UsageError(f"no selected pair has a size {size!r}: there are {', '.join(sorted(names))}")
+    is_part = args.only != "*" or any("/" in size or size == "cpu" for size in wanted)
     if args.record and (args.path or args.fast or args.check or is_part):
-        excluded = "--path, --only, --fast, --check, and a --size that is neither a class (`large`) nor `all`"
+        excluded = "--path, --only, --fast, --check, and a --size that names neither classes (`large`) nor `all`"
         raise UsageError(f"--record keeps a whole chapter, measured in full: it excludes {excluded}")
     if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
@@ -134,12 +136,13 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
 
 
 def lacking(pairs: list[Pair], size: str) -> list[str]:
-    """The names of pairs that have no such size."""
+    """The names of pairs that have none of the sizes asked for (`large`; `default,large`)."""
+    wanted = {*size.split(",")}
 
     def has(pair: Pair) -> bool:
-        return any(size in (own, own.split("/")[0]) for own in pair.sizes if own not in pair.check_sizes)
+        return any(wanted & {own, own.split("/")[0]} for own in pair.sizes if own not in pair.check_sizes)
 
-    return [pair.name for pair in pairs if size != "all" and not has(pair)]
+    return [pair.name for pair in pairs if "all" not in wanted and not has(pair)]
 
 
 def listing(pairs: list[Pair]) -> str:

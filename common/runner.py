@@ -29,17 +29,23 @@ class DeviceError(OneLine):
 
 
 def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
-    """A pair's sizes by name: `small` takes `small/*` too, `all` all but checks; on a CPU `default` may be `cpu`."""
+    """A pair's sizes, in its own order, by one name or several (`default,large`)."""
     timed = [size for size in pair.sizes if size not in pair.check_sizes]
-    if wanted == "all":
+    chosen = {size for name in wanted.split(",") for size in _named(timed, name, on_cpu)}
+    return [size for size in timed if size in chosen]
+
+
+def _named(timed: list[str], name: str, on_cpu: bool) -> list[str]:
+    """`small` takes `small/*` too, `all` all; on a CPU `default` may be `cpu`."""
+    if name == "all":
         return [
             size
             for size in timed
             if (size == "cpu") <= on_cpu and not (on_cpu and size == "default" and "cpu" in timed)
         ]
-    if wanted == "default" and on_cpu and "cpu" in timed:
+    if name == "default" and on_cpu and "cpu" in timed:
         return ["cpu"]
-    return [size for size in timed if size == wanted or size.startswith(f"{wanted}/")]
+    return [size for size in timed if size == name or size.startswith(f"{name}/")]
 
 
 @cache

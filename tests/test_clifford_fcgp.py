@@ -84,34 +84,37 @@ def assert_right(found, inputs, normalized=True):
         assert error(mine, exact) <= limit, f"{name} is off by {error(mine, exact):.1e}, more than {limit:.1e}"
 
 
-CASES = [
-    (1, 1, FLOAT, "ieee"), (17, 2, FLOAT, "ieee"), (2, 129, FLOAT, "ieee"),
+def cases(everywhere, on_gpu):
+    """Parameters of tests: each case of `everywhere` on both devices, those of `on_gpu` there alone."""
+    here = [pytest.param("cpu", *case) for case in everywhere]
+    return here + [pytest.param("cuda", *case, marks=GPU) for case in (*everywhere, *on_gpu)]
+
+
+# What the interpreter leaves out: what the pairs' checks have, too; bfloat16, which it cuts off; large ones
+EVERYWHERE = [
+    (1, 1, FLOAT, "ieee"), (17, 2, FLOAT, "ieee"), (2, 129, FLOAT, "ieee"), (2, 127, HALF, "ieee"),
     (17, 2, FLOAT, "tf32x3"),  # of 17 rows the last is the second part of the batch
-    pytest.param(2, 3, FLOAT, "ieee", marks=GPU), pytest.param(1, 1, FLOAT, "tf32x3", marks=GPU),  # elsewhere: pairs
-    (2, 127, HALF, "ieee"), pytest.param(3, 127, BFLOAT, "ieee", marks=GPU),  # the interpreter cuts bfloat16 off
-    pytest.param(1000, 256, FLOAT, "ieee", marks=GPU), pytest.param(1000, 256, HALF, "ieee", marks=GPU),
-    pytest.param(1000, 256, BFLOAT, "ieee", marks=GPU),
+]  # fmt: skip
+ON_GPU = [
+    (2, 3, FLOAT, "ieee"), (1, 1, FLOAT, "tf32x3"), (3, 127, BFLOAT, "ieee"),
+    (1000, 256, FLOAT, "ieee"), (1000, 256, HALF, "ieee"), (1000, 256, BFLOAT, "ieee"),
 ]  # fmt: skip
 
 
 @needs_triton
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("dimensions", [2, 3])
-@pytest.mark.parametrize(("batch", "features", "dtype", "precision"), CASES)
+@pytest.mark.parametrize(("device", "batch", "features", "dtype", "precision"), cases(EVERYWHERE, ON_GPU))
 def test_kernels_compute_what_the_formulas_say(call, device, dimensions, batch, features, dtype, precision, normalized):
-    if device == "cpu" and batch > 100:
-        pytest.skip("too large for the interpreter")
     inputs = drawn(dimensions, batch, features, dtype)
     assert_right(call(by_operator, device, *inputs, normalized=normalized, precision=precision), inputs, normalized)
 
 
 @needs_triton
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dimensions", [2, 3])
 @pytest.mark.parametrize(
-    ("batch", "features", "dtype"),
-    [(1, 1, FLOAT), (3, 70, FLOAT), (65, 3, HALF), pytest.param(3, 70, BFLOAT, marks=GPU)],
+    ("device", "batch", "features", "dtype"),
+    cases([(1, 1, FLOAT), (3, 70, FLOAT), (65, 3, HALF)], [(3, 70, BFLOAT)]),
 )
 def test_the_fused_form_computes_the_same(call, device, dimensions, batch, features, dtype):
     for normalized in (True, False):

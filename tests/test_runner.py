@@ -249,7 +249,10 @@ SWEEP = {"check": {}, "default": {}, "small/a": {}, "small/b": {}, "smaller": {}
         ("small/b", False, ["small/b"]),
         ("all", False, ["default", "small/a", "small/b", "smaller"]),
         ("all", True, ["small/a", "small/b", "smaller", "cpu"]),
+        ("small/b,default", False, ["default", "small/b"]),
+        ("default,small,small/a", True, ["small/a", "small/b", "cpu"]),
         ("check", False, []),
+        ("check,smaller", False, ["smaller"]),
         ("none", False, []),
     ],
 )
