@@ -1,6 +1,6 @@
-"""Weighted geometric product in 2D, forward and backward, by autograd through 16 products: 173 u, 260 launches.
+"""Weighted geometric product in 2D, forward and backward, by autograd through 16 products: 170 u, 286 launches.
 
-Forward, every product of two blades is an operation, as in `optimized_sgp_2d.py`: 56 u, 90 launches, and autograd
+Forward, every product of two blades is an operation, as in `optimized_sgp_2d.py`: 57 u, 98 launches, and autograd
 keeps the factors of each. Backward, it takes them one by one. A blade is u / 4; x and y have 8 of them:
 
     16 products           32 gradients of a blade: read 2, write 1                      96 blades
@@ -9,13 +9,13 @@ keeps the factors of each. Backward, it takes them one by one. A blade is u / 4;
     weighted              14 times a weight: read 1; 14 times a sum: read 2; write 1    70
     sums over rows        14 gradients of weights: read 1                               14
                                                                                        260 blades = 65 u
-    gates, blades into one tensor, normalization                                                    52 u
+    gates, normalization, blades into one tensor                                                    48 u
 
 Blades are taken apart once (`unbind`), as the gradient of x[i], a view, is as large as x, zeros but for one blade: had
-every product its own, 32 of these and their sums would move 138 u instead of 22. (The gates' x[0] is such a view.)
+every product its own, 32 of these and their sums would move 138 u instead of 22.
 
-Predict before you measure: 1.6x the bytes and some 2.5x the launches of `baseline_sgp_2d_backward.py`. Faster or slower
-than the einsum? A compiler may join all operations between two reductions: what does it leave of 173 u?
+Predict before you measure: 1.6x the bytes and some 2.9x the launches of `baseline_sgp_2d_backward.py`. Faster or slower
+than the einsum? A compiler may join all operations between two reductions: what does it leave of 170 u?
 """
 
 import torch
@@ -52,8 +52,9 @@ def reference(x, y, w, gradient, normalized):
     return formulas.sgp_backward(gradient, x, y, w, normalized)
 
 
-def library(x, y, w, gradient, normalized):
-    return gradients(compiled(formulas.sgp, x, normalized), x, y, w, gradient, normalized)
+def library(x, y, w, gradient, normalized):  # both written out: faster than what autograd makes of the first
+    _out = compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
+    return compiled(formulas.sgp_backward, x, normalized)(gradient, x, y, w, normalized)
 
 
 def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing

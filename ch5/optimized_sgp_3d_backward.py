@@ -1,6 +1,6 @@
-"""Weighted geometric product in 3D, forward and backward, by autograd through 64 products: 261 u, 747 launches.
+"""Weighted geometric product in 3D, forward and backward, by autograd through 64 products: 260 u, 838 launches.
 
-Forward, every product of two blades is an operation, as in `optimized_sgp_3d.py`: 85 u, 252 launches, and autograd
+Forward, every product of two blades is an operation, as in `optimized_sgp_3d.py`: 87 u, 277 launches, and autograd
 keeps the factors of each. Backward, it takes them one by one. A blade is u / 8; x and y have 16 of them:
 
     64 products           128 gradients of a blade: read 2, write 1                    384 blades
@@ -9,13 +9,13 @@ keeps the factors of each. Backward, it takes them one by one. A blade is u / 8;
     weighted              44 times a weight: read 1; 44 times a sum: read 2; write 1   220
     sums over rows        44 gradients of weights: read 1                               44
                                                                                       1032 blades = 129 u
-    gates, blades into one tensor, normalization                                                    47 u
+    gates, normalization, blades into one tensor                                                    44 u
 
 Blades are taken apart once (`unbind`), as the gradient of x[i], a view, is as large as x, zeros but for one blade: had
-every product its own, 128 of these and their sums would move 538 u instead of 46. (The gates' x[0] is such a view.)
+every product its own, 128 of these and their sums would move 538 u instead of 46.
 
-Predict before you measure: 2x the bytes and some 6x the launches of `baseline_sgp_3d_backward.py`. Faster or slower
-than the einsum? A compiler may join all operations between two reductions: what does it leave of 261 u?
+Predict before you measure: 2x the bytes and some 7x the launches of `baseline_sgp_3d_backward.py`. Faster or slower
+than the einsum? A compiler may join all operations between two reductions: what does it leave of 260 u?
 """
 
 import torch
@@ -25,7 +25,7 @@ from multivectors import drawn, gradients
 
 SIZES = {
     "check": {"batch": 3, "features": 37}, "check/one": {"batch": 1, "features": 1, "normalized": False},
-    "check/narrow": {"batch": 131, "features": 5}, "check/wide": {"batch": 1, "features": 523},
+    "check/narrow": {"batch": 131, "features": 5}, "check/wide": {"batch": 1, "features": 1031},
     "check/plain": {"batch": 5, "features": 129, "normalized": False},
     "check/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
     "check/bf16": {"batch": 3, "features": 33, "dtype": "bfloat16"},
@@ -52,8 +52,9 @@ def reference(x, y, w, gradient, normalized):
     return formulas.sgp_backward(gradient, x, y, w, normalized)
 
 
-def library(x, y, w, gradient, normalized):
-    return gradients(compiled(formulas.sgp, x, normalized), x, y, w, gradient, normalized)
+def library(x, y, w, gradient, normalized):  # both written out: faster than what autograd makes of the first
+    _out = compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
+    return compiled(formulas.sgp_backward, x, normalized)(gradient, x, y, w, normalized)
 
 
 def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing

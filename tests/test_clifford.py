@@ -347,8 +347,8 @@ def test_what_threads_exchange_has_room_beside_two_rows():
 
     of_smaller_gpus, of_larger = 99 * 1024, 227 * 1024
     assert cut(4, 1023, True, 4, of_smaller_gpus).stages == 1  # the rows alone take 96 KiB
-    assert [cut(8, 512, backward, 4, of_smaller_gpus).stages for backward in (False, True)] == [2, 1]
-    assert [cut(8, 512, backward, 4, of_larger).stages for backward in (False, True)] == [2, 2]
+    assert [cut(8, 512, True, itemsize, of_smaller_gpus).stages for itemsize in (2, 4)] == [2, 1]
+    assert [cut(8, 512, True, itemsize, of_larger).stages for itemsize in (2, 4)] == [2, 2]
 
 
 @pytest.mark.gpu

@@ -4,8 +4,9 @@ Shapes: x, y, out are (D, B, N): blade, batch row, feature; D = 4 in two dimensi
 a feature and path; W is (P, N, N), one matrix a path.
 
 Two forms of each product. `sgp` and `fcgp` say every product of two blades as a line of code of its own (loops over
-constants, which torch.compile unrolls). `sgp_dense` and `fcgp_dense` are the same as one sum over a table, which is
-mostly zeros: shorter, and with 4 times (2D) and 8 times (3D) as many multiplications.
+constants, which torch.compile unrolls); a multivector is a list of blades there, from which a tensor is made once, at
+the end, because what is generated from it is faster so. `sgp_dense` and `fcgp_dense` are the same as one sum over a
+table, which is mostly zeros: shorter, and with 4 times (2D) and 8 times (3D) as many multiplications.
 """
 
 import math
@@ -43,15 +44,51 @@ def gate(x):
 
 def normalize(out):
     """Each grade of out (D, B, N) divided by its root mean square: over features, summed over the grade's blades."""
-    return torch.cat([part * torch.rsqrt(_mean_square(part)) for part in _by_grade(out)])
+    parts = out.split(algebra_of(out).sizes)
+    squares = [part.square().sum(0).mean(-1, keepdim=True) for part in parts]
+    return torch.cat([part * torch.rsqrt(mean + EPSILON) for part, mean in zip(parts, squares, strict=True)])
 
 
-def _by_grade(x):
-    return x.split(algebra_of(x).sizes)
+# The same of lists of blades
 
 
-def _mean_square(part):
-    return part.square().sum(0).mean(-1, keepdim=True) + EPSILON
+def _gated(blades):
+    factor = phi(blades[0])
+    return [blade * factor for blade in blades]
+
+
+def _by_grade(blades, found):
+    return [blades[start : start + size] for start, size in zip(found.starts, found.sizes, strict=True)]
+
+
+def _sum_of_products(left, right):
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _scale(part):
+    """One over the root mean square of a grade's blades, (B, 1)."""
+    return torch.rsqrt(_sum_of_products(part, part).mean(-1, keepdim=True) + EPSILON)
+
+
+def _normalized(blades, found):
+    return [blade * scale for part in _by_grade(blades, found) for scale in (_scale(part),) for blade in part]
+
+
+def _before_normalization(gradient, blades, found):
+    """The gradient of what `_normalized` was given, `blades`, from that of its answer."""
+    before = []
+    for g, part in zip(_by_grade(gradient, found), _by_grade(blades, found), strict=True):
+        scale = _scale(part)
+        turned = _sum_of_products(g, part).mean(-1, keepdim=True) * scale**3
+        before += [scale * a - turned * b for a, b in zip(g, part, strict=True)]
+    return before
+
+
+def _before_gate(gradient, blades):
+    """The gradient of what `_gated` was given, `blades`, from that of its answer."""
+    factor = phi(blades[0])
+    scalar = gradient[0] * factor + density(blades[0]) * _sum_of_products(blades, gradient)
+    return [scalar, *(g * factor for g in gradient[1:])]
 
 
 # The weighted geometric product
@@ -59,18 +96,18 @@ def _mean_square(part):
 
 def sgp(x, y, w, normalized=True):
     """The product of the gated x and y (D, B, N) whose paths are weighted, feature by feature, by w (N, P)."""
-    product = _weighted(gate(x), gate(y), w, algebra_of(x).sums(2, 0, 1))
-    return normalize(product) if normalized else product
+    found = algebra_of(x)
+    product = _weighted(_gated(x.unbind()), _gated(y.unbind()), w.unbind(-1), found.sums(2, 0, 1))
+    return torch.stack(_normalized(product, found) if normalized else product)
 
 
 def _weighted(left, right, w, table):
-    """The sum over all paths p of w[:, p] times the sum of its products of a blade of `left` and one of `right`."""
+    """The sum over all paths p of w[p] times the sum of its products of a blade of `left` and one of `right`."""
     out = [0] * len(left)
-    left, right, w = left.unbind(), right.unbind(), w.unbind(-1)  # the gradient of each is one tensor, of a part whole
     for p, path in enumerate(table):
         for blade, products in path:
             out[blade] = out[blade] + w[p] * _signed(left, right, products)
-    return torch.stack(out)
+    return out
 
 
 def _signed(left, right, products):
@@ -100,33 +137,17 @@ def cayley(dimensions: int) -> torch.Tensor:
 def sgp_backward(gradient, x, y, w, normalized=True):
     """The gradients of x, y, w, given that of `sgp`'s answer: what autograd finds, written out."""
     found = algebra_of(x)
-    left, right = gate(x), gate(y)
+    gradient, x, y, w = gradient.unbind(), x.unbind(), y.unbind(), w.unbind(-1)
+    left, right = _gated(x), _gated(y)
     if normalized:
-        gradient = normalize_backward(gradient, _weighted(left, right, w, found.sums(2, 0, 1)))
+        gradient = _before_normalization(gradient, _weighted(left, right, w, found.sums(2, 0, 1)), found)
     dleft = _weighted(right, gradient, w, found.sums(0, 1, 2))
     dright = _weighted(left, gradient, w, found.sums(1, 0, 2))
     dw = [
         sum(gradient[blade] * _signed(left, right, products) for blade, products in path).sum(0)
         for path in found.sums(2, 0, 1)
     ]
-    return gate_backward(dleft, x), gate_backward(dright, y), torch.stack(dw, -1)
-
-
-def normalize_backward(gradient, product):
-    """The gradient of what `normalize` was given, `product`, from that of its answer."""
-    found = []
-    for g, part in zip(_by_grade(gradient), _by_grade(product), strict=True):
-        scale = torch.rsqrt(_mean_square(part))
-        along = (g * part).sum(0).mean(-1, keepdim=True)
-        found.append(scale * g - part * along * scale**3)
-    return torch.cat(found)
-
-
-def gate_backward(gradient, x):
-    """The gradient of x from that of `gate(x)`."""
-    dx = gradient * phi(x[0])
-    scalar = dx[0] + density(x[0]) * (x * gradient).sum(0)
-    return torch.cat([scalar[None], dx[1:]])
+    return torch.stack(_before_gate(dleft, x)), torch.stack(_before_gate(dright, y)), torch.stack(dw, -1)
 
 
 # The fully connected geometric product
@@ -134,17 +155,17 @@ def gate_backward(gradient, x):
 
 def fcgp(x, y, W, normalized=True):
     """The product of the gated x and y (D, B, N): what a path p gives is multiplied by the matrix W[p], W (P, N, N)."""
-    product = _connected(gate(x), gate(y), W)
-    return normalize(product) if normalized else product
+    found = algebra_of(x)
+    product = _connected(_gated(x.unbind()), _gated(y.unbind()), W.unbind(), found.sums(2, 0, 1))
+    return torch.stack(_normalized(product, found) if normalized else product)
 
 
-def _connected(left, right, W):
-    table, out = algebra_of(left).sums(2, 0, 1), [0] * len(left)
-    left, right, W = left.unbind(), right.unbind(), W.unbind()
+def _connected(left, right, W, table):
+    out = [0] * len(left)
     for p, path in enumerate(table):
         for blade, products in path:
             out[blade] = out[blade] + _signed(left, right, products) @ W[p]
-    return torch.stack(out)
+    return out
 
 
 def fcgp_dense(x, y, W, normalized=True):
@@ -157,9 +178,10 @@ def fcgp_dense(x, y, W, normalized=True):
 def fcgp_backward(gradient, x, y, W, normalized=True):
     """The gradients of x, y, W, given that of `fcgp`'s answer: what autograd finds, written out."""
     found = algebra_of(x)
-    left, right = gate(x), gate(y)
+    gradient, x, y, W = gradient.unbind(), x.unbind(), y.unbind(), W.unbind()
+    left, right = _gated(x), _gated(y)
     if normalized:
-        gradient = normalize_backward(gradient, _connected(left, right, W))
+        gradient = _before_normalization(gradient, _connected(left, right, W, found.sums(2, 0, 1)), found)
     dleft, dright, dW = [0] * len(x), [0] * len(x), []
     for p, path in enumerate(found.sums(2, 0, 1)):
         dW.append(sum(_signed(left, right, products).mT @ gradient[blade] for blade, products in path))
@@ -168,7 +190,7 @@ def fcgp_backward(gradient, x, y, W, normalized=True):
             for i, j, sign in products:
                 dleft[i] = dleft[i] + sign * right[j] * dproduct
                 dright[j] = dright[j] + sign * left[i] * dproduct
-    return gate_backward(torch.stack(dleft), x), gate_backward(torch.stack(dright), y), torch.stack(dW)
+    return torch.stack(_before_gate(dleft, x)), torch.stack(_before_gate(dright, y)), torch.stack(dW)
 
 
 # The layer

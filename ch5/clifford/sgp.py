@@ -44,6 +44,16 @@ def item(table, *places):
     return table
 
 
+@triton.constexpr_function
+def first_blade(grades, grade):
+    return grades.index(grade)
+
+
+@triton.constexpr_function
+def blade_count(grades, grade):
+    return grades.count(grade)
+
+
 # Parts of kernels. A multivector is a tuple of D tiles (ROWS, BLOCK): rows and features, float32
 
 
@@ -118,11 +128,41 @@ def weighted_and_gradient(left, right, of, factor, dw, w_ptr, columns, inside, T
 
 
 @triton.jit
+def weighted_of(left, right, w_ptr, columns, inside, TABLE: tl.constexpr, GRADES: tl.constexpr, GRADE: tl.constexpr):
+    """Of `weighted` the blades of one grade: what a path adds to is of one grade."""
+    out = zeros(blade_count(GRADES, GRADE), left[0].shape[0], left[0].shape[1])
+    for path in tl.static_range(length(TABLE)):
+        if item(GRADES, item(TABLE, path, 0, 0)) == GRADE:
+            weight = load_weight(w_ptr, path, columns, inside, "")
+            for place in tl.static_range(length(TABLE, path)):
+                products = signed(left, right, TABLE, path, place)
+                out = added_at(out, item(TABLE, path, place, 0) - first_blade(GRADES, GRADE), weight * products)
+    return out
+
+
+@triton.jit
 def scaled(blades, factor, D: tl.constexpr):
     out = ()
     for i in tl.static_range(D):
         out = out + (blades[i] * factor,)
     return out
+
+
+@triton.jit
+def store_blades(ptr, plane, at, blades, inside, FIRST: tl.constexpr, COUNT: tl.constexpr):
+    for i in tl.static_range(COUNT):
+        tl.store(ptr + (FIRST + i) * plane + at, blades[i], mask=inside)
+
+
+@triton.jit
+def before_normalization(gradient, out, squares, along, columns, epsilon, GRADES: tl.constexpr):
+    """The gradient of the sums `out` from that of these normalized."""
+    inner = ()
+    for i in tl.static_range(length(GRADES)):
+        scale = tl.rsqrt(squares[item(GRADES, i)] / columns + epsilon)
+        turned = along[item(GRADES, i)] / columns * scale * scale * scale
+        inner = inner + (gradient[i] * scale - out[i] * turned,)
+    return inner
 
 
 @triton.jit
@@ -159,12 +199,26 @@ def add_4(a, b, c, d, e, f, g, h):
 
 
 @triton.jit
-def over_features(sums, GRADES: tl.constexpr):
-    """The sums over a row of each grade's tile, (ROWS, 1). The warps of a row meet once for all grades."""
-    if item(GRADES, -1) == 2:
+def add_6(a, b, c, d, e, f, g, h, i, j, k, l):  # noqa: E741
+    return a + g, b + h, c + i, d + j, e + k, f + l
+
+
+@triton.jit
+def add_8(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p):  # noqa: E741
+    return a + i, b + j, c + k, d + l, e + m, f + n, g + o, h + p
+
+
+@triton.jit
+def over_features(sums):
+    """The sums over a row of 3, 4, 6 or 8 tiles, each (ROWS, 1). The warps of a row meet once for all of them."""
+    if len(sums) == 3:
         return tl.reduce(sums, 1, add_3, keep_dims=True)
-    else:  # noqa: RET505 (Triton compiles what follows an `if`)
+    elif len(sums) == 4:  # noqa: RET505 (Triton compiles what follows an `if`)
         return tl.reduce(sums, 1, add_4, keep_dims=True)
+    elif len(sums) == 6:
+        return tl.reduce(sums, 1, add_6, keep_dims=True)
+    else:
+        return tl.reduce(sums, 1, add_8, keep_dims=True)
 
 
 @triton.jit
@@ -205,7 +259,7 @@ def sgp_kernel(
                 if WIDE:
                     squares = load_sums(sums_ptr, row, rows, GRADES)
                 else:
-                    squares = over_features(grade_sums(out, out, GRADES), GRADES)
+                    squares = over_features(grade_sums(out, out, GRADES))
             for i in tl.static_range(D):
                 blade = out[i]
                 if NORMALIZED:
@@ -220,6 +274,7 @@ def sgp_backward_kernel(
     NORMALIZED: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     D: tl.constexpr = length(GRADES)
+    G: tl.constexpr = item(GRADES, -1) + 1
     parts = tl.cdiv(columns, BLOCK)
     part, group, groups = tl.program_id(0) % parts, tl.program_id(0) // parts, tl.num_programs(0) // parts
     plane = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
@@ -240,27 +295,26 @@ def sgp_backward_kernel(
                 out = scaled(weighted(x, y, weights, columns, used, TABLE, D), factor, D)
                 if WIDE:
                     squares = load_sums(sums_ptr, row, rows, GRADES)
-                    along = load_sums(sums_ptr + tl.cast(rows, tl.int64) * (item(GRADES, -1) + 1), row, rows, GRADES)
+                    along = load_sums(sums_ptr + tl.cast(rows, tl.int64) * G, row, rows, GRADES)
                 else:
-                    squares = over_features(grade_sums(out, out, GRADES), GRADES)
-                    along = over_features(grade_sums(gradient, out, GRADES), GRADES)
-                inner = ()
-                for i in tl.static_range(D):
-                    scale = tl.rsqrt(squares[item(GRADES, i)] / columns + epsilon)
-                    turned = along[item(GRADES, i)] / columns * scale * scale * scale
-                    inner = inner + (gradient[i] * scale - out[i] * turned,)
-                gradient = inner
+                    sums = over_features(grade_sums(out, out, GRADES) + grade_sums(gradient, out, GRADES))
+                    squares, along = sums[:G], sums[G:]
+                gradient = before_normalization(gradient, out, squares, along, columns, epsilon, GRADES)
             dx, dw = weighted_and_gradient(y, gradient, x, factor, dw, weights, columns, used, LEFT, D)
             shared = tl.zeros_like(factor)
             for i in tl.static_range(D):
                 shared += x[i] * dx[i]
-            tl.store(dx_ptr + start + at, factor * dx[0] + density(x[0]) * phi(y[0]) * shared, mask=inside)
-            for i in tl.static_range(1, D):
-                tl.store(dx_ptr + start + i * plane + at, factor * dx[i], mask=inside)
-            dy = weighted(x, gradient, weights, columns, used, RIGHT, D)
-            tl.store(dy_ptr + start + at, factor * dy[0] + density(y[0]) * phi(x[0]) * shared, mask=inside)
-            for i in tl.static_range(1, D):
-                tl.store(dy_ptr + start + i * plane + at, factor * dy[i], mask=inside)
+            dx = scaled(dx, factor, D)
+            dx = (dx[0] + density(x[0]) * phi(y[0]) * shared,) + dx[1:]
+            store_blades(dx_ptr + start, plane, at, dx, inside, 0, D)
+            for grade in tl.static_range(G):  # each is stored before the next: registers are what there is least of
+                dy = weighted_of(x, gradient, weights, columns, used, RIGHT, GRADES, grade)
+                dy = scaled(dy, factor, blade_count(GRADES, grade))
+                if grade == 0:
+                    dy = (dy[0] + density(y[0]) * phi(x[0]) * shared,)
+                store_blades(
+                    dy_ptr + start, plane, at, dy, inside, first_blade(GRADES, grade), blade_count(GRADES, grade)
+                )
     for path in tl.static_range(length(TABLE)):
         mine = dw_ptr + (group * length(TABLE) + path) * tl.cast(columns, tl.int64) + column
         tl.store(mine, tl.sum(dw[path], 0, keep_dims=True), mask=used)
@@ -288,9 +342,9 @@ def sgp_sums_kernel(
         if BACKWARD:
             gradient = load_blades(gradient_ptr + start, plane, column, inside, D)
             along = added(along, grade_sums(gradient, out, GRADES), G)
-    store_sums(sums_ptr + row, rows, over_features(squares, GRADES), G)
+    store_sums(sums_ptr + row, rows, over_features(squares), G)
     if BACKWARD:
-        store_sums(sums_ptr + row + G * tl.cast(rows, tl.int64), rows, over_features(along, GRADES), G)
+        store_sums(sums_ptr + row + G * tl.cast(rows, tl.int64), rows, over_features(along), G)
 
 
 @triton.jit
@@ -333,25 +387,28 @@ class Cut:
     per_sm: int
 
 
-# Registers and shared memory decide. For D = 8 a feature takes 32 registers forward and 88 backward, for D = 4 it takes
-# 22 and 62 (X-ray, sm_90, float32), and a thread has 255 at most. While a program works on one row, its next is on its
-# way to shared memory: two stages.
-TILE, STAGES = 512, 2  # features of a program, of several rows where these are short
-FEATURES = {(4, False): 4, (4, True): 4, (8, False): 4, (8, True): 2}  # of a thread, by (D, backward)
-WIDEST = {(4, False): 1024, (4, True): 1024, (8, False): 1024, (8, True): 512}  # of a program
-PER_SM = {(4, False): 5, (4, True): 2, (8, False): 3, (8, True): 1}  # programs of 512 features that an SM has room for
+# By (D, backward, itemsize): features of a thread, stages, programs of TILE features that an SM has room for.
+# Registers and shared memory decide: in float32 a feature takes up to 31 registers forward and 64 backward for D = 8,
+# and a thread has 255 at most. With two stages a row is on its way to shared memory while its program works on another.
+TILE = 512  # features of a program, of several rows where these are short
+WIDEST = 1024  # features of a row that one program holds
+CUTS = {
+    (4, False, 4): (8, 1, 8), (4, False, 2): (4, 2, 6), (4, True, 4): (4, 2, 3), (4, True, 2): (4, 2, 3),
+    (8, False, 4): (8, 1, 4), (8, False, 2): (4, 2, 4), (8, True, 4): (4, 2, 2), (8, True, 2): (4, 2, 2),
+}  # fmt: skip
+# Backward, where warps with rows of their own add up the weights' gradient, or rows are wide: half the features
+HALVED = {4: (2, 1, 2), 8: (2, 1, 1)}
 
 
 def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: int) -> Cut:
     """For an SM that lets a program have so much shared memory: without enough of it nothing is on its way there."""
-    kind = blades, backward
-    block = min(triton.next_power_of_2(columns), WIDEST[kind])
+    block = triton.next_power_of_2(columns) if columns <= WIDEST else TILE
     rows = max(TILE // block, 1)
-    warps = rows * block // (32 * FEATURES[kind])
-    ahead = STAGES * (2 + backward) * blades * rows * block * itemsize + 4096  # x, y, dout; and what threads exchange
-    return Cut(
-        rows, block, warps, STAGES if ahead <= shared_bytes else 1, max(PER_SM[kind] * TILE // (rows * block), 1)
-    )
+    halved = backward and (rows > 1 or columns > WIDEST)
+    features, stages, per_sm = HALVED[blades] if halved else CUTS[blades, backward, itemsize]
+    warps = rows * block // (32 * features)
+    ahead = stages * (2 + backward) * blades * rows * block * itemsize + 4096  # x, y, dout; and what threads exchange
+    return Cut(rows, block, warps, stages if ahead <= shared_bytes else 1, max(per_sm * TILE // (rows * block), 1))
 
 
 def cut_for(x, backward: bool) -> Cut:
@@ -388,7 +445,7 @@ def backward(dout, x, y, w, normalized):
     found, by = algebra_of(x), cut_for(x, backward=True)
     wide = columns > by.block
     sums = row_sums(x, y, w, dout) if wide and normalized else None
-    programs = min(programs_for(x, by), max(rows // 8, 1))  # so that their parts of dw are at most 2.5 / 8 of a tensor
+    programs = min(programs_for(x, by), max(rows // 4, 1))  # so that their parts of dw are at most 5 / 8 of a tensor
     parts = torch.empty(programs, *w.shape, device=x.device)
     sgp_backward_kernel[(programs * triton.cdiv(columns, by.block),)](
         x, y, w, dout, dx, dy, parts, sums, rows, EPSILON, columns,
