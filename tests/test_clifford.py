@@ -342,13 +342,27 @@ def test_an_empty_batch(device, call):
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
-def test_what_threads_exchange_has_room_beside_two_rows():
+def test_rows_are_on_their_way_where_all_programs_have_room_for_two_and_what_threads_exchange():
     from clifford.sgp import cut
 
-    of_smaller_gpus, of_larger = 99 * 1024, 227 * 1024
-    assert cut(4, 1023, True, 4, of_smaller_gpus).stages == 1  # the rows alone take 96 KiB
+    of_smaller_gpus, of_larger = 163 * 1024, 227 * 1024
+    assert cut(4, 1023, True, 4, 97 * 1024).stages == 1  # the rows alone take 96 KiB
     assert [cut(8, 512, True, itemsize, of_smaller_gpus).stages for itemsize in (2, 4)] == [2, 1]
     assert [cut(8, 512, True, itemsize, of_larger).stages for itemsize in (2, 4)] == [2, 2]
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
+@pytest.mark.parametrize("columns", [1, 31, 128, 200, 512, 1000, 1024, 1025, 5000])
+@pytest.mark.parametrize("capability", [8, 9, 10])
+def test_every_row_is_cut_into_whole_warps(columns, capability):
+    from clifford.sgp import CUTS, cut
+
+    for blades, backward, itemsize in CUTS:
+        by = cut(blades, columns, backward, itemsize, 227 * 1024, capability)
+        assert by.warps & (by.warps - 1) == 0 and 1 <= by.warps <= 32  # as Triton wants them
+        assert by.rows * by.block >= 512 and (by.rows == 1 or by.block >= columns)
+        assert by.block >= columns or columns > 1024
+        assert by.per_sm >= 1
 
 
 @pytest.mark.gpu

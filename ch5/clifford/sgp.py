@@ -396,25 +396,30 @@ CUTS = {
     (4, False, 4): (8, 1, 8), (4, False, 2): (4, 2, 6), (4, True, 4): (4, 2, 3), (4, True, 2): (4, 2, 3),
     (8, False, 4): (8, 1, 4), (8, False, 2): (4, 2, 4), (8, True, 4): (4, 2, 2), (8, True, 2): (4, 2, 2),
 }  # fmt: skip
-# Backward, where warps with rows of their own add up the weights' gradient, or rows are wide: half the features
+# Backward half the features, where warps with rows of their own add up the weights' gradient, or rows are wide; and for
+# D = 8 from capability 10.0 on, for which the compiler needs more registers.
 HALVED = {4: (2, 1, 2), 8: (2, 1, 1)}
 
 
-def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: int) -> Cut:
-    """For an SM that lets a program have so much shared memory: without enough of it nothing is on its way there."""
+def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: int, capability: int = 9) -> Cut:
+    """For an SM of that capability (major) and shared memory: where not all programs have room there, one stage."""
     block = triton.next_power_of_2(columns) if columns <= WIDEST else TILE
     rows = max(TILE // block, 1)
-    halved = backward and (rows > 1 or columns > WIDEST)
+    halved = backward and (rows > 1 or columns > WIDEST or (blades == 8 and capability >= 10))
     features, stages, per_sm = HALVED[blades] if halved else CUTS[blades, backward, itemsize]
-    warps = rows * block // (32 * features)
+    programs = max(per_sm * TILE // (rows * block), 1)
     ahead = stages * (2 + backward) * blades * rows * block * itemsize + 4096  # x, y, dout; and what threads exchange
-    return Cut(rows, block, warps, stages if ahead <= shared_bytes else 1, max(per_sm * TILE // (rows * block), 1))
+    return Cut(
+        rows, block, rows * block // (32 * features), stages if programs * ahead <= shared_bytes else 1, programs
+    )
 
 
 def cut_for(x, backward: bool) -> Cut:
-    enough = 227 * 1024
-    shared = enough if x.is_cpu else torch.cuda.get_device_properties(x.device).shared_memory_per_block_optin
-    return cut(len(x), x.shape[2], backward, x.element_size(), shared)
+    if x.is_cpu:
+        return cut(len(x), x.shape[2], backward, x.element_size(), 227 * 1024)
+    gpu = torch.cuda.get_device_properties(x.device)
+    shared = gpu.shared_memory_per_block_optin  # an SM has 1 KiB more
+    return cut(len(x), x.shape[2], backward, x.element_size(), shared, gpu.major)
 
 
 def programs_for(x, by: Cut) -> int:
