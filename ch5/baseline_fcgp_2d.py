@@ -1,4 +1,4 @@
-"""Fully connected geometric product, 2D: 14 matrix products one by one, 90 kernels that move 56 tensors.
+"""Fully connected geometric product, 2D: 14 matrix products one by one, 95 kernels that move 56 tensors.
 
 A path is a triple of grades, such as vector times vector giving a bivector; each of the 10 has a matrix W[p]. To blade
 k, what the path p gives is multiplied by it, with s_ij = +1 or -1 and the gated xh, yh (B, N) for each blade:
@@ -8,11 +8,11 @@ k, what the path p gives is multiplied by it, with s_ij = +1 or -1 and the gated
 14 pairs of k and p, 14 products of B x N by N x N. Written as it is said, a kernel an operation, all of them through
 memory. u is what x has, 4 blades (32 MiB of float32 at B = 4096, N = 512):
 
-    gates of x and y                  8.5 u
+    gates of x and y                 10.0 u
     products of blades, their sums   20.5 u     16 terms
     matrix products                   7.4 u     read their sum, write what comes of it, read W[p]
     adding up, side by side          11.5 u
-    normalization                     8.5 u     in all 56 u, where x, y and out are 3
+    normalization                     6.5 u     in all 56 u, where x, y and out are 3
 
 And 14 * 2 * B * N * N = 30 GFLOP. By its datasheet an H200 does 67 TFLOP/s in float32 and moves 4.8 TB/s: 0.45 ms and
 0.39 ms, one after the other.

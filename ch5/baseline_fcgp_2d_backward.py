@@ -1,22 +1,21 @@
-"""Fully connected geometric product, 2D, and its gradients by autograd: 245 kernels that move 168 tensors.
+"""Fully connected geometric product, 2D, and its gradients by autograd: 269 kernels that move 164 tensors.
 
 Forward as in `baseline_fcgp_2d.py`, 14 products of B x N by N x N, each of which has two of its own on the way back:
 
     out_k += z @ W[p]     dz = dout_k @ W[p]^T     dW[p] += z^T @ dout_k     14 * 6 * B * N * N = 90 GFLOP
 
-What autograd adds is not in the formulas: what a factor's uses bring is added up, one by one, and the gate's x[0] gets
-a gradient as large as x, zeros but for one blade. (In all else blades and matrices are taken apart once, by `unbind`:
-with x[i] and W[p] in every product it would be 301 u.) u is what x has, 4 blades (32 MiB of float32 at B = 4096, N =
-512):
+What autograd adds is not in the formulas: what a factor's uses bring is added up, one by one. (Blades and matrices are
+taken apart once, by `unbind`: x[i] in every product would get a gradient as large as x each time, zeros but for one
+blade.) u is what x has, 4 blades (32 MiB of float32 at B = 4096, N = 512):
 
-    forward                                      56.4 u
+    forward                                      55.9 u
     matrix products                              14.9 u
     gradients of W[p], summed; into one tensor    1.0 u
     gradients of products' factors, sums         48.0 u     by blade
-    gates, normalization                         48.0 u     in all 168 u
+    gates, normalization                         44.2 u     in all 164 u
 
 where least would be 8: read x and y and write out; read x, y and out's gradient, write dx and dy. By its datasheet an
-H200 needs 1.2 ms for 168 u, and 1.3 ms for the FLOPs in float32.
+H200 needs 1.1 ms for 164 u, and 1.3 ms for the FLOPs in float32.
 
 Predict before you measure: torch.compile (the column "library") makes few kernels of all but the matrix products.
 Which of the two times can it shorten, and what is left to win then?

@@ -1,4 +1,4 @@
-"""Fully connected geometric product, 3D: 44 matrix products one by one, 252 kernels that move 86 tensors.
+"""Fully connected geometric product, 3D: 44 matrix products one by one, 273 kernels that move 87 tensors.
 
 A path is a triple of grades, such as vector times vector giving a bivector; each of the 20 has a matrix W[p]. To blade
 k, what the path p gives is multiplied by it, with s_ij = +1 or -1 and the gated xh, yh (B, N) for each blade:
@@ -8,11 +8,11 @@ k, what the path p gives is multiplied by it, with s_ij = +1 or -1 and the gated
 44 pairs of k and p, 44 products of B x N by N x N. Written as it is said, a kernel an operation, all of them through
 memory. u is what x has, 8 blades (64 MiB of float32 at B = 4096, N = 512):
 
-    gates of x and y                  6.3 u
+    gates of x and y                  8.0 u
     products of blades, their sums   42.5 u     64 terms
     matrix products                  11.7 u     read their sum, write what comes of it, read W[p]
     adding up, side by side          17.5 u
-    normalization                     8.0 u     in all 86 u, where x, y and out are 3
+    normalization                     7.0 u     in all 87 u, where x, y and out are 3
 
 And 44 * 2 * B * N * N = 94 GFLOP. By its datasheet an H200 does 67 TFLOP/s in float32 and moves 4.8 TB/s: 1.4 ms and
 1.2 ms, one after the other.

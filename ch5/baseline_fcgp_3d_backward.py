@@ -1,22 +1,21 @@
-"""Fully connected geometric product, 3D, and its gradients by autograd: 702 kernels that move 254 tensors.
+"""Fully connected geometric product, 3D, and its gradients by autograd: 790 kernels that move 252 tensors.
 
 Forward as in `baseline_fcgp_3d.py`, 44 products of B x N by N x N, each of which has two of its own on the way back:
 
     out_k += z @ W[p]     dz = dout_k @ W[p]^T     dW[p] += z^T @ dout_k     44 * 6 * B * N * N = 283 GFLOP
 
-What autograd adds is not in the formulas: what a factor's uses bring is added up, one by one, and the gate's x[0] gets
-a gradient as large as x, zeros but for one blade. (In all else blades and matrices are taken apart once, by `unbind`:
-with x[i] and W[p] in every product it would be 800 u.) u is what x has, 8 blades (64 MiB of float32 at B = 4096, N =
-512):
+What autograd adds is not in the formulas: what a factor's uses bring is added up, one by one. (Blades and matrices are
+taken apart once, by `unbind`: x[i] in every product would get a gradient as large as x each time, zeros but for one
+blade.) u is what x has, 8 blades (64 MiB of float32 at B = 4096, N = 512):
 
-    forward                                      85.9 u
+    forward                                      86.7 u
     matrix products                              23.4 u
     gradients of W[p], summed; into one tensor    1.8 u
     gradients of products' factors, sums        100.0 u     by blade
-    gates, normalization                         42.8 u     in all 254 u
+    gates, normalization                         40.2 u     in all 252 u
 
 where least would be 8: read x and y and write out; read x, y and out's gradient, write dx and dy. By its datasheet an
-H200 needs 3.6 ms for 254 u, and 4.2 ms for the FLOPs in float32.
+H200 needs 3.5 ms for 252 u, and 4.2 ms for the FLOPs in float32.
 
 Predict before you measure: torch.compile (the column "library") makes few kernels of all but the matrix products.
 Which of the two times can it shorten, and what is left to win then?

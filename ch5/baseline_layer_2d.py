@@ -1,4 +1,4 @@
-"""Clifford layer, 2D, an operation after the other: 94 kernels that move 61 tensors around one batch of products.
+"""Clifford layer, 2D, an operation after the other: 99 kernels that move 60 tensors around one batch of products.
 
     y = x @ L[grade] + bias     a matrix for each of the 3 grades; the bias on the scalar blade only, as others turn
     out = product of x and y    the gated, weighted geometric product, each grade normalized
@@ -9,7 +9,7 @@ has, 4 blades (32 MiB of float32 at B = 4096, N = 512):
     y      4.8 u     batched product read x, write y; bias; blades side by side again     8.6 GFLOP
     out    56 u      gates, products of blades, weights, sums, squares, each a kernel
 
-By its datasheet an H200 needs 0.13 ms for the FLOPs in float32 (67 TFLOP/s) and 0.43 ms for the bytes (4.8 TB/s).
+By its datasheet an H200 needs 0.13 ms for the FLOPs in float32 (67 TFLOP/s) and 0.42 ms for the bytes (4.8 TB/s).
 
 Size "fcgp": the product is fully connected, 14 products of B x N by N x N, 30 GFLOP, 0.45 ms.
 

@@ -1,4 +1,4 @@
-"""Clifford layer, 3D, an operation after the other: 256 kernels that move 90 tensors around one batch of products.
+"""Clifford layer, 3D, an operation after the other: 277 kernels that move 91 tensors around one batch of products.
 
     y = x @ L[grade] + bias     a matrix for each of the 4 grades; the bias on the scalar blade only, as others turn
     out = product of x and y    the gated, weighted geometric product, each grade normalized
@@ -7,7 +7,7 @@ No bias on a vector: rotate x, and out must be rotated with it, but a constant v
 has, 8 blades (64 MiB of float32 at B = 4096, N = 512):
 
     y      4.6 u     batched product read x, write y; bias; blades side by side again     17.2 GFLOP
-    out    85 u      gates, products of blades, weights, sums, squares, each a kernel
+    out    86 u      gates, products of blades, weights, sums, squares, each a kernel
 
 By its datasheet an H200 needs 0.26 ms for the FLOPs in float32 (67 TFLOP/s) and 1.3 ms for the bytes (4.8 TB/s).
 

@@ -4,6 +4,8 @@ from functools import cache
 
 import torch
 
+SHAPES = 64  # of a function, each compiled for itself; PyTorch's own limit is 8, and those of the checks count, too
+
 
 def compiled(function, like, *fixed):
     """`function` for tensors such as `like` and `fixed` values; on a CPU as it is: only a GPU's time is of interest."""
@@ -12,5 +14,5 @@ def compiled(function, like, *fixed):
 
 @cache
 def _compiled(function, shape, stride, dtype, disable, *fixed):
-    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    torch._dynamo.config.recompile_limit = SHAPES
     return torch.compile(function, dynamic=False, fullgraph=True, disable=disable)

@@ -1,4 +1,4 @@
-"""Fully connected geometric product, 2D, and its gradients in 9 matrix products: 39 tensors move, not 168.
+"""Fully connected geometric product, 2D, and its gradients in 9 matrix products: 39 tensors move, not 164.
 
 Forward as in `optimized_fcgp_2d.py`, a product for each grade c; backward two of the same size, with z made again, as
 to keep it would cost 3.5 u of memory:

@@ -1,4 +1,4 @@
-"""Fully connected geometric product, 3D: a matrix product for each grade and a few kernels move 18 tensors, not 86.
+"""Fully connected geometric product, 3D: a matrix product for each grade and a few kernels move 18 tensors, not 87.
 
 All blades of an output grade c are reached by the same K_c paths. With what is to be multiplied, z, having the blades
 below one another and the paths side by side, and their matrices below one another:

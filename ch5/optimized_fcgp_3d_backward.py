@@ -1,4 +1,4 @@
-"""Fully connected geometric product, 3D, and its gradients in 12 matrix products: 51 tensors move, not 254.
+"""Fully connected geometric product, 3D, and its gradients in 12 matrix products: 51 tensors move, not 252.
 
 Forward as in `optimized_fcgp_3d.py`, a product for each grade c; backward two of the same size, with z made again, as
 to keep it would cost 5.5 u of memory:

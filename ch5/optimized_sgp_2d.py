@@ -1,4 +1,4 @@
-"""Weighted geometric product in 2D, every product of two blades an operation of its own: 16 of 64 remain, 57 u move.
+"""Weighted geometric product in 2D, every product of two blades an operation of its own: 16 of 64 remain, 56 u move.
 
 What the table of `baseline_sgp_2d.py` has of zeros is left out: 16 products of a blade of x and a blade of y stand in
 the code, with their signs, added up for each path and blade of the answer (14 of these), times the path's weight, and
@@ -9,12 +9,12 @@ added up once more. A blade is u / 4, and every operation a kernel that reads an
     weighted              14 that read 1, write 1                                   28
     sums of paths         10 that read 2; and 4 that add the first one to a 0       38
                                                                                    148 blades = 37 u
-    gates, normalization, blades into one tensor                                                20 u
+    gates, normalization, blades into one tensor                                                19 u
 
-More than 80 launches, and more bytes than what they replace (36 u). But no product or sum needs more than three
+More than 90 launches, and more bytes than what they replace (36 u). But no product or sum needs more than three
 blades, 24 MiB at the default size: most of what one writes, the next may still find in L2.
 
-Predict before you measure: a quarter of the multiplications, 1.6x the bytes, 2.8x the launches. Faster or slower
+Predict before you measure: a quarter of the multiplications, 1.6x the bytes, 2.7x the launches. Faster or slower
 than the einsum? And at 8192 x 1024, where a blade is 32 MiB?
 """
 

@@ -1,6 +1,6 @@
-"""Weighted geometric product in 2D, forward and backward, by autograd through 16 products: 170 u, 286 launches.
+"""Weighted geometric product in 2D, forward and backward, by autograd through 16 products: 169 u, 283 launches.
 
-Forward, every product of two blades is an operation, as in `optimized_sgp_2d.py`: 57 u, 98 launches, and autograd
+Forward, every product of two blades is an operation, as in `optimized_sgp_2d.py`: 56 u, 95 launches, and autograd
 keeps the factors of each. Backward, it takes them one by one. A blade is u / 4; x and y have 8 of them:
 
     16 products           32 gradients of a blade: read 2, write 1                      96 blades
@@ -15,7 +15,7 @@ Blades are taken apart once (`unbind`), as the gradient of x[i], a view, is as l
 every product its own, 32 of these and their sums would move 138 u instead of 22.
 
 Predict before you measure: 1.6x the bytes and some 2.9x the launches of `baseline_sgp_2d_backward.py`. Faster or slower
-than the einsum? A compiler may join all operations between two reductions: what does it leave of 170 u?
+than the einsum? A compiler may join all operations between two reductions: what does it leave of 169 u?
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Weighted geometric product in 3D, every product of two blades an operation of its own: 64 of 512 remain, 87 u move.
+"""Weighted geometric product in 3D, every product of two blades an operation of its own: 64 of 512 remain, 86 u move.
 
 What the table of `baseline_sgp_3d.py` has of zeros is left out: 64 products of a blade of x and a blade of y stand in
 the code, with their signs, added up for each path and blade of the answer (44 of these), times the path's weight, and
@@ -9,12 +9,12 @@ added up once more. A blade is u / 8, and every operation a kernel that reads an
     weighted              44 that read 1, write 1                                   88
     sums of paths         36 that read 2; and 8 that add the first one to a 0      124
                                                                                    552 blades = 69 u
-    gates, normalization, blades into one tensor                                                18 u
+    gates, normalization, blades into one tensor                                                17 u
 
 More than 200 launches, and more bytes than what they replace (49 u). But no product or sum needs more than three
 blades, 24 MiB at the default size: most of what one writes, the next may still find in L2.
 
-Predict before you measure: an eighth of the multiplications, 1.7x the bytes, 6.8x the launches. Faster or slower
+Predict before you measure: an eighth of the multiplications, 1.7x the bytes, 6.7x the launches. Faster or slower
 than the einsum? And at 8192 x 1024, where a blade is 32 MiB?
 """
 

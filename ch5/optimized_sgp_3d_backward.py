@@ -1,6 +1,6 @@
-"""Weighted geometric product in 3D, forward and backward, by autograd through 64 products: 260 u, 838 launches.
+"""Weighted geometric product in 3D, forward and backward, by autograd through 64 products: 259 u, 834 launches.
 
-Forward, every product of two blades is an operation, as in `optimized_sgp_3d.py`: 87 u, 277 launches, and autograd
+Forward, every product of two blades is an operation, as in `optimized_sgp_3d.py`: 86 u, 273 launches, and autograd
 keeps the factors of each. Backward, it takes them one by one. A blade is u / 8; x and y have 16 of them:
 
     64 products           128 gradients of a blade: read 2, write 1                    384 blades
@@ -15,7 +15,7 @@ Blades are taken apart once (`unbind`), as the gradient of x[i], a view, is as l
 every product its own, 128 of these and their sums would move 538 u instead of 46.
 
 Predict before you measure: 2x the bytes and some 7x the launches of `baseline_sgp_3d_backward.py`. Faster or slower
-than the einsum? A compiler may join all operations between two reductions: what does it leave of 260 u?
+than the einsum? A compiler may join all operations between two reductions: what does it leave of 259 u?
 """
 
 import torch

@@ -62,7 +62,8 @@ def _by_grade(blades, found):
 
 
 def _sum_of_products(left, right):
-    return sum(a * b for a, b in zip(left, right, strict=True))
+    first, *others = (a * b for a, b in zip(left, right, strict=True))
+    return sum(others, first)
 
 
 def _scale(part):
