@@ -52,7 +52,7 @@ def reference(x, y, w, gradient, normalized):
     return formulas.sgp_backward(gradient, x, y, w, normalized)
 
 
-def library(x, y, w, gradient, normalized):  # both written out: faster than what autograd makes of the first
+def library(x, y, w, gradient, normalized):  # gradients written out, too, not left to autograd
     _out = compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
     return compiled(formulas.sgp_backward, x, normalized)(gradient, x, y, w, normalized)
 

@@ -5,8 +5,8 @@ a feature and path; W is (P, N, N), one matrix a path.
 
 Two forms of each product. `sgp` and `fcgp` say every product of two blades as a line of code of its own (loops over
 constants, which torch.compile unrolls); a multivector is a list of blades there, from which a tensor is made once, at
-the end, because what is generated from it is faster so. `sgp_dense` and `fcgp_dense` are the same as one sum over a
-table, which is mostly zeros: shorter, and with 4 times (2D) and 8 times (3D) as many multiplications.
+the end. `sgp_dense` and `fcgp_dense` are the same as one sum over a table, which is mostly zeros: shorter, and with 4
+times (2D) and 8 times (3D) as many multiplications.
 """
 
 import math
