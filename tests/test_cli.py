@@ -117,6 +117,12 @@ MISTAKES = {  # arguments, what must be said
     "record of a size": (lambda tmp: ["--chapter", 3, "--record", "--size", "large/4096x4096"], ["--record", "--size"]),
     "record of a CPU's sizes": (lambda tmp: ["--chapter", 1, "--record", "--size", "cpu"], ["--record", "--size"]),
     "record of no class": (lambda tmp: ["--chapter", 3, "--record", "--size", "huge"], ["no selected pair", "large"]),
+    "one of several sizes": (lambda tmp: ["--chapter", 3, "--size", "default,huge"], ["has a size 'huge'", "large"]),
+    "no size after a comma": (lambda tmp: ["--chapter", 3, "--size", "large,"], ["has a size ''", "large"]),
+    "record of a class and a size": (
+        lambda tmp: ["--chapter", 3, "--record", "--size", "default,large/4096x4096"],
+        ["--record", "--size"],
+    ),
     "record of a check": (lambda tmp: ["--chapter", 3, "--record", "--check"], ["--record", "--check"]),
     "record of a folder": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--record"], ["--record", "--path"]),
     "json in no folder": (lambda tmp: ["--chapter", 1, "--json", tmp / "no" / "r.json"], ["r.json: cannot be written"]),
@@ -301,7 +307,7 @@ def test_a_chapter_is_recorded_if_nothing_failed(verdict, is_kept, ran, monkeypa
     assert [path.name for path in tmp_path.glob("*/*")] == ["ch1.json"] * is_kept
 
 
-@pytest.mark.parametrize("size", ["large", "all"])
+@pytest.mark.parametrize("size", ["large", "default,small,large", "all"])
 def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_named(
     size, ran, monkeypatch, tmp_path, capsys
 ):
@@ -423,9 +429,10 @@ def test_neighbours_are_told_once_with_the_pairs_concerned(pairs, ran, capsys):
 
 
 def test_pairs_that_lack_the_size_are_named(pairs, ran, capsys):
-    assert call("--path", pairs, "--size", "small") == 0
-    assert capsys.readouterr().err.splitlines()[0] == "left out, having no size small: double"
-    for size in ("default", "all"):
+    for size in ("small", "small/a,small/b"):
+        assert call("--path", pairs, "--size", size) == 0
+        assert capsys.readouterr().err.splitlines()[0] == f"left out, having no size {size}: double"
+    for size in ("default", "small,default", "all"):
         assert call("--path", pairs, "--size", size) == 0
         assert "left out" not in capsys.readouterr().err
 

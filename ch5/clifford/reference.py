@@ -72,7 +72,11 @@ def _scale(part):
 
 
 def _normalized(blades, found):
-    return [blade * scale for part in _by_grade(blades, found) for scale in (_scale(part),) for blade in part]
+    divided = []
+    for part in _by_grade(blades, found):
+        scale = _scale(part)
+        divided += [blade * scale for blade in part]
+    return divided
 
 
 def _before_normalization(gradient, blades, found):
