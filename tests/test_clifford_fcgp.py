@@ -164,9 +164,9 @@ def test_long_sums_of_split_numbers_are_made_in_parts(monkeypatch):
     from clifford import fcgp as kernels
 
     monkeypatch.setattr(kernels, "DEPTH", 8)
-    left, right = torch.randn(2, 5, 21), torch.randn(2, 21, 3)
+    left, right = torch.randn(2, 4, 5, 21), torch.randn(2, 4, 21, 3)
     for add in (False, True):
-        out, (high, low), (large, small) = torch.ones(5, 3), left, right
+        out, (high, low), (large, small) = torch.ones(4, 5, 3), left, right
         kernels.multiply([high, low], [large, small], out, add)
         torch.testing.assert_close(out, add + low @ large + high @ small + high @ large)
 

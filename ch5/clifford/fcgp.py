@@ -46,7 +46,7 @@ from .algebra import algebra
 from .reference import EPSILON, algebra_of
 from .sgp import added_at, density, item, length, load_blades, phi, signed, zeros
 
-PASSES = {2: ((0, 2), (1,)), 3: ((0, 1), (2, 3))}  # the grades whose z is in memory at a time: at most 2.75 u of it
+PASSES = {2: ((0, 2), (1,)), 3: ((0, 3), (1, 2))}  # grades of as many blades, with as many paths: in one product
 DEPTH = 1024  # terms of a sum that a tensor core cuts off as it goes
 SPLIT_PARTS = 2  # of the batch, one after another, where z takes two numbers an element: as much memory as with one
 PRODUCTS, DISTRIBUTE = 512, 256  # of a blade that a program of these kernels has: 4 and 2 a thread, of 16 and 32 blades
@@ -60,22 +60,21 @@ def paths_to(dimensions, grade):
 
 @cache
 def layout(dimensions, grades):
-    """Where z has what of these output grades: (slots, starts, table).
+    """Where z has what of these output grades: (slots, table).
 
-    z is one vector of slots * rows * features. Each grade's part begins at starts[grade] * rows * features and is a
-    matrix [blades of the grade, rows, paths to it, features]. The table has for each z_pk its place, (slots before its
-    blade, paths side by side there, which of them), and its terms (i, j, sign); for each grade what is in its part.
+    z is one vector of slots * rows * features. Grade after grade it has a matrix [blades of the grade, rows, paths to
+    it, features]. The table has for each z_pk its place, (slots before its blade, paths side by side there, which of
+    them), and its terms (i, j, sign); for each grade what is in its matrix.
     """
-    found, slots, starts, table = algebra(dimensions), 0, {}, []
+    found, slots, table = algebra(dimensions), 0, []
     sums = [dict(path) for path in found.sums(2, 0, 1)]
     for grade in grades:
-        paths, first = paths_to(dimensions, grade), found.starts[grade]
-        starts[grade], part = slots, []
+        paths, first, part = paths_to(dimensions, grade), found.starts[grade], []
         for k in range(first, first + found.sizes[grade]):
             part += [((slots, len(paths), which), sums[path][k]) for which, path in enumerate(paths)]
             slots += len(paths)
         table.append(tuple(part))
-    return slots, starts, tuple(table)
+    return slots, tuple(table)
 
 
 # Kernels. A program of the first two has a tile (ROWS, BLOCK) of all blades: rows and features, float32
@@ -299,17 +298,17 @@ def split(t, numbers):
 
 
 def multiply(left, right, out, add=False):
-    """out = left @ right, or out + left @ right. Of two numbers an element low @ low is left out."""
+    """out = left @ right, or out + left @ right, of batches. Of two numbers an element low @ low is left out."""
     pairs = [(left[0], right[0])]
     if len(left) == 2:
-        steps = [slice(first, first + DEPTH) for first in range(0, left[0].shape[1], DEPTH)]
-        large = [(left[0][:, step], right[0][step]) for step in steps]
+        steps = [slice(first, first + DEPTH) for first in range(0, left[0].shape[2], DEPTH)]
+        large = [(left[0][:, :, step], right[0][:, step]) for step in steps]
         pairs = [(left[1], right[0]), (left[0], right[1]), *large]  # the smallest first
     for a, b in pairs:
         if add:
-            out.addmm_(a, b)
+            out.baddbmm_(a, b)
         else:
-            torch.mm(a, b, out=out)
+            torch.bmm(a, b, out=out)
         add = True
 
 
@@ -337,22 +336,19 @@ def slices(batch, numbers):
     return [slice(first, min(first + step, batch)) for first in range(0, batch, step)]
 
 
-def matrices(z, starts, dimensions, grade, rows, features):
-    """A grade's part of z as one matrix: (blades of the grade * rows, paths to it * N)."""
-    wide = len(paths_to(dimensions, grade)) * features
-    first, height = starts[grade] * rows * features, algebra(dimensions).sizes[grade] * rows
-    return z[first : first + height * wide].view(height, wide)
+def blades_of(t, grades):
+    """For each of the grades its blades of t (D, rows, N), one below another: (grades, blades * rows, N)."""
+    found, (plane, *strides) = algebra_of(t), t.stride()
+    first, last = found.starts[grades[0]], found.starts[grades[-1]]
+    shape = len(grades), found.sizes[grades[0]] * t.shape[1], t.shape[2]
+    return t.as_strided(shape, ((last - first) * plane, *strides), t.storage_offset() + first * plane)
 
 
-def of_grade(t, grade):
-    """The blades of a grade of t (D, rows, N), one below another: (blades * rows, N)."""
-    found = algebra_of(t)
-    return t[found.starts[grade] : found.starts[grade] + found.sizes[grade]].view(-1, t.shape[2])
-
-
-def below(W, paths):
-    """W[paths], one below another: (paths * N, N)."""
-    return torch.cat([W[path] for path in paths])
+def matrices_of(W, dimensions, grades):
+    """For each of the grades the matrices of the paths to it, one below another: (grades, paths * N, N)."""
+    return torch.cat([W[path] for grade in grades for path in paths_to(dimensions, grade)]).unflatten(
+        0, (len(grades), -1)
+    )
 
 
 def forward(x, y, W, normalized=True, precision="ieee"):
@@ -364,18 +360,18 @@ def forward(x, y, W, normalized=True, precision="ieee"):
     numbers = numbers_of(x, precision)
     out = torch.empty_like(x)
     root = x.new_empty(dimensions + 1 if normalized else 0, batch, dtype=torch.float32)
+    W_c = [split(matrices_of(W, dimensions, grades), numbers) for grades in PASSES[dimensions]]
     with float32_in(precision, x.dtype):
         for rows in slices(batch, numbers):
             count = rows.stop - rows.start
             product = out if count == batch else x.new_empty(blades, count, features)
-            for grades in PASSES[dimensions]:
-                slots, starts, table = layout(dimensions, grades)
+            for grades, right in zip(PASSES[dimensions], W_c, strict=True):
+                slots, table = layout(dimensions, grades)
                 z = [x.new_empty(slots * count * features) for _ in range(numbers)]
                 products(x[:, rows], y[:, rows], batch, table, *z)
-                for grade in grades:
-                    z_c = [matrices(part, starts, dimensions, grade, count, features) for part in z]
-                    multiply(z_c, split(below(W, paths_to(dimensions, grade)), numbers), of_grade(product, grade))
-                del z, z_c  # before the next pass asks for its own
+                into = blades_of(product, grades)
+                multiply([part.view(*into.shape[:2], -1) for part in z], right, into)
+                del z  # before the next pass asks for its own
             if normalized:
                 normalize(product, out[:, rows], root[:, rows], batch)
             elif product is not out:
@@ -391,7 +387,7 @@ def backward(dout, x, y, W, out, root, precision="ieee"):
     batch, dimensions, numbers = x.shape[1], algebra_of(x).dimensions, numbers_of(x, precision)
     order = sum(PASSES[dimensions], ())  # of the grades in dz
     paths = [path for grade in order for path in paths_to(dimensions, grade)]  # in dW_c
-    dx, dy, dW_c = torch.empty_like(x), torch.empty_like(y), torch.empty_like(W)
+    dW_c = torch.empty_like(W)
     with float32_in(precision, x.dtype):
         for rows in slices(batch, numbers):
             if len(root):
@@ -399,29 +395,29 @@ def backward(dout, x, y, W, out, root, precision="ieee"):
             else:
                 dproduct = dout[:, rows].contiguous()
             dz = multiply_backward(split(dproduct, numbers), x[:, rows], y[:, rows], batch, W, dW_c, add=rows.start > 0)
-            table = layout(dimensions, order)[2]
+            del dproduct  # before there is more to keep
+            if rows.start == 0:
+                dx, dy = torch.empty_like(x), torch.empty_like(y)
+            table = layout(dimensions, order)[1]
             distribute(x[:, rows], y[:, rows], batch, table, dz, dx[:, rows], dy[:, rows])
-            del dproduct, dz  # before the next part asks for its own
+            del dz  # before the next part asks for its own
     return dx, dy, torch.stack([dW_c[paths.index(path)] for path in range(len(W))])
 
 
 def multiply_backward(dproduct, x, y, batch, W, dW_c, add):
     """dz of the rows x and y, and dW_c written or added to. dz is where z is, of which the products are made again."""
     (_, rows, features), dimensions, numbers = x.shape, algebra_of(x).dimensions, len(dproduct)
-    order = sum(PASSES[dimensions], ())
-    dz, first, path = x.new_empty(layout(dimensions, order)[0] * rows * features), 0, 0
-    for grades in PASSES[dimensions] if numbers == 2 else (order,):  # the low part is of one pass at a time
-        slots, starts, table = layout(dimensions, grades)
-        z = [dz[first : first + slots * rows * features]]
-        z += [torch.empty_like(z[0]) for _ in range(numbers - 1)]
-        products(x, y, batch, table, *z)
-        for grade in grades:
-            z_c = [matrices(part, starts, dimensions, grade, rows, features) for part in z]
-            dout_c, paths = [of_grade(part, grade) for part in dproduct], paths_to(dimensions, grade)
-            dW = dW_c[path : path + len(paths)].view(-1, features)
-            multiply([part.mT for part in z_c], dout_c, dW, add)
-            multiply(dout_c, [part.mT for part in split(below(W, paths), numbers)], z_c[0])
-            path += len(paths)
-        first += slots * rows * features
-        del z, z_c  # before the next pass asks for its own
+    passes = PASSES[dimensions]
+    z_sizes = [layout(dimensions, grades)[0] * rows * features for grades in passes]
+    paths = [sum(len(paths_to(dimensions, grade)) for grade in grades) for grades in passes]
+    dz = x.new_empty(sum(z_sizes))
+    for grades, z_high, dW in zip(passes, dz.split(z_sizes), dW_c.split(paths), strict=True):
+        z = [z_high, *(torch.empty_like(z_high) for _ in range(numbers - 1))]
+        products(x, y, batch, layout(dimensions, grades)[1], *z)
+        dout_c = [blades_of(part, grades) for part in dproduct]
+        z_c = [part.view(*dout_c[0].shape[:2], -1) for part in z]
+        multiply([part.mT for part in z_c], dout_c, dW.view(len(grades), -1, features), add)
+        W_c = split(matrices_of(W, dimensions, grades), numbers)
+        multiply(dout_c, [part.mT for part in W_c], z_c[0])
+        del z, z_c, W_c  # before the next pass asks for its own
     return dz

@@ -82,7 +82,7 @@ def forward_fused(x, y, W, normalized=True):
     tiles = triton.cdiv(batch, tile["ROWS"]) * triton.cdiv(features, tile["COLUMNS"])
     fused_kernel[(len(grades) * tiles,)](
         x, y, W, out, batch, features, D=blades, PATHS=tuple(paths_to(found.dimensions, grade) for grade in grades),
-        TABLE=layout(found.dimensions, grades)[2], STARTS=found.starts, **tile,
+        TABLE=layout(found.dimensions, grades)[1], STARTS=found.starts, **tile,
     )  # fmt: skip
     if normalized:
         normalize(out, out, root, batch)
