@@ -40,9 +40,9 @@ def gradients(product, gradient, *tensors):
 def layer_drawn(dimensions, batch, features, dtype, product, device):
     """x (D, B, N), `w_linear` (grades, N, N), `w_bias` (N), and `w_weight`: (N, P) for "sgp", (P, N, N) for "fcgp"."""
     kind, found, grades = getattr(torch, dtype), drawn(dimensions, batch, features, dtype, device, "x"), dimensions + 1
-    if product == "sgp":  # in memory path by path, as `clifford.SGP3d` has it
+    if product == "sgp":
         paths = len(found.pop("w_weight"))
-        found["w_weight"] = (torch.randn(paths, features, device=device) * grades**-0.5).to(kind).mT
+        found["w_weight"] = (torch.randn(features, paths, device=device) * grades**-0.5).to(kind)
     linear = torch.randn(grades, features, features, device=device) * (features * grades) ** -0.5
     bias = 0.1 * torch.randn(features, device=device)  # far below 0, phi in float32 has few digits of a tiny factor
     return {"x": found["x"], "w_linear": linear.to(kind), "w_bias": bias.to(kind), "w_weight": found["w_weight"]}

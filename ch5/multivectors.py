@@ -5,16 +5,15 @@ from clifford import algebra
 
 
 def drawn(dimensions, batch, features, dtype, device):
-    """x, y (blades, batch, features); w (features, paths), in memory path by path, as spread as a new layer's."""
+    """x, y (blades, batch, features); w (features, paths), as spread as a new layer's."""
     blades, paths = 2**dimensions, len(algebra(dimensions).paths)
     x, y = (torch.randn(blades, batch, features, device=device).to(getattr(torch, dtype)) for _ in range(2))
-    w = torch.randn(paths, features, device=device) * (dimensions + 1) ** -0.5
-    return x, y, w.to(x.dtype).mT
+    w = torch.randn(features, paths, device=device) * (dimensions + 1) ** -0.5
+    return x, y, w.to(x.dtype)
 
 
 def gradients(product, x, y, w, gradient, normalized):
-    """dx, dy and dw, in memory path by path like w, of `product(x, y, w, normalized)`, whose gradient is given."""
+    """dx, dy and dw of `product(x, y, w, normalized)`, whose gradient is given."""
     leaves = [each.detach().requires_grad_() for each in (x, y, w)]
     with torch.enable_grad():
-        dx, dy, dw = torch.autograd.grad(product(*leaves, normalized), leaves, gradient)
-    return dx, dy, dw.mT.contiguous().mT
+        return torch.autograd.grad(product(*leaves, normalized), leaves, gradient)

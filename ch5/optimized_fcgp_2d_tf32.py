@@ -47,6 +47,11 @@ def library(x, y, w_weight, normalized):
     return compiled(formulas.fcgp, x, normalized)(x, y, w_weight, normalized)
 
 
+def library_tf32(x, y, w_weight, normalized):  # in this file's precision: the same work
+    with fcgp.float32_in("tf32", x.dtype):
+        return compiled(formulas.fcgp, x, normalized, "tf32")(x, y, w_weight, normalized)
+
+
 def cost(x, y, w_weight, normalized):
     return connected.products_cost(x, w_weight)
 

@@ -47,6 +47,7 @@ TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may 
 
 def inputs(batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 64 MiB
     x, y, w = drawn(3, batch, features, dtype, device)
+    w = w.mT.contiguous().mT  # path by path in memory, as a layer keeps it
     return {"x": x, "y": y, "w": w, "gradient": torch.randn_like(x), "normalized": normalized}
 
 

@@ -94,10 +94,15 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
         return Row(variant, versus, "unsure", f"only {blocks} blocks: an interval needs six", ratio.ratio)
     verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
+    precisions = {arm.label: arm.precision for arm in session.arms}
     for label in (label for label in arms if label.split("/")[0] in BESIDE):
+        if precisions[label] not in ("", precisions[variant]):
+            continue  # it does less than this variant
         if arms[label].median_s >= FLOOR_TIMES * floors_s[label]:
             against = stats.estimate(arms[label].seconds, arms[variant].seconds)
             libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high)}
+            if precisions[label]:
+                libraries[label]["precision"] = precisions[label]
     return Row(variant, versus, verdict, reason, ratio.ratio, (ratio.low, ratio.high), libraries)
 
 

@@ -83,11 +83,12 @@ def variant(row: Row) -> str:
 
 
 def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
-    """Time of each library call / time of the variant, with its grade, or its precision where that is another."""
+    """Time of each library call / time of the variant, with its grade, or its precision if the library's is another."""
     parts = []
     for label, value in row.vs_library.items():
         kind, _, name = label.partition("/")
-        said = "yardstick" if kind == "yardstick" else row.precision or grade(value["ratio"])
+        equal = value.get("precision", "") == row.precision
+        said = "yardstick" if kind == "yardstick" else grade(value["ratio"]) if equal else row.precision
         own = f"({time(pair.arms[label], spread)})" if spread else ""
         parts.append(" ".join(filter(None, (f"{digits(value['ratio'])}x", name, said, own))))
     return ", ".join(parts)

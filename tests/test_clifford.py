@@ -355,12 +355,12 @@ def test_rows_are_on_their_way_where_all_programs_have_room_for_two_and_what_thr
 @pytest.mark.parametrize("columns", [1, 31, 128, 200, 512, 1000, 1024, 1025, 5000])
 @pytest.mark.parametrize("capability", [8, 9, 10])
 def test_every_row_is_cut_into_whole_warps(columns, capability):
-    from clifford.sgp import CUTS, cut
+    from clifford.sgp import CUTS, TILE, cut
 
     for blades, backward, itemsize in CUTS:
         by = cut(blades, columns, backward, itemsize, 227 * 1024, capability)
         assert by.warps & (by.warps - 1) == 0 and 1 <= by.warps <= 32  # as Triton wants them
-        assert by.rows * by.block >= 512 and (by.rows == 1 or by.block >= columns)
+        assert by.rows * by.block >= TILE[backward] and (by.rows == 1 or by.block >= columns)
         assert by.block >= columns or columns > 1024
         assert by.per_sm >= 1
 

@@ -344,11 +344,19 @@ def blades_of(t, grades):
     return t.as_strided(shape, ((last - first) * plane, *strides), t.storage_offset() + first * plane)
 
 
-def matrices_of(W, dimensions, grades):
-    """For each of the grades the matrices of the paths to it, one below another: (grades, paths * N, N)."""
-    return torch.cat([W[path] for grade in grades for path in paths_to(dimensions, grade)]).unflatten(
-        0, (len(grades), -1)
-    )
+def matrices_of(W, dimensions):
+    """For each pass, and each of its grades, the matrices of the paths to it, one below another: (grades, K_c N, N)."""
+    passes = PASSES[dimensions]
+    paths = [[path for grade in grades for path in paths_to(dimensions, grade)] for grades in passes]
+    parts = torch.cat([W[path] for each in paths for path in each]).split([len(each) * W.shape[2] for each in paths])
+    return [part.unflatten(0, (len(grades), -1)) for part, grades in zip(parts, passes, strict=True)]
+
+
+def right_operand(W_c, precision, numbers):
+    """The parts of W_c; where it is taken as TF32, tensor cores want neighbours along the sum to be so in memory."""
+    if W_c.dtype == torch.float32 and precision != "ieee":
+        return [part.mT for part in split(W_c.mT.contiguous(), numbers)]
+    return [W_c]
 
 
 def forward(x, y, W, normalized=True, precision="ieee"):
@@ -360,7 +368,7 @@ def forward(x, y, W, normalized=True, precision="ieee"):
     numbers = numbers_of(x, precision)
     out = torch.empty_like(x)
     root = x.new_empty(dimensions + 1 if normalized else 0, batch, dtype=torch.float32)
-    W_c = [split(matrices_of(W, dimensions, grades), numbers) for grades in PASSES[dimensions]]
+    W_c = [right_operand(each, precision, numbers) for each in matrices_of(W, dimensions)]
     with float32_in(precision, x.dtype):
         for rows in slices(batch, numbers):
             count = rows.stop - rows.start
@@ -411,13 +419,13 @@ def multiply_backward(dproduct, x, y, batch, W, dW_c, add):
     z_sizes = [layout(dimensions, grades)[0] * rows * features for grades in passes]
     paths = [sum(len(paths_to(dimensions, grade)) for grade in grades) for grades in passes]
     dz = x.new_empty(sum(z_sizes))
-    for grades, z_high, dW in zip(passes, dz.split(z_sizes), dW_c.split(paths), strict=True):
+    right = matrices_of(W, dimensions)
+    for grades, z_high, dW, W_c in zip(passes, dz.split(z_sizes), dW_c.split(paths), right, strict=True):
         z = [z_high, *(torch.empty_like(z_high) for _ in range(numbers - 1))]
         products(x, y, batch, layout(dimensions, grades)[1], *z)
         dout_c = [blades_of(part, grades) for part in dproduct]
         z_c = [part.view(*dout_c[0].shape[:2], -1) for part in z]
         multiply([part.mT for part in z_c], dout_c, dW.view(len(grades), -1, features), add)
-        W_c = split(matrices_of(W, dimensions, grades), numbers)
-        multiply(dout_c, [part.mT for part in W_c], z_c[0])
-        del z, z_c, W_c  # before the next pass asks for its own
+        multiply(dout_c, [part.mT for part in split(W_c, numbers)], z_c[0])
+        del z, z_c  # before the next pass asks for its own
     return dz

@@ -8,7 +8,8 @@ write the answer) and 5 u backward (read x, y and the gradient, write dx and dy)
   products of the ungated blades, the answer is c R; and with the gradient E of c R, and X and Y the gradients of R:
       dx_i = c X_i,  dx_0 = c X_0 + x_0's density * phi(y_0) * S,  dy likewise with Y and the same S = sum_i x_i X_i
 - Backward keeps nothing of the forward but x, y and w: it computes R again, which costs no traffic.
-- The weights lie as (P, N): of one path, those of neighbouring features side by side. All rows read them, from L1.
+- The weights lie as (P, N): of one path, those of neighbouring features side by side. Forward, a program reads them
+  once and has them in registers for all its rows; backward there is no room, and each row reads them, from L1.
 
 A program walks over rows of its own and adds up the gradient of w, feature by feature, in registers; a second kernel
 adds what the programs have. Nothing depends on which program is first: repeated runs give equal bits.
@@ -93,14 +94,33 @@ def signed(left, right, TABLE: tl.constexpr, path: tl.constexpr, place: tl.const
 
 @triton.jit
 def load_weight(w_ptr, path, columns, inside, KEEP: tl.constexpr):
-    """Of one path, (1, BLOCK): read again for each row, from L1, because 10 or 20 of them would fill the registers."""
+    """Of one path, (1, BLOCK)."""
     at = w_ptr + path * columns
     return tl.load(at, mask=inside, other=0.0, eviction_policy=KEEP).to(tl.float32)
 
 
 @triton.jit
-def weighted(left, right, w_ptr, columns, inside, TABLE: tl.constexpr, D: tl.constexpr):
-    """All blades of the weighted sums of a table, path by path."""
+def load_weights(w_ptr, columns, inside, PATHS: tl.constexpr):
+    weights = ()
+    for path in tl.static_range(PATHS):
+        weights = weights + (load_weight(w_ptr, path, columns, inside, ""),)
+    return weights
+
+
+@triton.jit
+def weighted(left, right, weights, TABLE: tl.constexpr, D: tl.constexpr):
+    """All blades of the weighted sums of a table."""
+    out = zeros(D, left[0].shape[0], left[0].shape[1])
+    for path in tl.static_range(length(TABLE)):
+        for place in tl.static_range(length(TABLE, path)):
+            products = signed(left, right, TABLE, path, place)
+            out = added_at(out, item(TABLE, path, place, 0), weights[path] * products)
+    return out
+
+
+@triton.jit
+def weighted_from(left, right, w_ptr, columns, inside, TABLE: tl.constexpr, D: tl.constexpr):
+    """The same, path by path with weights that are read, from L1: 10 or 20 of them would fill the registers."""
     out = zeros(D, left[0].shape[0], left[0].shape[1])
     for path in tl.static_range(length(TABLE)):
         weight = load_weight(w_ptr, path, columns, inside, "evict_last")
@@ -244,17 +264,17 @@ def sgp_kernel(
     part, group, groups = tl.program_id(0) % parts, tl.program_id(0) // parts, tl.num_programs(0) // parts
     plane = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
     column = part * BLOCK + tl.arange(0, BLOCK)[None, :]
-    weights = w_ptr + tl.broadcast_to(column, (ROWS, BLOCK))  # each row's anew: no exchange between threads
+    used = column < columns
+    weights = load_weights(w_ptr + tl.broadcast_to(column, (ROWS, BLOCK)), columns, used, length(TABLE))
     for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)[:, None]
-        inside = (row < rows) & (column < columns)
+        inside = (row < rows) & used
         at = tl.arange(0, ROWS)[:, None] * columns + column
         start = tl.cast(first, tl.int64) * columns
         x = load_blades(x_ptr + start, plane, at, inside, D)
         y = load_blades(y_ptr + start, plane, at, inside, D)
-        if first < rows:  # always: in a branch, the weights' loads are not taken for the next row's
-            out = weighted(x, y, weights, columns, column < columns, TABLE, D)
-            out = scaled(out, phi(x[0]) * phi(y[0]), D)
+        if first < rows:  # always: in a branch, this row's work does not keep the next row's loads from being issued
+            out = scaled(weighted(x, y, weights, TABLE, D), phi(x[0]) * phi(y[0]), D)
             if NORMALIZED:
                 if WIDE:
                     squares = load_sums(sums_ptr, row, rows, GRADES)
@@ -279,7 +299,8 @@ def sgp_backward_kernel(
     part, group, groups = tl.program_id(0) % parts, tl.program_id(0) // parts, tl.num_programs(0) // parts
     plane = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
     column = part * BLOCK + tl.arange(0, BLOCK)[None, :]
-    weights, used = w_ptr + tl.broadcast_to(column, (ROWS, BLOCK)), column < columns
+    used = column < columns
+    weights = w_ptr + tl.broadcast_to(column, (ROWS, BLOCK))  # each row's anew: no exchange between threads
     dw = zeros(length(TABLE), ROWS, BLOCK)
     for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)[:, None]
@@ -289,10 +310,10 @@ def sgp_backward_kernel(
         x = load_blades(x_ptr + start, plane, at, inside, D)
         y = load_blades(y_ptr + start, plane, at, inside, D)
         gradient = load_blades(gradient_ptr + start, plane, at, inside, D)
-        if first < rows:  # always: see `sgp_kernel`
+        if first < rows:  # always: see `sgp_kernel`; and the weights' loads are not taken for the next row's
             factor = phi(x[0]) * phi(y[0])
             if NORMALIZED:
-                out = scaled(weighted(x, y, weights, columns, used, TABLE, D), factor, D)
+                out = scaled(weighted_from(x, y, weights, columns, used, TABLE, D), factor, D)
                 if WIDE:
                     squares = load_sums(sums_ptr, row, rows, GRADES)
                     along = load_sums(sums_ptr + tl.cast(rows, tl.int64) * G, row, rows, GRADES)
@@ -336,7 +357,7 @@ def sgp_sums_kernel(
         inside = column < columns
         x = load_blades(x_ptr + start, plane, column, inside, D)
         y = load_blades(y_ptr + start, plane, column, inside, D)
-        out = weighted(x, y, w_ptr + column, columns, inside, TABLE, D)
+        out = weighted_from(x, y, w_ptr + column, columns, inside, TABLE, D)
         out = scaled(out, phi(x[0]) * phi(y[0]), D)
         squares = added(squares, grade_sums(out, out, GRADES), G)
         if BACKWARD:
@@ -387,14 +408,16 @@ class Cut:
     per_sm: int
 
 
-# By (D, backward, itemsize): features of a thread, stages, programs of TILE features that an SM has room for.
-# Registers and shared memory decide: in float32 a feature takes up to 31 registers forward and 64 backward for D = 8,
-# and a thread has 255 at most. With two stages a row is on its way to shared memory while its program works on another.
-TILE = 512  # features of a program, of several rows where these are short
+# By (D, backward, itemsize): features of a thread, stages, programs of 512 features that an SM has room for. Registers
+# and shared memory decide: in float32 and for D = 8 a feature takes up to 54 registers forward, 20 of them its weights,
+# and 64 backward, and a thread has 255 at most. With two stages a row is on its way to shared memory while its program
+# works on another: forward 64 KiB an SM on their way are enough for an H200's memory, and more programs were slower.
+TILE = {False: 256, True: 512}  # features of a program, of several rows where these are short; by `backward`
+PART = 512  # features of a program, of rows that no program holds
 WIDEST = 1024  # features of a row that one program holds
 CUTS = {
-    (4, False, 4): (8, 1, 8), (4, False, 2): (4, 2, 6), (4, True, 4): (4, 2, 3), (4, True, 2): (4, 2, 3),
-    (8, False, 4): (8, 1, 4), (8, False, 2): (4, 2, 4), (8, True, 4): (4, 2, 2), (8, True, 2): (4, 2, 2),
+    (4, False, 4): (4, 2, 2), (4, False, 2): (8, 3, 4), (4, True, 4): (4, 2, 3), (4, True, 2): (4, 2, 3),
+    (8, False, 4): (4, 2, 1), (8, False, 2): (4, 3, 2), (8, True, 4): (4, 2, 2), (8, True, 2): (4, 2, 2),
 }  # fmt: skip
 # Backward half the features, where warps with rows of their own add up the weights' gradient, or rows are wide; and for
 # D = 8 from capability 10.0 on, for which the compiler needs more registers.
@@ -403,11 +426,11 @@ HALVED = {4: (2, 1, 2), 8: (2, 1, 1)}
 
 def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: int, capability: int = 9) -> Cut:
     """For an SM of that capability (major) and shared memory: where not all programs have room there, one stage."""
-    block = triton.next_power_of_2(columns) if columns <= WIDEST else TILE
-    rows = max(TILE // block, 1)
+    block = triton.next_power_of_2(columns) if columns <= WIDEST else PART
+    rows = max(TILE[backward] // block, 1)
     halved = backward and (rows > 1 or columns > WIDEST or (blades == 8 and capability >= 10))
     features, stages, per_sm = HALVED[blades] if halved else CUTS[blades, backward, itemsize]
-    programs = max(per_sm * TILE // (rows * block), 1)
+    programs = max(512 * per_sm // (rows * block), 1)
     ahead = stages * (2 + backward) * blades * rows * block * itemsize + 4096  # x, y, dout; and what threads exchange
     return Cut(
         rows, block, rows * block // (32 * features), stages if programs * ahead <= shared_bytes else 1, programs
@@ -468,6 +491,6 @@ def row_sums(x, y, w, dout=None):
     sums = torch.empty(1 + backward, len(found.sizes), rows, device=x.device)
     sgp_sums_kernel[(rows,)](
         x, y, w, dout, sums, columns, TABLE=found.sums(2, 0, 1), GRADES=found.grades,
-        BACKWARD=backward, BLOCK=TILE, num_warps=8,
+        BACKWARD=backward, BLOCK=PART, num_warps=8,
     )  # fmt: skip
     return sums
