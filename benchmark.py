@@ -36,7 +36,9 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         with console.progress(len(pairs)) as (on_progress, on_neighbours):
             record = runner.run_pairs(pairs, *choices, on_progress, keep, on_neighbours)
         keep(record)
-        written = write(args, record, unwritten)  # before anything is printed, which a closed pipe or a full disk ends
+        written = write(
+            args, pairs, record, unwritten
+        )  # before anything is printed, which a closed pipe or a full disk ends
         console.print_record(record, console.make_console())
         if args.verbose:
             console.print_spent(record, console.make_console())
@@ -55,7 +57,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
     return 1 if unwritten or runner.has_failed(record) else 0
 
 
-def write(args: Namespace, record: result.Record, unwritten: list[str]) -> str:
+def write(args: Namespace, pairs: list[Pair], record: result.Record, unwritten: list[str]) -> str:
     """What was asked for besides --json: plot, Markdown, record. Returns what there is to say of it."""
     from common.runner import has_failed
 
@@ -72,12 +74,14 @@ def write(args: Namespace, record: result.Record, unwritten: list[str]) -> str:
 
         with result.noting(unwritten):
             save_markdown(record, args.markdown)
-    if not args.record or record.environment["interrupted"]:
+    if not args.record:
         return said
-    if has_failed(record):
-        return said + "not recorded: a pair failed\n"
+    is_whole = args.only == "*" and not (has_failed(record) or record.environment["interrupted"])
+    kept, left_out = (record, []) if is_whole else recording.whole(record, pairs)
+    said += "".join(f"{text}\n" for text in left_out)
     with result.noting(unwritten):
-        return said + "".join(f"recorded in {path}\n" for path in recording.keep_record(record))
+        paths = recording.keep_record(kept, is_part=not is_whole) if kept.pairs else []
+        return said + "".join(f"recorded in {path}\n" for path in paths)
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Fully connected geometric product, 2D: a matrix product for each grade and a few kernels move 14 tensors, not 56.
+"""Fully connected geometric product, 2D: two batched matrix products and a few kernels move 14 tensors, not 56.
 
 All blades of an output grade c are reached by the same K_c paths. With what is to be multiplied, z, having the blades
 below one another and the paths side by side, and their matrices below one another:
@@ -6,8 +6,9 @@ below one another and the paths side by side, and their matrices below one anoth
     out_c = z_c @ W_c     [|c| B, K_c N] @ [K_c N, N]     |c| = 1, 2, 1     K_c = 3, 4, 3
 
 14 products of B x N by N x N are 3 of as many FLOPs, and what was added up in memory is now in the registers of cuBLAS.
-Both gates are one factor of z, as each of its terms has one x and one y: a kernel reads x and y and writes z, that of
-grades 0 and 2, then that of grade 1, which takes their place. u is what x has (32 MiB of float32):
+Grades 0 and 2 have as many blades and paths: their products are one batched one, for 4096 x 512 are 64 tiles of 128 x
+256, and an H200 has 132 SMs. Both gates are one factor of z, as each of its terms has one x and one y: a kernel reads x
+and y and writes the z of grades 0 and 2, then that of grade 1 in its place. u is what x has (32 MiB of float32):
 
     x and y, twice                   4.0 u
     z, written and read              7.0 u     14 of them, 4 to a u; in memory at a time: 2 u

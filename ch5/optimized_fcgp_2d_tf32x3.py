@@ -12,8 +12,8 @@ up. By an H200's datasheet
     CUDA cores      30 GFLOP at 67 TFLOP/s      0.45 ms
     tensor cores    90 GFLOP at 495 TFLOP/s     0.18 ms     a third of the limit beside the time
 
-z is written as its two numbers by the kernel that makes it, and multiplied three times; half of the batch at a time,
-to need no more memory than with one. u is what x has (32 MiB):
+z is written as its two numbers by the kernel that makes it, and multiplied three times; half of the batch at a time, as
+two numbers take twice the memory of one. u is what x has (32 MiB):
 
     z, written twice, read three times               17.5 u     3.5 u each
     x and y twice; out, in such parts, normalized    13.0 u     in all 30.5 u, 0.21 ms

@@ -1,4 +1,4 @@
-"""Fully connected geometric product, 3D: a matrix product for each grade and a few kernels move 18 tensors, not 87.
+"""Fully connected geometric product, 3D: two batched matrix products and a few kernels move 18 tensors, not 87.
 
 All blades of an output grade c are reached by the same K_c paths. With what is to be multiplied, z, having the blades
 below one another and the paths side by side, and their matrices below one another:
@@ -6,11 +6,13 @@ below one another and the paths side by side, and their matrices below one anoth
     out_c = z_c @ W_c     [|c| B, K_c N] @ [K_c N, N]     |c| = 1, 3, 3, 1     K_c = 4, 6, 6, 4
 
 44 products of B x N by N x N are 4 of as many FLOPs, and what was added up in memory is now in the registers of cuBLAS.
-Both gates are one factor of z, as each of its terms has one x and one y: a kernel reads x and y and writes z, that of
-grades 0 and 1, then that of grades 2 and 3, which takes their place. u is what x has (64 MiB of float32):
+Grades 0 and 3, and 1 and 2, have as many blades and paths: two products are one batched one, for 4096 x 512 are 64
+tiles of 128 x 256, and an H200 has 132 SMs. Both gates are one factor of z, as each of its terms has one x and one y: a
+kernel reads x and y and writes the z of grades 0 and 3, then that of grades 1 and 2 in its place. u is what x has (64
+MiB of float32):
 
     x and y, twice                   4.0 u
-    z, written and read             11.0 u     44 of them, 8 to a u; in memory at a time: 2.75 u
+    z, written and read             11.0 u     44 of them, 8 to a u; in memory at a time: 4.5 u
     out, and normalized in place     3.0 u     in all 18 u
 
 By its datasheet an H200 needs 0.25 ms for those and 1.4 ms for 94 GFLOP in float32 ("ieee": on the CUDA cores, all 24

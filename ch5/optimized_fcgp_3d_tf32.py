@@ -1,9 +1,10 @@
 """Fully connected geometric product, 3D, one TF32 product an element: 7 times float32's rate, 10 bits of fraction.
 
 As `optimized_fcgp_3d.py`, with cuBLAS allowed to multiply float32 on the tensor cores: z and W stay float32 in memory,
-are taken as TF32 (8 bits of exponent, 10 of fraction), and added up in float32. A factor that is rounded so
-is off by up to 2^-11 of itself, or 2^-10 if it is cut; float32's by 2^-24 (the notebook computes what becomes of a
-product). That is another precision, labelled as that, never on unless asked for. By an H200's datasheet
+are taken as TF32 (8 bits of exponent, 10 of fraction), and added up in float32. W is turned first: Hopper's tensor
+cores want TF32 operands whose neighbours along the sum are neighbours in memory. A factor that is rounded so is off by
+up to 2^-11 of itself, or 2^-10 if it is cut; float32's by 2^-24 (the notebook computes what becomes of a product). That
+is another precision, labelled as that, never on unless asked for. By an H200's datasheet
 
     94 GFLOP at 495 TFLOP/s     0.19 ms
     18 u at 4.8 TB/s           0.25 ms     z and the tensors, as with float32

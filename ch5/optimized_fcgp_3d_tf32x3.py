@@ -12,8 +12,8 @@ up. By an H200's datasheet
     CUDA cores      94 GFLOP at 67 TFLOP/s      1.4 ms
     tensor cores    283 GFLOP at 495 TFLOP/s     0.57 ms     a third of the limit beside the time
 
-z is written as its two numbers by the kernel that makes it, and multiplied three times; half of the batch at a time,
-to need no more memory than with one. u is what x has (64 MiB):
+z is written as its two numbers by the kernel that makes it, and multiplied three times; half of the batch at a time, as
+two numbers take twice the memory of one. u is what x has (64 MiB):
 
     z, written twice, read three times               27.5 u     5.5 u each
     x and y twice; out, in such parts, normalized    14.5 u     in all 42.0 u, 0.59 ms

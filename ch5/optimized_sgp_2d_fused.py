@@ -2,9 +2,10 @@
 
 A program reads rows of x and of y, all blades and features of them, and keeps them until the answer is written:
 
-    in memory       read x, read y, write the answer                         3 u, the least there is
-    in registers    x, y and the answer of 512 features: 3 * 4 * 512 * 4     24 KiB of an SM's 256
-    in the caches   10 weights for each of 512 features, for every row       20 KiB, from L1 or L2
+    in memory           read x, read y, write the answer                         3 u, the least there is
+    in registers        x, y and the answer of 512 features: 3 * 4 * 512 * 4     24 KiB of an SM's 256
+                        10 weights for each of them, read once for all rows      20 KiB
+    in shared memory    the next row of x and y, on its way meanwhile            16 KiB, and this row
 
 So a row's sums of squares are there before it leaves, and the normalization needs no second pass. The gates are one
 factor a feature, phi(x[0]) * phi(y[0]), which multiplies the answer instead of 8 blades. All 16 products are

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from common import plot
 from common.device import has_gpu
 from common.pair import ROOT, Half, Pair, discover, load, source_hash
-from common.recording import class_of, recorded, recorded_sizes
+from common.recording import class_of, recorded, recorded_sizes, together
 from common.report import origin, ratio, share, times, variant
 from common.result import PairResult, Record, Row
 from common.runner import run_pairs
@@ -58,14 +58,13 @@ class CountCalls(TorchFunctionMode):
 
 
 def recorded_on_gpu(chapter: str, size: str = "default") -> Record | None:
-    """The newest GPU record of a chapter at a size (`large/8192x8192`) or a class of sizes (`large`).
+    """The newest GPU's record of a chapter at a size (`large/8192x8192`) or a class of sizes (`large`).
 
     Without the pairs that have changed since; None if there is no record.
     """
-    found = [
-        record for _, record in recorded(chapter, class_of(size)) if record.environment["device"]["kind"] == "cuda"
-    ]
-    return _only(found[0], chapter, lambda pair: size in (pair.size, class_of(pair.size))) if found else None
+    records = [record for _, record in recorded(chapter, class_of(size))]
+    found = together([record for record in records if record.environment["device"]["kind"] == "cuda"])
+    return found and _only(found, chapter, lambda pair: size in (pair.size, class_of(pair.size)))
 
 
 def _only(record: Record, chapter: str, wanted: Callable[[PairResult], bool]) -> Record:

@@ -1,14 +1,21 @@
-"""What is committed under recorded/<device>/: of each chapter, and each class of sizes, the record of one run.
+"""What is committed under recorded/<device>/: of each chapter, and each class of sizes, the records of its runs.
 
 `<chapter>.json` holds the default sizes, `<chapter>_<class>.json` those of a class: `ch3_large.json` has `large/*`. A
-class is measured in one run, on one state of the machine; two classes may have other dates, software and limits.
+run of some of the pairs stands beside them, under its date: `ch3_large.20260301-1200.json`. Of a pair that stands in
+several files the newest counts. A file is one run, on one state of the machine; two files may have other dates,
+software and limits.
+
+    python -m common.recording RUN.json     keeps what is whole of a record that `--json` wrote, of a stopped run, too
 """
 
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common.pair import ROOT
-from common.result import Record, file_of_device, load_record, save_record
+from common.contract import OneLine
+from common.pair import ROOT, Pair, discover, source_hash
+from common.result import FAILED, PairResult, Record, file_of_device, load_record, save_record
 
 FOLDER = ROOT / "recorded"
 CLASSES = ("default", "small", "medium", "large", "long", "batch")  # in this order; others behind them
@@ -21,14 +28,42 @@ def class_of(size: str) -> str:
 
 
 def recorded(chapter: str, of_class: str = "default", folder: Path | None = None) -> list[tuple[Path, Record]]:
-    """A chapter's records in a class of sizes, of all devices, newest first. Raises RecordError."""
-    found = [(path, load_record(path)) for path in (folder or FOLDER).glob(f"*/{_name(chapter, of_class)}")]
-    return sorted(found, key=lambda item: item[1].environment["date"], reverse=True)
+    """A chapter's records in a class of sizes, of all devices, newest first. Raises RecordError.
+
+    Each without the pairs that a newer one of its device has at all of the sizes.
+    """
+    stem, root = _stem(chapter, of_class), folder or FOLDER
+    files = [path for name in (f"{stem}.json", f"{stem}.*.json") for path in root.glob(f"*/{name}")]
+    found = sorted(((path, load_record(path)) for path in files), key=lambda item: _date(item[1]), reverse=True)
+    seen: dict[Path, set[tuple[str, str]]] = {}
+    current = []
+    for path, record in found:
+        known = seen.setdefault(path.parent, set())
+        pairs = [pair for pair in record.pairs if (pair.name, pair.size) not in known]
+        known |= {(pair.name, pair.size) for pair in pairs}
+        current += [(path, replace(record, pairs=pairs))] if pairs else []
+    return current
+
+
+def together(records: Sequence[Record]) -> Record | None:
+    """What several runs of the newest one's device have, as if one had measured it: its origin names all dates."""
+    if not records:
+        return None
+    newest = max(records, key=_date)
+    parts = [each for each in records if each.environment["device"]["name"] == newest.environment["device"]["name"]]
+    dates = sorted({_date(each)[:10] for each in parts})
+    pairs = sorted((pair for each in parts for pair in each.pairs), key=lambda pair: pair.name)
+    return replace(newest, environment={**newest.environment, "dates": dates}, pairs=pairs)
+
+
+def _date(record: Record) -> str:
+    return str(record.environment["date"])
 
 
 def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
     """In which classes of sizes something is recorded of a chapter, in their order."""
-    stems = {path.stem for suffix in ("", "_*") for path in (folder or FOLDER).glob(f"*/{chapter}{suffix}.json")}
+    patterns = (f"*/{chapter}{suffix}.json" for suffix in ("", ".*", "_*"))
+    stems = {path.name.split(".")[0] for pattern in patterns for path in (folder or FOLDER).glob(pattern)}
     found = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
     return sorted(found, key=lambda name: (CLASSES.index(name) if name in CLASSES else len(CLASSES), name))
 
@@ -40,19 +75,71 @@ def recorded_sizes(chapter: str, folder: Path | None = None) -> list[tuple[Path,
     """
     found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder)]
     on_gpus = [item for item in found if item[1].environment["device"]["kind"] == "cuda"]
-    last = max(on_gpus, key=lambda item: item[1].environment["date"], default=None)
+    last = max(on_gpus, key=lambda item: _date(item[1]), default=None)
     return [item for item in on_gpus if last and item[0].parent == last[0].parent]
 
 
-def keep_record(record: Record, folder: Path | None = None) -> list[Path]:
-    """Save a chapter's record, a file for each class of its sizes; returns them. Raises RecordError."""
+def keep_record(record: Record, folder: Path | None = None, is_part: bool = False) -> list[Path]:
+    """Save a chapter's record, a file for each class of its sizes; returns them. Raises RecordError.
+
+    `is_part`: of some pairs, beside what there is. Parts that hold nothing any more that is not newer here are removed.
+    """
     chapter, paths = record.pairs[0].chapter, []
     for of_class in dict.fromkeys(class_of(pair.size) for pair in record.pairs):
-        path = file_of_device(record.environment, _name(chapter, of_class), folder or FOLDER)
+        stem = _stem(chapter, of_class)
+        suffix = "." + _date(record)[:16].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
+        path = file_of_device(record.environment, f"{stem}{suffix}.json", folder or FOLDER)
         save_record(replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class]), path)
         paths.append(path)
+        if older := set(path.parent.glob(f"{stem}.*.json")) - {path}:
+            for useless in older - {each for each, _ in recorded(chapter, of_class, folder)}:
+                useless.unlink()
     return paths
 
 
-def _name(chapter: str, of_class: str) -> str:
-    return f"{chapter}.json" if of_class == "default" else f"{chapter}_{of_class}.json"
+def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
+    """Of a run what may be recorded, and why the rest may not.
+
+    That is every pair, in a class of sizes, that is as it was measured, was measured at all these sizes, and failed at
+    none of them. Of the default and what a CPU takes for it one is enough.
+    """
+    known = {pair.name: pair for pair in pairs}
+    groups: dict[tuple[str, str], list[PairResult]] = {}
+    for result in record.pairs:
+        groups.setdefault((result.name, class_of(result.size)), []).append(result)
+    kept, said = [], []
+    for (name, of_class), results in groups.items():
+        sizes = {size for size in known[name].sizes if class_of(size) == of_class} if name in known else set()
+        lacking = sorted(sizes - {result.size for result in results}) if of_class != "default" else []
+        failed = [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]
+        if name not in known or any(result.source_hash != source_hash(known[name]) for result in results):
+            said.append(f"not recorded: {name} {of_class}: the pair has changed since")
+        elif failed or lacking:
+            why = f"failed {', '.join(failed)}" if failed else f"without {', '.join(lacking)}"
+            said.append(f"not recorded: {name} {of_class}: {why}")
+        else:
+            kept += results
+    return replace(record, pairs=kept), said
+
+
+def _stem(chapter: str, of_class: str) -> str:
+    return chapter if of_class == "default" else f"{chapter}_{of_class}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        if len(arguments) != 1 or arguments[0].startswith("-"):
+            raise OneLine("usage: python -m common.recording RUN.json")
+        record = load_record(arguments[0])
+        chapter = record.pairs[0].chapter if record.pairs else ""
+        kept, said = whole(record, discover(ROOT / chapter) if chapter else [])
+        said += [f"recorded in {path}" for path in keep_record(kept, is_part=True)] if kept.pairs else []
+    except OneLine as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(said or [f"{arguments[0]}: nothing was measured"]))
+    return 0 if kept.pairs else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

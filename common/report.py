@@ -107,7 +107,8 @@ def cells(pair: PairResult, row: Row, spread: bool = False) -> list[str]:
 
 def origin(record: Measured) -> str:
     """Where and when a record was made."""
-    return f"{record.environment['device']['name']}, {record.environment['date'][:10]}"
+    dates = record.environment.get("dates", [record.environment["date"][:10]])
+    return f"{record.environment['device']['name']}, {' and '.join(dates)}"
 
 
 HEADINGS = (
@@ -117,13 +118,15 @@ CHECK_HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 
 
 def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str, str]) -> str:
-    """The recorded rows of a chapter, a table a device; a row whose pair has changed since shows no figures."""
+    """The recorded rows of a chapter, a table a file; a row whose pair has changed since shows no figures."""
     lines = []
     for path, record in records:
         lines += ["", source(path, record), "", *head(HEADINGS)]
         lines += [line([pair.name], pair, row, hashes) for pair in record.pairs for row in pair.rows]
-        missing = [name for name in hashes if name not in {pair.name for pair in record.pairs}]
-        lines += ["", f"Not recorded: {', '.join(missing)}."] * bool(missing)
+        of_device = [(other, each) for other, each in records if other.parent == path.parent]
+        missing = set(hashes) - {pair.name for _, each in of_device for pair in each.pairs}
+        if missing and path == of_device[-1][0]:
+            lines += ["", f"Not recorded: {', '.join(name for name in hashes if name in missing)}."]
     return "\n".join(lines).strip() or NOTHING
 
 

@@ -70,7 +70,9 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     output.add_argument("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     output.add_argument("--verbose", action="store_true", help="say where the time went")
     output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
-    output.add_argument("--record", action="store_true", help="keep the record of a whole chapter under recorded/")
+    output.add_argument(
+        "--record", action="store_true", help="keep the record under recorded/: of a chapter or --only some"
+    )
     args = parser.parse_args(argv)
     no_measurement = args.list or args.limits or args.compare or args.xray
     if no_measurement and (args.json or args.plot or args.markdown or args.profile or args.record):
@@ -123,10 +125,10 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     for size in wanted:
         if size not in names:
             raise UsageError(f"no selected pair has a size {size!r}: there are {', '.join(sorted(names))}")
-    is_part = args.only != "*" or any("/" in size or size == "cpu" for size in wanted)
-    if args.record and (args.path or args.fast or args.check or is_part):
-        excluded = "--path, --only, --fast, --check, and a --size that names neither classes (`large`) nor `all`"
-        raise UsageError(f"--record keeps a whole chapter, measured in full: it excludes {excluded}")
+    has_parts = any("/" in size or size == "cpu" for size in wanted)
+    if args.record and (args.path or args.fast or args.check or has_parts):
+        excluded = "--path, --fast, --check, and a --size that names neither classes (`large`) nor `all`"
+        raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
     if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
     for path in filter(None, (args.json, args.plot, args.markdown)):

@@ -23,6 +23,9 @@ class RecordError(OneLine):
     """A file that is not a record of ours, or that cannot be written."""
 
 
+FAILED = ("invalid", "died")  # verdicts
+
+
 @dataclass(frozen=True)
 class Arm:
     """One arm's samples. `of_limit` and `of_datasheet`: the limit's time / the median (1.0 = at the limit)."""
@@ -48,7 +51,7 @@ class Row:
     reason: str = ""
     ratio: float | None = None  # versus / variant: above 1 the variant is faster; None unless it may be believed
     interval: tuple[float, float] | None = None
-    vs_library: dict[str, dict[str, Any]] = field(default_factory=dict)  # label -> {ratio: library / variant, interval}
+    vs_library: dict[str, dict[str, Any]] = field(default_factory=dict)  # label -> {ratio: library / variant, ...}
     precision: str = ""
     notes: list[str] = field(default_factory=list)
 

@@ -17,7 +17,7 @@ from common.contract import OneLine
 from common.device import default_device, describe, use_device, versions
 from common.job import Job
 from common.pair import Pair, source_hash, why_not
-from common.result import SCHEMA, PairResult, Record, Row
+from common.result import FAILED, SCHEMA, PairResult, Record, Row
 
 FAST_BLOCKS = 6
 Progress = Callable[[Pair, str, str, float], None]
@@ -181,4 +181,4 @@ def _untimed(job: Job, verdicts: dict[str, tuple[str, str]]) -> PairResult:
 
 def has_failed(record: Record) -> bool:
     """Is some pair invalid, or did it die?"""
-    return any(row.verdict in ("invalid", "died") for pair in record.pairs for row in pair.rows)
+    return any(row.verdict in FAILED for pair in record.pairs for row in pair.rows)

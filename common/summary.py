@@ -56,25 +56,31 @@ def save_markdown(record: Record, path: Path) -> None:
 
 
 def by_class(chapter: str, pairs: list[Pair]) -> str:
-    """What is recorded of a chapter at other sizes than the default: folded tables, one a class and device."""
-    names = [name for name in recorded_classes(chapter) if name != "default"]
-    return "\n\n".join(_folded(name, *found, pairs) for name in names for found in recorded(chapter, name))
+    """What is recorded of a chapter at other sizes than the default: folded tables, one a file."""
+    texts = []
+    for name in recorded_classes(chapter):
+        files = recorded(chapter, name) if name != "default" else []
+        for path, record in files:
+            of_device = [(other, each) for other, each in files if other.parent == path.parent]
+            lacking = _not_recorded([each for _, each in of_device], name, pairs) if path == of_device[-1][0] else []
+            texts.append(_folded(name, path, record, pairs, lacking))
+    return "\n\n".join(texts)
 
 
-def _not_recorded(record: Record, name: str, pairs: list[Pair]) -> list[str]:
-    """The sizes in a class that a record lacks, pair by pair."""
-    found = {(pair.name, pair.size) for pair in record.pairs}
+def _not_recorded(records: list[Record], name: str, pairs: list[Pair]) -> list[str]:
+    """The sizes in a class that a device's records lack, pair by pair."""
+    found = {(pair.name, pair.size) for record in records for pair in record.pairs}
     sizes = {pair.name: [size for size in pair.sizes if class_of(size) == name] for pair in pairs}
     lacking = {pair: [size for size in named if (pair, size) not in found] for pair, named in sizes.items()}
     return [f"not recorded: {pair} {', '.join(named)}" for pair, named in lacking.items() if named]
 
 
-def _folded(name: str, path: Path, record: Record, pairs: list[Pair]) -> str:
+def _folded(name: str, path: Path, record: Record, pairs: list[Pair], lacking: list[str]) -> str:
     """Markdown inside HTML: GitHub asks for empty lines around it. Best and worst are of what has not changed since."""
     hashes = {pair.name: source_hash(pair) for pair in pairs}
     lines = [line([pair.name, pair.size], pair, row, hashes, True) for pair in record.pairs for row in pair.rows]
     fresh = [pair for pair in record.pairs if hashes.get(pair.name) == pair.source_hash]
     rows = f"{len(lines)} row{'s' * (len(lines) != 1)}"
     title = f"<details><summary>{name}, {origin(record)}: {rows}</summary>"
-    said = [f"- {text}" for text in [*standings(replace(record, pairs=fresh)), *_not_recorded(record, name, pairs)]]
+    said = [f"- {text}" for text in [*standings(replace(record, pairs=fresh)), *lacking]]
     return "\n".join([title, "", source(path, record), "", *head(SIZE_HEADINGS), *lines, "", *said, "", "</details>"])

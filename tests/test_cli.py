@@ -15,7 +15,7 @@ from samples import HONEST, half, one_pair, pair_result, record, write_pair
 
 import benchmark
 from common import compare, console, recording, request, result, runner, stats
-from common.pair import ROOT, discover
+from common.pair import ROOT, discover, source_hash
 from common.result import Row, load_record, save_record
 
 ESCAPE = "\x1b"
@@ -112,7 +112,6 @@ MISTAKES = {  # arguments, what must be said
         lambda tmp: ["--path", foreign(tmp, "").rename(tmp / "optimized_alone.py").parent],
         ["optimized_alone.py", "add baseline_alone.py"],
     ),
-    "record of a part": (lambda tmp: ["--chapter", 1, "--record", "--only", "coal*"], ["--record", "--only"]),
     "record of a fast run": (lambda tmp: ["--chapter", 1, "--record", "--fast"], ["--record", "--fast"]),
     "record of a size": (lambda tmp: ["--chapter", 3, "--record", "--size", "large/4096x4096"], ["--record", "--size"]),
     "record of a CPU's sizes": (lambda tmp: ["--chapter", 1, "--record", "--size", "cpu"], ["--record", "--size"]),
@@ -291,20 +290,35 @@ def test_only_invalid_and_dead_pairs_are_a_failure_and_every_reason_is_told(row,
     assert row.reason in out
 
 
-def test_an_interrupted_run_is_status_130_and_keeps_nothing_as_recorded(ran, monkeypatch, tmp_path):
-    ran.record = record(pair_result(), interrupted=True)
-    monkeypatch.setattr(recording, "keep_record", lambda record: pytest.fail("kept"))
-    assert call("--chapter", 1, "--record", "--json", tmp_path / "r.json") == 130
-    assert load_record(tmp_path / "r.json").environment["interrupted"]
+def of_chapter_3(name, size="default", **fields):
+    """What a run of this pair of the course could have found."""
+    (pair,) = discover(ROOT / "ch3", name)
+    return pair_result(name, chapter="ch3", size=size, source_hash=source_hash(pair), **fields)
 
 
-@pytest.mark.parametrize(("verdict", "is_kept"), [("faster", True), ("died", False)])
-def test_a_chapter_is_recorded_if_nothing_failed(verdict, is_kept, ran, monkeypatch, tmp_path):
-    rows = [Row("optimized", "baseline", verdict, "", 2.0 if is_kept else None)]
-    ran.record = record(pair_result(rows=rows))
+DEAD = {"rows": [Row("optimized", "baseline", "died", "no kernel")], "arms": {}}
+
+
+@pytest.mark.parametrize(
+    ("options", "interrupted", "status"), [([], False, 0), ([], True, 130), (["--only", "s*"], False, 0)]
+)
+def test_a_part_of_a_chapter_is_recorded_beside_it(options, interrupted, status, ran, monkeypatch, tmp_path, capsys):
+    """Of a run that was interrupted, or was of some pairs only: those that were measured at all sizes of a class."""
+    ran.record = record(of_chapter_3("softmax"), of_chapter_3("softmax", "small/4096x256"), interrupted=interrupted)
     monkeypatch.setattr(recording, "FOLDER", tmp_path)
-    assert call("--chapter", 1, "--record") == (0 if is_kept else 1)
-    assert [path.name for path in tmp_path.glob("*/*")] == ["ch1.json"] * is_kept
+    assert call("--chapter", 3, "--record", "--size", "default,small", *options) == status
+    is_part = bool(options) or interrupted
+    files = ["ch3.20260102-0304.json"] if is_part else ["ch3.json", "ch3_small.json"]
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == files
+    out = capsys.readouterr().out
+    assert ("not recorded: softmax small: without small/" in out) == is_part
+    assert all(f"recorded in {tmp_path / 'nvidia_h200' / file}\n" in out for file in files)
+
+
+def test_of_an_interrupted_run_everything_is_in_its_json(ran, tmp_path):
+    ran.record = record(pair_result(), interrupted=True)
+    assert call("--chapter", 1, "--json", tmp_path / "r.json") == 130
+    assert load_record(tmp_path / "r.json").environment["interrupted"]
 
 
 @pytest.mark.parametrize("size", ["large", "default,small,large", "all"])
@@ -322,13 +336,13 @@ def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_name
     assert all((tmp_path / "nvidia_h200" / file).exists() for file in files)
 
 
-def test_if_a_pair_failed_at_one_size_no_class_is_recorded(ran, monkeypatch, tmp_path, capsys):
-    failed = pair_result(size="large/a", rows=[Row("optimized", "baseline", "invalid", "wrong answer")], arms={})
-    ran.record = record(pair_result(), failed)
+def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, monkeypatch, tmp_path, capsys):
+    ran.record = record(of_chapter_3("softmax"), of_chapter_3("rms_norm", **DEAD))
     monkeypatch.setattr(recording, "FOLDER", tmp_path)
-    assert call("--chapter", 3, "--record", "--size", "all") == 1
-    assert "not recorded: a pair failed" in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == []
+    assert call("--chapter", 3, "--record") == 1
+    (path,) = tmp_path.glob("*/*")
+    assert path.name == "ch3.20260102-0304.json" and [pair.name for pair in load_record(path).pairs] == ["softmax"]
+    assert "not recorded: rms_norm default: failed default\n" in capsys.readouterr().out
 
 
 def test_json_and_plot_are_written(pairs, ran, tmp_path):
@@ -471,7 +485,7 @@ def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_
 
     (tmp_path / "p.png").write_text("old")
     monkeypatch.setattr(os, "fsync", fail)
-    monkeypatch.setattr(recording, "keep_record", lambda record: [tmp_path])
+    monkeypatch.setattr(recording, "keep_record", lambda record, is_part: [tmp_path])
     assert call("--chapter", 1, "--record", "--plot", tmp_path / "p.png") == 1
     out, err = capsys.readouterr()
     assert "2.00x [1.98, 2.02]" in out

@@ -1,14 +1,14 @@
-"""What is recorded: a file for each device, chapter and class of sizes, each of them the whole record of one run."""
+"""What is recorded: files for each device, chapter and class of sizes, each of them the record of one run."""
 
 from dataclasses import replace
 
 import pytest
 from samples import pair_result, record
 
-from common import recording
-from common.pair import ROOT, discover
-from common.recording import class_of, keep_record, recorded, recorded_classes, recorded_sizes
-from common.result import load_record
+from common import recording, report
+from common.pair import ROOT, discover, source_hash
+from common.recording import class_of, keep_record, recorded, recorded_classes, recorded_sizes, together, whole
+from common.result import Row, load_record, save_record
 
 SIZES = ("large/8192", "default", "small/a", "large/fp16", "extra")
 
@@ -92,6 +92,89 @@ def test_all_sizes_are_those_of_the_gpu_that_was_recorded_last(tmp_path):
     assert [each.environment["date"][:10] for _, each in found] == ["2026-01-03", "2026-01-02", "2026-01-02"]
 
 
+# Runs of some of the pairs
+
+DAYS = [f"2026-01-0{day}T03:04:05+00:00" for day in range(1, 5)]
+
+
+def named(date, *pairs, size="default"):
+    return record(*(pair_result(name, size=size) for name in pairs), date=date)
+
+
+def seen(folder, of_class="default"):
+    return [(path.name, [pair.name for pair in each.pairs]) for path, each in recorded("ch1", of_class, folder)]
+
+
+def test_a_part_stands_beside_the_whole_and_the_newest_of_each_pair_counts(tmp_path):
+    keep_record(named(DAYS[0], "a", "b", "c"), tmp_path)
+    keep_record(named(DAYS[1], "b", "d"), tmp_path, is_part=True)
+    assert seen(tmp_path) == [("ch1.20260102-0304.json", ["b", "d"]), ("ch1.json", ["a", "c"])]
+    keep_record(named(DAYS[2], "d", size="large/a"), tmp_path, is_part=True)
+    assert seen(tmp_path, "large") == [("ch1_large.20260103-0304.json", ["d"])]
+    assert recorded_classes("ch1", tmp_path) == ["default", "large"]
+    found = together([each for _, each in recorded("ch1", folder=tmp_path)])
+    assert [pair.name for pair in found.pairs] == ["a", "b", "c", "d"]
+    assert report.origin(found) == "NVIDIA H200, 2026-01-01 and 2026-01-02"
+
+
+def test_what_is_put_together_is_of_one_device(tmp_path):
+    old = record(pair_result("a"), name="Old", date=DAYS[0])
+    found = together([old, named(DAYS[1], "b")])
+    assert [pair.name for pair in found.pairs] == ["b"] and report.origin(found) == "NVIDIA H200, 2026-01-02"
+    assert together([]) is None
+
+
+def test_a_part_that_is_newer_elsewhere_is_removed_and_no_other(tmp_path):
+    keep_record(named(DAYS[0], "a", "b"), tmp_path, is_part=True)
+    keep_record(named(DAYS[0], "a", size="large/a"), tmp_path, is_part=True)
+    keep_record(named(DAYS[1], "b"), tmp_path, is_part=True)
+    assert len(seen(tmp_path)) == 2, "the first has a still"
+    keep_record(named(DAYS[2], "a", "b"), tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["ch1.json", "ch1_large.20260101-0304.json"]
+
+
+def measured(name, size="default", **fields):
+    (pair,) = discover(ROOT / "ch3", name)
+    return pair_result(name, size=size, **{"chapter": "ch3", "source_hash": source_hash(pair), **fields})
+
+
+def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not_fail():
+    pairs = discover(ROOT / "ch3")
+    (softmax,) = (pair for pair in pairs if pair.name == "softmax")
+    small = [size for size in softmax.sizes if class_of(size) == "small"]
+    failed = {"rows": [Row("optimized", "baseline", "invalid", "wrong answer")], "arms": {}}
+    found, said = whole(
+        record(
+            measured("softmax"), *(measured("softmax", size) for size in small), measured("rms_norm", **failed),
+            measured("layer_norm", source_hash="another"), measured("dropout", "large/4096x4096"), pair_result("gone"),
+        ),
+        pairs,
+    )  # fmt: skip
+    assert {(pair.name, class_of(pair.size)) for pair in found.pairs} == {("softmax", "default"), ("softmax", "small")}
+    (dropout,) = (pair for pair in pairs if pair.name == "dropout")
+    without = sorted(size for size in dropout.sizes if class_of(size) == "large" and size != "large/4096x4096")
+    assert said == [
+        "not recorded: rms_norm default: failed default",
+        "not recorded: layer_norm default: the pair has changed since",
+        f"not recorded: dropout large: without {', '.join(without)}",
+        "not recorded: gone default: the pair has changed since",
+    ]
+
+
+def test_what_a_stopped_run_left_is_recorded_by_hand(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    save_record(record(measured("softmax"), measured("rms_norm", source_hash="another")), tmp_path / "r.json")
+    assert recording.main([str(tmp_path / "r.json")]) == 0
+    path = tmp_path / "recorded/nvidia_h200/ch3.20260102-0304.json"
+    said = ["not recorded: rms_norm default: the pair has changed since", f"recorded in {path}"]
+    assert capsys.readouterr().out.splitlines() == said
+    save_record(record(), tmp_path / "empty.json")
+    assert recording.main([str(tmp_path / "empty.json")]) == 1
+    for arguments in ([], ["--help"], [str(tmp_path / "none.json")]):
+        assert recording.main(arguments) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 # What is committed
 
 COMMITTED = sorted(recording.FOLDER.glob("*/ch*.json"))
@@ -99,7 +182,7 @@ COMMITTED = sorted(recording.FOLDER.glob("*/ch*.json"))
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
-    chapter, _, of_class = path.stem.partition("_")
+    chapter, _, of_class = path.name.split(".")[0].partition("_")
     pairs = load_record(path).pairs
     assert {pair.name for pair in pairs} <= {pair.name for pair in discover(ROOT / chapter)}
     assert {(pair.chapter, class_of(pair.size)) for pair in pairs} == {(chapter, of_class or "default")}

@@ -71,8 +71,9 @@ def cost(x, w_shift):
 def measured(machine, tmp_path_factory):
     """One pair with known sleeps: its record, as it comes out of its file, and all that was reported meanwhile."""
     folder, seen = tmp_path_factory.mktemp("measured"), []
+    in_tf32 = 'PRECISION = "tf32"\ndef library_tf32(x, w_shift): return torch.add(w_shift, x, alpha=2)'
     variants = {
-        "faster": half(SLEEPS["fast"], extra='PRECISION = "tf32"'),
+        "faster": half(SLEEPS["fast"], extra=in_tf32),
         "slower": half(SLEEPS["slow"], extra='VERSUS = "faster"'),
     }
     write_pair(folder, "naps", variants, half(SLEEPS["base"], extra=LIBRARIES))
@@ -101,10 +102,15 @@ def test_planted_ratios_are_found(measured):
 
 def test_libraries_are_arms_and_a_wrong_one_is_a_note(measured):
     for row in measured[0].pairs[0].rows:
-        assert list(row.vs_library) == ["library"]
         assert row.vs_library["library"]["ratio"] < 1  # it takes no nap
         assert any(note.startswith("library/wrong: wrong answer") for note in row.notes)
         assert any(note.startswith("library/dead: RuntimeError: no kernel image") for note in row.notes)
+
+
+def test_a_library_of_a_lower_precision_is_compared_with_variants_of_that_precision_alone(measured):
+    rows = {row.variant: {name: of.get("precision", "") for name, of in row.vs_library.items()}
+            for row in measured[0].pairs[0].rows}  # fmt: skip
+    assert rows == {"optimized/slower": {"library": ""}, "optimized/faster": {"library": "", "library/tf32": "tf32"}}
 
 
 def test_every_verdict_can_be_computed_again_from_the_samples(measured):

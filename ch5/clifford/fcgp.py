@@ -6,7 +6,9 @@ i j -> k of p. Every term has one x and one y, so both gates come out of the sum
     z_pk = Phi(x_0) Phi(y_0) * sum of s_ij x_i y_j
 
 All blades k of an output grade c share their K_c paths (3D: 4, 6, 6, 4), so the 44 products of [B, N] by [N, N]
-(2D: 14) are as many large ones as there are grades, with the blades below and the paths beside one another:
+(2D: 14) are as many large ones as there are grades, with the blades below and the paths beside one another. Grades c
+and n - c have as many blades and as many paths, so their two products are one batched product, which fills a GPU better
+(4096 x 512 of one blade are 64 tiles of 128 x 256, and an H200 has 132 SMs). What is read and written:
 
     forward         out_c = z_c @ W_c       [|c| B, K_c N] @ [K_c N, N]
     backward        dz_c  = dout_c @ W_c^T  [|c| B, N] @ [N, K_c N]
@@ -22,8 +24,9 @@ In float32 that is 78 FLOPs a byte forward and 85 backward; an H200's ridge (dat
 at 103 with TF32. So z in memory costs little beside the products, and cuBLAS makes those. In 16 bits it is 156 FLOPs
 a byte and the ridge at 206: there the bytes of z begin to count, see fcgp_fused.py.
 
-In memory at the same time, besides x, y and W, one grade's part of W and what is returned: forward at most 2.75 u of z
-(2D: 2 u); backward 5.5 u of z (2D: 3.5 u), whose place dz takes, and 1 u of dout before the normalization.
+In memory at the same time, besides x, y, W, a copy of W by grades and what is returned: forward at most 4.5 u of z
+(2D: 2 u); backward 5.5 u of z (2D: 3.5 u), whose place dz takes, and 1 u of dout before the normalization, which is
+gone before dx and dy are there.
 
 How float32 is multiplied is chosen by `precision`; 16-bit tensors ignore it:
 
