@@ -1,7 +1,7 @@
 """What is committed under recorded/<device>/: of each chapter, and each class of sizes, the records of its runs.
 
 `<chapter>.json` holds the default sizes, `<chapter>_<class>.json` those of a class: `ch3_large.json` has `large/*`. A
-run of some of the pairs stands beside them, under its date: `ch3_large.20260301-1200.json`. Of a pair that stands in
+run of some of the pairs stands beside them, under its date: `ch3_large.20260301-120000.json`. Of a pair that stands in
 several files the newest counts. A file is one run, on one state of the machine; two files may have other dates,
 software and limits.
 
@@ -87,7 +87,7 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
     chapter, paths = record.pairs[0].chapter, []
     for of_class in dict.fromkeys(class_of(pair.size) for pair in record.pairs):
         stem = _stem(chapter, of_class)
-        suffix = "." + _date(record)[:16].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
+        suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
         path = file_of_device(record.environment, f"{stem}{suffix}.json", folder or FOLDER)
         save_record(replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class]), path)
         paths.append(path)
@@ -100,8 +100,9 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
 def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
     """Of a run what may be recorded, and why the rest may not.
 
-    That is every pair, in a class of sizes, that is as it was measured, was measured at all these sizes, and failed at
-    none of them. Of the default and what a CPU takes for it one is enough.
+    That is every pair, in a class of sizes, that is as it was measured, was measured in full at all these sizes, and
+    failed at none of them. Of the default and what a CPU takes for it one is enough; one that was skipped, saying what
+    it lacks, counts as measured if another was timed.
     """
     known = {pair.name: pair for pair in pairs}
     groups: dict[tuple[str, str], list[PairResult]] = {}
@@ -116,6 +117,9 @@ def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
             said.append(f"not recorded: {name} {of_class}: the pair has changed since")
         elif failed or lacking:
             why = f"failed {', '.join(failed)}" if failed else f"without {', '.join(lacking)}"
+            said.append(f"not recorded: {name} {of_class}: {why}")
+        elif record.environment["fast"] or not any(result.arms for result in results):
+            why = "measured with --fast" if record.environment["fast"] else "nothing was timed"
             said.append(f"not recorded: {name} {of_class}: {why}")
         else:
             kept += results
@@ -132,6 +136,8 @@ def main(arguments: Sequence[str]) -> int:
             raise OneLine("usage: python -m common.recording RUN.json")
         record = load_record(arguments[0])
         chapter = record.pairs[0].chapter if record.pairs else ""
+        if not (ROOT / chapter / "README.md").exists():
+            raise OneLine(f"{arguments[0]}: of {chapter}, which is no chapter of the course")
         kept, said = whole(record, discover(ROOT / chapter) if chapter else [])
         said += [f"recorded in {path}" for path in keep_record(kept, is_part=True)] if kept.pairs else []
     except OneLine as error:

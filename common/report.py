@@ -87,8 +87,11 @@ def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
     parts = []
     for label, value in row.vs_library.items():
         kind, _, name = label.partition("/")
-        equal = value.get("precision", "") == row.precision
-        said = "yardstick" if kind == "yardstick" else grade(value["ratio"]) if equal else row.precision
+        precision = value.get("precision", "")
+        said = "yardstick" if kind == "yardstick" else row.precision or grade(value["ratio"])
+        if precision:  # the library's, which is then the row's
+            said = f"{grade(value['ratio'])}, both {precision}"
+            name = "" if name == precision else name
         own = f"({time(pair.arms[label], spread)})" if spread else ""
         parts.append(" ".join(filter(None, (f"{digits(value['ratio'])}x", name, said, own))))
     return ", ".join(parts)

@@ -72,7 +72,10 @@ def _not_recorded(records: list[Record], name: str, pairs: list[Pair]) -> list[s
     found = {(pair.name, pair.size) for record in records for pair in record.pairs}
     sizes = {pair.name: [size for size in pair.sizes if class_of(size) == name] for pair in pairs}
     lacking = {pair: [size for size in named if (pair, size) not in found] for pair, named in sizes.items()}
-    return [f"not recorded: {pair} {', '.join(named)}" for pair, named in lacking.items() if named]
+    said = {
+        pair: "at any size" if named == sizes[pair] else ", ".join(named) for pair, named in lacking.items() if named
+    }
+    return [f"not recorded: {pair} {text}" for pair, text in said.items()]
 
 
 def _folded(name: str, path: Path, record: Record, pairs: list[Pair], lacking: list[str]) -> str:

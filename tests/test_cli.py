@@ -308,7 +308,7 @@ def test_a_part_of_a_chapter_is_recorded_beside_it(options, interrupted, status,
     monkeypatch.setattr(recording, "FOLDER", tmp_path)
     assert call("--chapter", 3, "--record", "--size", "default,small", *options) == status
     is_part = bool(options) or interrupted
-    files = ["ch3.20260102-0304.json"] if is_part else ["ch3.json", "ch3_small.json"]
+    files = ["ch3.20260102-030405.json"] if is_part else ["ch3.json", "ch3_small.json"]
     assert sorted(path.name for path in tmp_path.glob("*/*")) == files
     out = capsys.readouterr().out
     assert ("not recorded: softmax small: without small/" in out) == is_part
@@ -341,7 +341,7 @@ def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, monkeyp
     monkeypatch.setattr(recording, "FOLDER", tmp_path)
     assert call("--chapter", 3, "--record") == 1
     (path,) = tmp_path.glob("*/*")
-    assert path.name == "ch3.20260102-0304.json" and [pair.name for pair in load_record(path).pairs] == ["softmax"]
+    assert path.name == "ch3.20260102-030405.json" and [pair.name for pair in load_record(path).pairs] == ["softmax"]
     assert "not recorded: rms_norm default: failed default\n" in capsys.readouterr().out
 
 

@@ -108,9 +108,9 @@ def seen(folder, of_class="default"):
 def test_a_part_stands_beside_the_whole_and_the_newest_of_each_pair_counts(tmp_path):
     keep_record(named(DAYS[0], "a", "b", "c"), tmp_path)
     keep_record(named(DAYS[1], "b", "d"), tmp_path, is_part=True)
-    assert seen(tmp_path) == [("ch1.20260102-0304.json", ["b", "d"]), ("ch1.json", ["a", "c"])]
+    assert seen(tmp_path) == [("ch1.20260102-030405.json", ["b", "d"]), ("ch1.json", ["a", "c"])]
     keep_record(named(DAYS[2], "d", size="large/a"), tmp_path, is_part=True)
-    assert seen(tmp_path, "large") == [("ch1_large.20260103-0304.json", ["d"])]
+    assert seen(tmp_path, "large") == [("ch1_large.20260103-030405.json", ["d"])]
     assert recorded_classes("ch1", tmp_path) == ["default", "large"]
     found = together([each for _, each in recorded("ch1", folder=tmp_path)])
     assert [pair.name for pair in found.pairs] == ["a", "b", "c", "d"]
@@ -130,7 +130,7 @@ def test_a_part_that_is_newer_elsewhere_is_removed_and_no_other(tmp_path):
     keep_record(named(DAYS[1], "b"), tmp_path, is_part=True)
     assert len(seen(tmp_path)) == 2, "the first has a still"
     keep_record(named(DAYS[2], "a", "b"), tmp_path)
-    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["ch1.json", "ch1_large.20260101-0304.json"]
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["ch1.json", "ch1_large.20260101-030405.json"]
 
 
 def measured(name, size="default", **fields):
@@ -161,16 +161,40 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
     ]
 
 
+UNTIMED = {"arms": {}, "noise_floor": None, "orders": []}
+
+
+@pytest.mark.parametrize(
+    ("fields", "environment", "why"),
+    [
+        ({"rows": [Row("optimized", "baseline", "checked")], **UNTIMED}, {}, "nothing was timed"),
+        ({"rows": [Row("optimized", "baseline", "skipped", "no GPU")], **UNTIMED}, {}, "nothing was timed"),
+        ({}, {"fast": True}, "measured with --fast"),
+    ],
+)
+def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(
+    fields, environment, why, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    keep_record(record(measured("softmax")), is_part=True)
+    before = {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")}
+    save_record(record(measured("softmax", **fields), date=DAYS[3], **environment), tmp_path / "r.json")
+    assert recording.main([str(tmp_path / "r.json")]) == 1
+    assert capsys.readouterr().out == f"not recorded: softmax default: {why}\n"
+    assert {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")} == before
+
+
 def test_what_a_stopped_run_left_is_recorded_by_hand(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
     save_record(record(measured("softmax"), measured("rms_norm", source_hash="another")), tmp_path / "r.json")
     assert recording.main([str(tmp_path / "r.json")]) == 0
-    path = tmp_path / "recorded/nvidia_h200/ch3.20260102-0304.json"
+    path = tmp_path / "recorded/nvidia_h200/ch3.20260102-030405.json"
     said = ["not recorded: rms_norm default: the pair has changed since", f"recorded in {path}"]
     assert capsys.readouterr().out.splitlines() == said
     save_record(record(), tmp_path / "empty.json")
     assert recording.main([str(tmp_path / "empty.json")]) == 1
-    for arguments in ([], ["--help"], [str(tmp_path / "none.json")]):
+    save_record(record(pair_result(chapter="mine")), tmp_path / "mine.json")
+    for arguments in ([], ["--help"], [str(tmp_path / "none.json")], [str(tmp_path / "mine.json")]):
         assert recording.main(arguments) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 

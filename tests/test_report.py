@@ -84,7 +84,7 @@ def test_libraries_are_written_with_their_labels():
     assert report.libraries(pair, replace(row, precision="tf32")) == "0.500x tf32, 1.25x compiled tf32"
     in_tf32 = replace(row, vs_library={**row.vs_library, "library/tf32": {"ratio": 1.25, "precision": "tf32"}})
     said = report.libraries(pair, replace(in_tf32, precision="tf32"))
-    assert said == "0.500x tf32, 1.25x compiled tf32, 1.25x tf32 A+", "a grade only for the same work"
+    assert said == "0.500x tf32, 1.25x compiled tf32, 1.25x A+, both tf32", "a grade only for the same work"
     assert report.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0%), 1.25x compiled A+ (1.25 ms ±0.0%)"
 
 
