@@ -81,8 +81,8 @@ def write(args: Namespace, pairs: list[Pair], record: result.Record, unwritten: 
     said += "".join(f"{text}\n" for text in left_out)
     with result.noting(unwritten):
         paths = recording.keep_record(kept, is_part=not is_whole) if kept.pairs else []
-        return said + "".join(f"recorded in {path}\n" for path in paths)
-    return ""
+        said += "".join(f"recorded in {path}\n" for path in paths)
+    return said
 
 
 def run(argv: list[str] | None) -> int:

@@ -30,7 +30,7 @@ def class_of(size: str) -> str:
 def recorded(chapter: str, of_class: str = "default", folder: Path | None = None) -> list[tuple[Path, Record]]:
     """A chapter's records in a class of sizes, of all devices, newest first. Raises RecordError.
 
-    Each without the pairs that a newer one of its device has at all of the sizes.
+    Each without the pairs and sizes that a newer one of its device has, unless only the older was timed.
     """
     stem, root = _stem(chapter, of_class), folder or FOLDER
     files = [path for name in (f"{stem}.json", f"{stem}.*.json") for path in root.glob(f"*/{name}")]
@@ -40,13 +40,13 @@ def recorded(chapter: str, of_class: str = "default", folder: Path | None = None
     for path, record in found:
         known = seen.setdefault(path.parent, set())
         pairs = [pair for pair in record.pairs if (pair.name, pair.size) not in known]
-        known |= {(pair.name, pair.size) for pair in pairs}
+        known |= {(pair.name, pair.size) for pair in pairs if pair.arms}
         current += [(path, replace(record, pairs=pairs))] if pairs else []
     return current
 
 
 def together(records: Sequence[Record]) -> Record | None:
-    """What several runs of the newest one's device have, as if one had measured it: its origin names all dates."""
+    """What several runs of the newest one's device have: its origin names all dates, limits are the newest's."""
     if not records:
         return None
     newest = max(records, key=_date)
@@ -69,7 +69,7 @@ def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
 
 
 def recorded_sizes(chapter: str, folder: Path | None = None) -> list[tuple[Path, Record]]:
-    """Of the GPU that was recorded last: a record for each class of sizes, in their order. Raises RecordError.
+    """Of the GPU that was recorded last: the records of each class of sizes, in their order. Raises RecordError.
 
     They are several runs: what is said of two of them together must name both origins.
     """
@@ -101,8 +101,8 @@ def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
     """Of a run what may be recorded, and why the rest may not.
 
     That is every pair, in a class of sizes, that is as it was measured, was measured in full at all these sizes, and
-    failed at none of them. Of the default and what a CPU takes for it one is enough; one that was skipped, saying what
-    it lacks, counts as measured if another was timed.
+    failed at none of them. For the default stands, on a CPU, what that takes for it; a size that was skipped, saying
+    what it lacks, counts as measured if another was timed.
     """
     known = {pair.name: pair for pair in pairs}
     groups: dict[tuple[str, str], list[PairResult]] = {}
@@ -111,7 +111,10 @@ def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
     kept, said = [], []
     for (name, of_class), results in groups.items():
         sizes = {size for size in known[name].sizes if class_of(size) == of_class} if name in known else set()
-        lacking = sorted(sizes - {result.size for result in results}) if of_class != "default" else []
+        measured = {result.size for result in results}
+        if of_class == "default":  # a CPU's is `cpu`, where there is one
+            sizes = {"default"} if record.environment["device"]["kind"] == "cuda" else measured
+        lacking = sorted(sizes - measured)
         failed = [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]
         if name not in known or any(result.source_hash != source_hash(known[name]) for result in results):
             said.append(f"not recorded: {name} {of_class}: the pair has changed since")

@@ -349,6 +349,10 @@ def test_rows_are_on_their_way_where_all_programs_have_room_for_two_and_what_thr
     assert cut(4, 1023, True, 4, 97 * 1024).stages == 1  # the rows alone take 96 KiB
     assert [cut(8, 512, True, itemsize, of_smaller_gpus).stages for itemsize in (2, 4)] == [2, 1]
     assert [cut(8, 512, True, itemsize, of_larger).stages for itemsize in (2, 4)] == [2, 2]
+    for smallest in (99 * 1024, of_smaller_gpus, of_larger):
+        assert [cut(8, 512, False, itemsize, smallest).stages for itemsize in (2, 4)] == [3, 2]
+        assert [cut(4, 1024, False, itemsize, smallest).stages for itemsize in (2, 4)] == [3, 2]
+    assert cut(8, 1024, False, 4, 99 * 1024).stages == 1  # 128 KiB
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")

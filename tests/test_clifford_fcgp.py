@@ -273,6 +273,22 @@ def test_tensors_may_lie_in_memory_in_any_way(call, device):
     assert_right(call(by_operator, device, spread[0], y.mT.contiguous().mT, W.mT.contiguous().mT, spread[1]), inputs)
 
 
+@needs_triton
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("normalized", [True, False])
+def test_a_batch_of_one_may_lie_in_memory_in_any_way(call, device, normalized):
+    """The strides of a dimension of size 1 say nothing, and PyTorch takes such tensors for contiguous."""
+    x, y, W, gradient = inputs = drawn(3, 1, 5)
+    parts = []
+    for t in (x, y, gradient):
+        larger = torch.randn(9, 8, 5)
+        larger[:1] = t.transpose(0, 1)
+        parts.append(larger[:1].transpose(0, 1))
+    x, y, gradient = parts
+    assert x.is_contiguous() and x.stride(1) != x.shape[2]
+    assert_right(call(by_operator, device, x, y, W, gradient, normalized=normalized), inputs, normalized)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_an_empty_batch_gives_an_empty_answer(device, dimensions):

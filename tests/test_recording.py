@@ -94,6 +94,7 @@ def test_all_sizes_are_those_of_the_gpu_that_was_recorded_last(tmp_path):
 
 # Runs of some of the pairs
 
+UNTIMED = {"arms": {}, "noise_floor": None, "orders": []}
 DAYS = [f"2026-01-0{day}T03:04:05+00:00" for day in range(1, 5)]
 
 
@@ -133,6 +134,20 @@ def test_a_part_that_is_newer_elsewhere_is_removed_and_no_other(tmp_path):
     assert sorted(path.name for path in tmp_path.glob("*/*")) == ["ch1.json", "ch1_large.20260101-030405.json"]
 
 
+def test_what_was_not_timed_takes_no_figures_place(tmp_path):
+    keep_record(named(DAYS[0], "a"), tmp_path, is_part=True)
+    skipped = pair_result("a", rows=[Row("optimized", "baseline", "skipped", "does not fit")], **UNTIMED)
+    keep_record(record(skipped, pair_result("b"), date=DAYS[1]), tmp_path)
+    assert seen(tmp_path) == [("ch1.json", ["a", "b"]), ("ch1.20260101-030405.json", ["a"])]
+
+
+def test_a_gpus_default_is_not_what_a_cpu_takes_for_it():
+    (pair,) = discover(ROOT / "ch1", "batched_gemm")
+    found = pair_result("batched_gemm", size="cpu", source_hash=source_hash(pair))
+    assert [each.name for each in whole(record(found, kind="cpu", name="A CPU"), [pair])[0].pairs] == ["batched_gemm"]
+    assert whole(record(found), [pair])[1] == ["not recorded: batched_gemm default: without default"]
+
+
 def measured(name, size="default", **fields):
     (pair,) = discover(ROOT / "ch3", name)
     return pair_result(name, size=size, **{"chapter": "ch3", "source_hash": source_hash(pair), **fields})
@@ -159,9 +174,6 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
         f"not recorded: dropout large: without {', '.join(without)}",
         "not recorded: gone default: the pair has changed since",
     ]
-
-
-UNTIMED = {"arms": {}, "noise_floor": None, "orders": []}
 
 
 @pytest.mark.parametrize(

@@ -373,11 +373,16 @@ def test_a_class_has_a_table_for_each_device_the_newest_first(by_class):
     assert titles == ["large, NVIDIA B200, 2026-05-06: 1 row", "large, NVIDIA H200, 2026-01-02: 1 row"]
 
 
-def test_what_a_record_of_a_class_lacks_is_named(by_class, tmp_path):
-    for path in (tmp_path / "ch1").glob("*_double.py"):
+def with_sizes(folder, *sizes):
+    """Gives both halves of the course's pair these sizes as well."""
+    more = "".join(f', "{size}": {{}}' for size in sizes)
+    for path in folder.glob("*_double.py"):
         text = path.read_text(encoding="utf-8")
-        more = r'\1, "large/a": {}, "large/b": {}, "large/c": {}, "small": {}}'
-        path.write_text(re.sub(r"(SIZES = {.*)}", more, text), encoding="utf-8")
+        path.write_text(re.sub(r"(SIZES = {.*)}", rf"\1{more}}}", text), encoding="utf-8")
+
+
+def test_what_a_record_of_a_class_lacks_is_named(by_class, tmp_path):
+    with_sizes(tmp_path / "ch1", "large/a", "large/b", "large/c", "small")
     text = by_class(record(pair_result(size="large/b", source_hash=by_class.hash)))
     assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/a, large/c"]
 
@@ -385,6 +390,21 @@ def test_what_a_record_of_a_class_lacks_is_named(by_class, tmp_path):
 def test_a_pair_that_a_record_lacks_is_named():
     text = report.markdown("ch1", [(named("h200"), record(pair_result()))], {"double": HASH, "triple": HASH})
     assert text.endswith("\n\nNot recorded: triple.")
+
+
+def test_what_no_file_of_a_device_has_is_said_once_and_last(by_class, tmp_path):
+    def of(name, size, date):
+        return record(pair_result(name, size=size, source_hash=by_class.hash), date=date)
+
+    old, new = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"
+    records = [of("double", "default", old), of("triple", "default", new)]
+    files = [(tmp_path / "gpu" / f"{number}.json", each) for number, each in enumerate(records)]
+    text = report.markdown("ch1", files, dict.fromkeys(("double", "triple", "fourfold", "fivefold"), by_class.hash))
+    assert text.count("Not recorded") == 1 and text.endswith("\n\nNot recorded: fourfold, fivefold.")
+    with_sizes(tmp_path / "ch1", "large/a", "large/b", "large/c")
+    keep_record(of("double", "large/c", new), tmp_path / "recorded", is_part=True)
+    first, second, _ = by_class(of("double", "large/a", old)).split("</details>")
+    assert "- not recorded" not in first and "- not recorded: double large/b\n" in second
 
 
 def test_where_only_the_default_is_recorded_there_is_nothing_at_all_sizes(by_class):

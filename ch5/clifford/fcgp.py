@@ -24,9 +24,10 @@ In float32 that is 78 FLOPs a byte forward and 85 backward; an H200's ridge (dat
 at 103 with TF32. So z in memory costs little beside the products, and cuBLAS makes those. In 16 bits it is 156 FLOPs
 a byte and the ridge at 206: there the bytes of z begin to count, see fcgp_fused.py.
 
-In memory at the same time, besides x, y, W, a copy of W by grades and what is returned: forward at most 4.5 u of z
-(2D: 2 u); backward 5.5 u of z (2D: 3.5 u), whose place dz takes, and 1 u of dout before the normalization, which is
-gone before dx and dy are there.
+In memory at the same time, besides x, y, W, a copy of W by grades and what is returned, with one number an element:
+forward at most 4.5 u of z (2D: 2 u); backward 5.5 u of z (2D: 3.5 u), whose place dz takes, and 1 u of dout before the
+normalization, which is gone before dx and dy are there. Two numbers an element ("tf32x3") take half of the batch at a
+time, and with it another copy of W and half a product; backward dx and dy are there from the first half on.
 
 How float32 is multiplied is chosen by `precision`; 16-bit tensors ignore it:
 
@@ -51,7 +52,7 @@ from .sgp import added_at, density, item, length, load_blades, phi, signed, zero
 
 PASSES = {2: ((0, 2), (1,)), 3: ((0, 3), (1, 2))}  # grades of as many blades, with as many paths: in one product
 DEPTH = 1024  # terms of a sum that a tensor core cuts off as it goes
-SPLIT_PARTS = 2  # of the batch, one after another, where z takes two numbers an element: as much memory as with one
+SPLIT_PARTS = 2  # of the batch, one after another, where z takes two numbers an element: as much for z as with one
 PRODUCTS, DISTRIBUTE = 512, 256  # of a blade that a program of these kernels has: 4 and 2 a thread, of 16 and 32 blades
 
 
@@ -340,11 +341,14 @@ def slices(batch, numbers):
 
 
 def blades_of(t, grades):
-    """For each of the grades its blades of t (D, rows, N), one below another: (grades, blades * rows, N)."""
-    found, (plane, *strides) = algebra_of(t), t.stride()
-    first, last = found.starts[grades[0]], found.starts[grades[-1]]
-    shape = len(grades), found.sizes[grades[0]] * t.shape[1], t.shape[2]
-    return t.as_strided(shape, ((last - first) * plane, *strides), t.storage_offset() + first * plane)
+    """For each of the grades its blades of t (D, rows, N), one below another: (grades, blades * rows, N).
+
+    t is contiguous. What its strides say is no help: those of a dimension of size 1 may be any.
+    """
+    found, (_, rows, features) = algebra_of(t), t.shape
+    first, last, plane = found.starts[grades[0]], found.starts[grades[-1]], rows * features
+    shape = len(grades), found.sizes[grades[0]] * rows, features
+    return t.as_strided(shape, ((last - first) * plane, features, 1), t.storage_offset() + first * plane)
 
 
 def matrices_of(W, dimensions):
@@ -420,10 +424,10 @@ def multiply_backward(dproduct, x, y, batch, W, dW_c, add):
     (_, rows, features), dimensions, numbers = x.shape, algebra_of(x).dimensions, len(dproduct)
     passes = PASSES[dimensions]
     z_sizes = [layout(dimensions, grades)[0] * rows * features for grades in passes]
-    paths = [sum(len(paths_to(dimensions, grade)) for grade in grades) for grades in passes]
+    counts = [sum(len(paths_to(dimensions, grade)) for grade in grades) for grades in passes]  # of paths
     dz = x.new_empty(sum(z_sizes))
     right = matrices_of(W, dimensions)
-    for grades, z_high, dW, W_c in zip(passes, dz.split(z_sizes), dW_c.split(paths), right, strict=True):
+    for grades, z_high, dW, W_c in zip(passes, dz.split(z_sizes), dW_c.split(counts), right, strict=True):
         z = [z_high, *(torch.empty_like(z_high) for _ in range(numbers - 1))]
         products(x, y, batch, layout(dimensions, grades)[1], *z)
         dout_c = [blades_of(part, grades) for part in dproduct]

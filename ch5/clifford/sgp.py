@@ -94,7 +94,7 @@ def signed(left, right, TABLE: tl.constexpr, path: tl.constexpr, place: tl.const
 
 @triton.jit
 def load_weight(w_ptr, path, columns, inside, KEEP: tl.constexpr):
-    """Of one path, (1, BLOCK)."""
+    """Of one path, where w_ptr has the first: (1, BLOCK), or each row's, (ROWS, BLOCK)."""
     at = w_ptr + path * columns
     return tl.load(at, mask=inside, other=0.0, eviction_policy=KEEP).to(tl.float32)
 
@@ -137,7 +137,7 @@ def weighted_and_gradient(left, right, of, factor, dw, w_ptr, columns, inside, T
     """
     out = zeros(D, left[0].shape[0], left[0].shape[1])
     for path in tl.static_range(length(TABLE)):
-        weight = load_weight(w_ptr, path, columns, inside, "")  # else Triton keeps what `weighted` has read
+        weight = load_weight(w_ptr, path, columns, inside, "")  # else Triton keeps what `weighted_from` has read
         along = tl.zeros_like(left[0])
         for place in tl.static_range(length(TABLE, path)):
             products = signed(left, right, TABLE, path, place)
@@ -411,7 +411,7 @@ class Cut:
 # By (D, backward, itemsize): features of a thread, stages, programs of 512 features that an SM has room for. Registers
 # and shared memory decide: in float32 and for D = 8 a feature takes up to 54 registers forward, 20 of them its weights,
 # and 64 backward, and a thread has 255 at most. With two stages a row is on its way to shared memory while its program
-# works on another: forward 64 KiB an SM on their way are enough for an H200's memory, and more programs were slower.
+# works on another: forward 32 to 64 KiB an SM on their way are enough for an H200's memory, and more were slower.
 TILE = {False: 256, True: 512}  # features of a program, of several rows where these are short; by `backward`
 PART = 512  # features of a program, of rows that no program holds
 WIDEST = 1024  # features of a row that one program holds
@@ -431,7 +431,8 @@ def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: 
     halved = backward and (rows > 1 or columns > WIDEST or (blades == 8 and capability >= 10))
     features, stages, per_sm = HALVED[blades] if halved else CUTS[blades, backward, itemsize]
     programs = max(512 * per_sm // (rows * block), 1)
-    ahead = stages * (2 + backward) * blades * rows * block * itemsize + 4096  # x, y, dout; and what threads exchange
+    kept = stages - (itemsize == 2)  # Triton has a row less on its way where it converts what it loads
+    ahead = kept * (2 + backward) * blades * rows * block * itemsize + 4096  # x, y, dout; and what threads exchange
     return Cut(
         rows, block, rows * block // (32 * features), stages if programs * ahead <= shared_bytes else 1, programs
     )
