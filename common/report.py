@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from common import stats
-from common.calibration.findings import PAIRS, Findings, newest
+from common.calibration.findings import PAIRS, newest
 from common.contract import OneLine
 from common.pair import ROOT, discover, source_hash
 from common.recording import recorded
@@ -117,7 +117,6 @@ def origin(record: Measured) -> str:
 HEADINGS = (
     "pair", "variant", "verdict", "ratio [95 % interval]", "time", "rate", "of limit / datasheet", "library / variant",
 )  # fmt: skip
-CHECK_HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 
 
 def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str, str]) -> str:
@@ -140,21 +139,6 @@ def line(name: list[str], pair: PairResult, row: Row, hashes: dict[str, str], sp
     return f"| {' | '.join([*name, variant(row), *(stale if is_stale else cells(pair, row, spread))])} |"
 
 
-def calibrations(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
-    """The checks of each calibration, a table a device; of pairs that have changed since, no figures."""
-    lines = []
-    for path, findings in found:
-        lines += ["", f"{source(path, findings)}, in {findings.environment['took_s'] / 60:.1f} minutes", ""]
-        if findings.source_hashes != hashes:
-            lines.append("Stale: its pairs have changed since.")
-            continue
-        lines += head(CHECK_HEADINGS)
-        for check in findings.checks:
-            texts = [check.check, check.condition, str(check.runs), check.found, check.accepted]
-            lines.append(f"| {' | '.join([*texts, 'passed' if check.passed else '**not passed**'])} |")
-    return "\n".join(lines).strip() or NOTHING
-
-
 def source(path: Path, record: Measured) -> str:
     """Where, when and with what a file was recorded, with a link to it."""
     link = f"[{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})"
@@ -168,7 +152,8 @@ def head(headings: Sequence[str]) -> list[str]:
 
 def filled_in(text: str) -> str:
     """A README's text with the tables between its markers made anew."""
-    from common import summary  # which needs this module, as do the sheets
+    from common import summary  # which needs this module, as do the calibrations and the sheets
+    from common.calibration import markdown as calibrations
     from common.hardware import markdown as sheets
     from common.hardware import sheet
 
@@ -176,7 +161,7 @@ def filled_in(text: str) -> str:
         MARKER: lambda chapter: markdown(chapter, recorded(chapter), _hashes(ROOT / chapter)),
         SIZES_MARKER: lambda chapter: summary.by_class(chapter, discover(ROOT / chapter)),
         HARDWARE: lambda: sheets.markdown(sheet.all_recorded()),
-        CALIBRATION: lambda: calibrations(newest(), _hashes(PAIRS)),
+        CALIBRATION: lambda: calibrations.markdown(newest(), _hashes(PAIRS)),
     }
     for marker, make in makers.items():
         pattern = re.escape(marker).replace(re.escape("{}"), r"(ch\d+)")

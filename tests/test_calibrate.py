@@ -18,7 +18,7 @@ import torch
 from samples import wait_until
 
 from common import calibrate, report, runner
-from common.calibration import known_times, trials
+from common.calibration import known_times, markdown, trials
 from common.calibration.checks import contradiction, judge, own_cost
 from common.calibration.findings import PAIRS, SCHEMA, Findings, Known, Run, Said, Spin, keep, load, newest, to_json
 from common.device import describe
@@ -241,7 +241,7 @@ def test_committed_calibrations_are_believed():
 def test_the_table_shows_every_check_with_device_date_and_versions(tmp_path):
     found = sound(planted(16))
     path = keep(found, tmp_path)
-    text = report.calibrations([(path, found)], found.source_hashes)
+    text = markdown.markdown([(path, found)], found.source_hashes)
     assert "NVIDIA H200, 2026-01-02 (torch 2.11.0)" in text
     assert "(/recorded/nvidia_h200/calibration.json), in 4.0 minutes" in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -252,10 +252,10 @@ def test_the_table_shows_every_check_with_device_date_and_versions(tmp_path):
 
 def test_pairs_that_have_changed_since_show_no_figure(tmp_path):
     found = sound()
-    text = report.calibrations([(keep(found, tmp_path), found)], {**found.source_hashes, "work": "changed"})
+    text = markdown.markdown([(keep(found, tmp_path), found)], {**found.source_hashes, "work": "changed"})
     assert "Stale" in text
     assert "|" not in text
-    assert report.calibrations([], {}) == report.NOTHING
+    assert markdown.markdown([], {}) == report.NOTHING
 
 
 # The pairs
