@@ -37,6 +37,8 @@ class LiveArm:
     compile_s: float = 0.0  # first set-up and call
     pilot_s: float = 0.0  # the pilot's seconds a call
     host_s: float = 0.0  # until a call returns
+    patience: float = 1.0  # times host_s: what a sample hides of it; doubled where the device waited nevertheless
+    waited: int = 0  # samples in which it did
     calls: int = 1  # per sample
     floor_s: float = 0.0  # what the clock reads for as many calls that do nothing
     tails: list[float] = field(default_factory=list)  # of every sample: until the device was idle

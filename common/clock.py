@@ -30,7 +30,8 @@ def synchronize(device: str) -> None:
 class Sample:
     """Seconds of a call. `host_s`: until it returned. `tail_s`: from the clock's stop until the device was idle.
 
-    `cores`: how many of them this process kept busy meanwhile.
+    `cores`: how many of them this process kept busy meanwhile. `waited`: the device may have waited for the host, and
+    the seconds be the host's.
     """
 
     seconds: float
@@ -38,6 +39,7 @@ class Sample:
     tail_s: float
     cores: float
     outputs: Any
+    waited: bool = False
 
 
 class WallClock:
@@ -67,6 +69,7 @@ class DeviceClock:
 
     Before the call the device reads a buffer of twice its L2, as often as it takes to be busy for longer than the host
     needs to issue the call; reading, because the dirty lines of a written buffer would be evicted on the call's time.
+    Each of these reads the host has to issue as well: what one gains is its own time less that.
     """
 
     name = "device"
@@ -81,8 +84,10 @@ class DeviceClock:
         _synchronize(device)
         begin = now()
         self._flush(20)
+        issued = now()
         _synchronize(device)
-        self._flush_s = (now() - begin) / 20
+        flush_s = (now() - begin) / 20
+        self._gain_s = max(flush_s - (issued - begin) / 20, flush_s / 4)
 
     def _flush(self, times: int) -> None:
         for _ in range(times):
@@ -92,16 +97,18 @@ class DeviceClock:
         """Device seconds of one call that is expected to take the host `host_s` to issue."""
         (call,) = calls
         _synchronize(self._device)
-        self._flush(2 + int((LEAST_FLUSH_S + 1.5 * min(host_s, LONGEST_FLUSH_S)) / self._flush_s))
+        self._flush(2 + int((LEAST_FLUSH_S + 1.5 * min(host_s, LONGEST_FLUSH_S)) / self._gain_s))
         self._start.record()
         start = now()
         outputs = call()
         returned = now()
         self._stop.record()
+        waited = self._start.query()  # the device began before it had been given all
         self._stop.synchronize()
         stopped = now()
         _synchronize(self._device)
-        return Sample(self._start.elapsed_time(self._stop) * 1e-3, returned - start, now() - stopped, 1.0, outputs)
+        tail_s = now() - stopped
+        return Sample(self._start.elapsed_time(self._stop) * 1e-3, returned - start, tail_s, 1.0, outputs, waited)
 
 
 Clock = WallClock | DeviceClock

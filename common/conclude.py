@@ -1,6 +1,7 @@
 """From samples to conclusions: what of a session may be believed, and the rows that it says."""
 
 import statistics
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -95,7 +96,7 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
     verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
     precisions = {arm.label: arm.precision for arm in session.arms}
-    for label in (label for label in arms if label.split("/")[0] in BESIDE):
+    for label in _beside(arms):
         if precisions[label] not in ("", precisions[variant]):
             continue  # it does less than this variant
         if arms[label].median_s >= FLOOR_TIMES * floors_s[label]:
@@ -106,12 +107,23 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
     return Row(variant, versus, verdict, reason, ratio.ratio, (ratio.low, ratio.high), libraries)
 
 
+def _beside(arms: dict[str, Arm]) -> list[str]:
+    return [label for label in arms if label.split("/")[0] in BESIDE]
+
+
+def _waits(arms: Iterable[LiveArm]) -> list[str]:
+    """Whose median may be of samples in which the device waited for the host; a few of many leave it as it is."""
+    often = [(arm.label, f"{arm.waited} of {len(arm.tails)}") for arm in arms if arm.waited > len(arm.tails) / 4]
+    return [f"{who}: its time is in part the host's, for which the device waited in {n} samples" for who, n in often]
+
+
 def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     """What a reader must know beside a time."""
     arm, notes = arms[label], []
     if arm.host_s is not None and arm.host_s > arm.median_s:
         work = f"{arm.median_s * 1e6:.0f} us of device work"
         notes.append(f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {work}")
+    notes += _waits(each for each in session.arms if each.label in (label, "baseline", *_beside(arms)))
     if arm.compile_s > LONG_COMPILE_S:
         notes.append(f"its first calls took {arm.compile_s:.1f} s longer: compiling, tuning")
     live, base = (next(each for each in session.arms if each.label == name) for name in (label, "baseline"))

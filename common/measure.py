@@ -140,6 +140,8 @@ def _round(
             continue
         arm.tails.append(sample.tail_s)
         arm.cores.append(sample.cores)
+        if sample.waited:
+            arm.waited, arm.patience = arm.waited + 1, 2 * arm.patience
         seconds[arm.label] = sample.seconds
         if keep_all or nbytes(sample.outputs) <= CHEAP_OUTPUT:
             answers[arm.label] = clone(sample.outputs)
@@ -162,7 +164,7 @@ def _sample(session: Session, arm: LiveArm, clock: Clock, source: InputSet, chos
         if arm.pilot_s < SLOW_S / 10:
             for _ in range(session.rng.choice((1, 2))):  # so that no call knows whether it is timed
                 guard.poison_answer(arm.bind(first)(), first)
-        return clock.sample(calls, arm.host_s)
+        return clock.sample(calls, arm.host_s * arm.patience)
 
     with session.spending("samples"):
         sample: Sample | None = session.attempt(arm.label, action)

@@ -6,10 +6,12 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from samples import half, write_pair
 
-from common import stats
+from common import measure, stats
 from common.arms import LiveArm
+from common.clock import Sample
 from common.conclude import pair_result
 from common.limits import of_limit
 from common.pair import discover
@@ -241,7 +243,7 @@ def conclude(tmp_path):
     write_pair(tmp_path, "double", {"": half(), "next": half(extra='VERSUS = ""\nPRECISION = "tf32"')})
     (pair,) = discover(tmp_path)
 
-    def result(times, cost=(), limits=LIMITS, clock="wall", floor_s=0.0, host_s=0.0, cache=None, bad=()):
+    def result(times, cost=(), limits=LIMITS, clock="wall", floor_s=0.0, host_s=0.0, cache=None, bad=(), waited=()):
         blocks = {label: value if isinstance(value, list) else blocks_of(value) for label, value in times.items()}
         live = [
             LiveArm(
@@ -253,6 +255,8 @@ def conclude(tmp_path):
                 cost=dict(cost),
                 compile_s=0.5,
                 cores=[1.0],
+                tails=[0.0] * 40,
+                waited=dict(waited).get(label, 0),
                 floor_s=floor_s.get(label, 0.0) if isinstance(floor_s, dict) else floor_s,
             )
             for label, seconds in {"repeat": blocks["baseline"], **blocks}.items()
@@ -403,6 +407,31 @@ def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, cache, 
     notes = found.rows[0].notes
     assert len(notes) == (expected is not None)
     assert expected is None or notes[0].startswith(expected)
+
+
+@pytest.mark.parametrize("label", ["baseline", "optimized", "library"])
+def test_a_time_that_is_in_part_the_hosts_is_noted(label, conclude):
+    times = {"baseline": 6e-3, "optimized": 2e-3, "library": 1e-3}
+    (row,) = conclude(times, waited={label: 10, "repeat": 40}).rows
+    assert row.notes == []  # a quarter: the median is of the others
+    (row,) = conclude(times, waited={label: 11}).rows
+    assert row.notes == [f"{label}: its time is in part the host's, for which the device waited in 11 of 40 samples"]
+
+
+def test_where_the_device_waited_the_next_samples_hide_more():
+    hidden_s = []
+
+    def sample(calls, host_s):
+        hidden_s.append(host_s)
+        return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
+
+    arm = LiveArm("optimized", ModuleType("half"), lambda: torch.zeros(1), host_s=1e-4)
+    session = Session(SimpleNamespace(device="cpu"), lambda stage, fraction: None, random.Random(0), [arm])
+    inputs = SimpleNamespace(by_arm={"optimized": {}})
+    for _ in range(6):
+        measure._round(session, SimpleNamespace(sample=sample), inputs, [inputs], inputs, [arm], keep_all=False)
+    assert hidden_s == pytest.approx([1e-4, 2e-4, 4e-4, 8e-4, 8e-4, 8e-4])
+    assert arm.waited == 3
 
 
 def test_a_library_that_failed_is_a_note_and_no_figure(conclude):

@@ -111,3 +111,26 @@ def test_a_call_finds_nothing_of_the_one_before_in_l2():
     assert sampled(pause) == pytest.approx(warm, rel=0.2)
     assert sampled(flush_and_pause) > 1.2 * warm
     assert cold == pytest.approx(sampled(flush_and_pause), rel=0.2)  # and the flush alone keeps it busy
+
+
+@pytest.mark.gpu
+def test_a_call_that_the_host_takes_long_to_issue_is_timed_without_the_waiting_or_said_to_wait():
+    import torch
+
+    from common.clock import DeviceClock, host_seconds, now
+
+    clock, x = DeviceClock("cuda:0"), torch.zeros(1000, device="cuda:0")
+
+    def call():
+        x.add_(1)
+        end = now() + 2e-3
+        while now() < end:
+            pass
+        return x.add_(1)
+
+    hidden = [clock.sample([call], host_seconds(call, "cuda:0")) for _ in range(20)]
+    open_to_see = [clock.sample([call], 0.0) for _ in range(20)]
+    assert statistics.median(sample.seconds for sample in hidden) < 100e-6
+    assert statistics.median(sample.seconds for sample in open_to_see) > 1e-3
+    assert sum(sample.waited for sample in hidden) <= 2  # a host that others share
+    assert all(sample.waited for sample in open_to_see)
