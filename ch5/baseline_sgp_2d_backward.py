@@ -7,11 +7,9 @@ beside the gated x and y. Backward, each matrix product becomes two:
     ... times y          dy; and of [b, n, k, j] its gradient, 4 u                         12 u
     ... times x          dx; and of weights times table their gradient                     10 u
     two gates            for one blade, a tensor of u that is 0 elsewhere; sums of two   29.5 u
+    weights' gradient    from that of all 64 numbers of a feature: 3 of 4 belong to zeros of the table
 
-The weights' gradient comes from that of all 64 numbers of a feature: 3 of 4 belong to zeros of the table.
-
-Predict before you measure: reading x, y and the gradient and writing dx and dy would be 5 u, after 3 u forward. With
-your GPU's bandwidth, how long do 106 u take? What is the largest batch of 1024 features that 8 GiB have room for?
+Predict before you measure: how long do 106 u take, how long 8 u? What batch of 1024 features do 8 GiB have room for?
 """
 
 from functools import partial
@@ -19,7 +17,8 @@ from functools import partial
 import torch
 from clifford import reference as formulas
 from compiled import compiled
-from multivectors import drawn, gradients
+from inlined import inlined
+from multivectors import both_ways, drawn, gradients
 
 SIZES = {
     "check": {"batch": 3, "features": 37}, "check/one": {"batch": 1, "features": 1, "normalized": False},
@@ -50,9 +49,12 @@ def reference(x, y, w, gradient, normalized):
     return formulas.sgp_backward(gradient, x, y, w, normalized)
 
 
-def library(x, y, w, gradient, normalized):  # gradients written out, too, not left to autograd
-    _out = compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
-    return compiled(formulas.sgp_backward, x, normalized)(gradient, x, y, w, normalized)
+def library(x, y, w, gradient, normalized):
+    return both_ways(compiled, x, y, w, gradient, normalized)
+
+
+def library_inlined(x, y, w, gradient, normalized):  # told to keep nothing that it can compute again
+    return both_ways(inlined, x, y, w, gradient, normalized)
 
 
 def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing

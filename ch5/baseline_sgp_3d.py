@@ -16,13 +16,13 @@ two operands at a time, from left to right; of each feature, weights and table b
 
 In memory, both 8 u at once. Reading x and y and writing the answer would be 3 u.
 
-Predict before you measure: how long do 49 u take at your GPU's bandwidth, u = 64 MiB? Which of these steps will take
-longer than its bytes?
+Predict before you measure: how long do 49 u of 64 MiB take at your GPU's bandwidth? Which step takes longer still?
 """
 
 import torch
 from clifford import reference as formulas
 from compiled import compiled
+from inlined import inlined
 from multivectors import drawn
 
 SIZES = {
@@ -56,6 +56,10 @@ def reference(x, y, w, normalized):
 
 def library(x, y, w, normalized):
     return compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
+    return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
 
 
 def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u

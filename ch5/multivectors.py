@@ -1,7 +1,8 @@
-"""Multivectors to multiply, drawn at random; and the gradients of their product, by autograd."""
+"""Multivectors to multiply, drawn at random; the gradients of their product, by autograd, or by a compiler."""
 
 import torch
 from clifford import algebra
+from clifford import reference as formulas
 
 
 def drawn(dimensions, batch, features, dtype, device):
@@ -17,3 +18,9 @@ def gradients(product, x, y, w, gradient, normalized):
     leaves = [each.detach().requires_grad_() for each in (x, y, w)]
     with torch.enable_grad():
         return torch.autograd.grad(product(*leaves, normalized), leaves, gradient)
+
+
+def both_ways(compile_, x, y, w, gradient, normalized):
+    """The same of what `compile_` makes of the formulas: of the gradients', too, which are not left to autograd."""
+    _out = compile_(formulas.sgp, x, normalized)(x, y, w, normalized)
+    return compile_(formulas.sgp_backward, x, normalized)(gradient, x, y, w, normalized)

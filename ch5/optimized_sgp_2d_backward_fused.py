@@ -22,7 +22,8 @@ import torch
 from clifford import reference as formulas
 from clifford.sgp import backward, forward
 from compiled import compiled
-from multivectors import drawn
+from inlined import inlined
+from multivectors import both_ways, drawn
 
 VERSUS = ""
 SIZES = {
@@ -55,9 +56,12 @@ def reference(x, y, w, gradient, normalized):
     return formulas.sgp_backward(gradient, x, y, w, normalized)
 
 
-def library(x, y, w, gradient, normalized):  # gradients written out, too, not left to autograd
-    _out = compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
-    return compiled(formulas.sgp_backward, x, normalized)(gradient, x, y, w, normalized)
+def library(x, y, w, gradient, normalized):
+    return both_ways(compiled, x, y, w, gradient, normalized)
+
+
+def library_inlined(x, y, w, gradient, normalized):  # told to keep nothing that it can compute again
+    return both_ways(inlined, x, y, w, gradient, normalized)
 
 
 def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing

@@ -21,6 +21,7 @@ import torch
 from clifford import reference as formulas
 from clifford.sgp import forward
 from compiled import compiled
+from inlined import inlined
 from multivectors import drawn
 
 VERSUS = ""
@@ -56,6 +57,10 @@ def reference(x, y, w, normalized):
 
 def library(x, y, w, normalized):
     return compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
+    return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
 
 
 def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u

@@ -21,7 +21,8 @@ than the einsum? A compiler may join all operations between two reductions: what
 import torch
 from clifford import reference as formulas
 from compiled import compiled
-from multivectors import drawn, gradients
+from inlined import inlined
+from multivectors import both_ways, drawn, gradients
 
 SIZES = {
     "check": {"batch": 3, "features": 37}, "check/one": {"batch": 1, "features": 1, "normalized": False},
@@ -52,9 +53,12 @@ def reference(x, y, w, gradient, normalized):
     return formulas.sgp_backward(gradient, x, y, w, normalized)
 
 
-def library(x, y, w, gradient, normalized):  # gradients written out, too, not left to autograd
-    _out = compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
-    return compiled(formulas.sgp_backward, x, normalized)(gradient, x, y, w, normalized)
+def library(x, y, w, gradient, normalized):
+    return both_ways(compiled, x, y, w, gradient, normalized)
+
+
+def library_inlined(x, y, w, gradient, normalized):  # told to keep nothing that it can compute again
+    return both_ways(inlined, x, y, w, gradient, normalized)
 
 
 def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing
