@@ -47,7 +47,8 @@ def judge_all(
 ) -> dict[str, str]:
     """Every arm against the oracle: by the answers given, or called here, then with uninitialized memory filled.
 
-    Without the libraries, if so asked. Returns label -> what wrong answer would have passed, empty if none.
+    Without the libraries, if so asked; and none is filled for that has given its answers timed: it was at the check
+    size, and torch.compile would compile anew. Returns label -> what wrong answer would have passed, empty if none.
     """
     if not session.racing:
         return {}
@@ -68,7 +69,7 @@ def judge_all(
             if not arm.differs:
                 base, wrong = (_leading(tree, rows) for tree in (plain["baseline"], stale))
                 blind[arm.label] = blind_spot(truth, base, wrong, arm.precision, arm.tolerance)
-        for arm in session.contenders(libraries) if filled else []:
+        for arm in session.contenders(libraries and answers is None) if filled else []:
             answer = fresh_answer(session, arm, inputs, other, filled=True)
             _judge(session, arm, answer, truth, plain, rows, f"{where} with uninitialized memory filled")
         return blind
