@@ -8,9 +8,7 @@ registers of its threads, 32 elements in each:
     256 columns      32 threads    four rows to a warp, lest its lanes have two loads each
 
 2 elements are moved instead of 3. The block is the next power of two; its further lanes are zeros, which add nothing.
-
-Predict before you measure: 1.5 times as fast as `baseline_rms_norm.py`, if its second read comes from DRAM. At which
-width does it not, and what is left to win there?
+Predict before you measure: 1.5 times `baseline_rms_norm.py`, if that reads from DRAM twice. At which width does it not?
 """
 
 import torch
