@@ -36,9 +36,8 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         with console.progress(len(pairs)) as (on_progress, on_neighbours):
             record = runner.run_pairs(pairs, *choices, on_progress, keep, on_neighbours)
         keep(record)
-        written = write(
-            args, pairs, record, unwritten
-        )  # before anything is printed, which a closed pipe or a full disk ends
+        # before anything is printed, which a closed pipe or a full disk ends
+        written = write(args, pairs, record, unwritten)
         console.print_record(record, console.make_console())
         if args.verbose:
             console.print_spent(record, console.make_console())

@@ -8,8 +8,7 @@ rows stay in the registers of their threads, 32 elements of each in a thread:
 
 3 elements are moved instead of 5. The block is the next power of two; its further lanes are zeros, which add nothing.
 Beyond 16,384 columns a thread must hold more than it has registers, and spills. Of narrow rows a warp takes several.
-Predict before you measure: 5/3 of the baseline's speed, if that reads from DRAM twice. An SM has room for one program
-at 16,384 columns: who keeps the memory busy while its warps wait for the sum?
+Predict before you measure: 5/3? And an SM has room for one program of 16,384 columns: who uses the memory as it waits?
 """
 
 import torch
@@ -26,8 +25,9 @@ SIZES = {
     "small/4096x256": {"columns": 256}, "small/4096x256/fp16": {"columns": 256, "dtype": "float16"},
     "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
     "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
-    "large/4096x16384": {}, "large/4096x16384/fp16": {"dtype": "float16"}, "large/4096x16384/bf16": {"dtype": "bfloat16"},
-    "large/4096x65536": {"columns": 65_536}, "large/4096x65536/fp16": {"columns": 65_536, "dtype": "float16"},
+    "large/4096x16384": {}, "large/4096x16384/fp16": {"dtype": "float16"},
+    "large/4096x16384/bf16": {"dtype": "bfloat16"}, "large/4096x65536": {"columns": 65_536},
+    "large/4096x65536/fp16": {"columns": 65_536, "dtype": "float16"},
     "batch/65536x1024": {"rows": 65_536, "columns": 1024},
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
 }  # fmt: skip
