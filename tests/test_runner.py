@@ -334,6 +334,16 @@ def test_a_library_is_judged_at_the_first_check_size_and_where_it_is_timed(machi
     assert bool(row.vs_library) == compared
 
 
+@pytest.mark.parametrize(("length", "compared"), [(127, False), (4096, True)])
+def test_a_library_is_called_with_memory_filled_at_the_first_check_size_alone(machine, tmp_path, length, compared):
+    """Where it was timed torch.compile would compile anew for it."""
+    where = f"len(x) == {length} and torch.are_deterministic_algorithms_enabled()"
+    library = f"def library(x, w_shift): return torch.zeros_like(x) if {where} else 2 * x + w_shift"
+    (row,) = run_pairs([one_pair(tmp_path, half(extra=library))], fast=True).pairs[0].rows
+    assert bool(row.vs_library) == compared
+    assert any("library: wrong answer at size check with uninit" in note for note in row.notes) == (not compared)
+
+
 def test_a_library_that_is_wrong_only_at_a_check_size_is_compared_with_at_none(machine, tmp_path):
     library = f"def library(x, w_shift):\n{indent(WRONG_IF_ODD, '    ')}"
     record, _ = swept(tmp_path, half(sizes=EVEN, extra=library))
