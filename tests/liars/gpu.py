@@ -1,5 +1,7 @@
 """Liars that need a GPU: streams, graphs, CUDA's clocks, TF32, CuPy's memory, kernels compiled while the clock runs."""
 
+from dataclasses import replace
+
 from samples import HONEST
 
 from liars.case import Case, X
@@ -92,9 +94,12 @@ GRAPHS = {
 }
 
 CLOCKS = {
-    "records_no_event": replaces("torch.cuda.Event.record", "lambda self, stream=None: None", at_import=True),
-    "reads_short_times": replaces("torch.cuda.Event.elapsed_time", "lambda self, end: 1e-3"),
-    "waits_for_nothing": replaces("torch.cuda.synchronize", "lambda device=None: None"),
+    name: replace(case, sizes=SIZES)  # of a shorter call the clock could tell nothing
+    for name, case in {
+        "records_no_event": replaces("torch.cuda.Event.record", "lambda self, stream=None: None", at_import=True),
+        "reads_short_times": replaces("torch.cuda.Event.elapsed_time", "lambda self, end: 1e-3"),
+        "waits_for_nothing": replaces("torch.cuda.synchronize", "lambda device=None: None"),
+    }.items()
 }
 
 PRODUCT = 'return {"x": torch.randn(n, n, device=device), "w_m": torch.randn(n, n, device=device)}'
