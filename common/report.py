@@ -11,7 +11,7 @@ from common.calibration.findings import PAIRS, newest
 from common.contract import OneLine
 from common.pair import ROOT, discover, source_hash
 from common.recording import recorded
-from common.result import Arm, PairResult, Record, Row, write_text
+from common.result import Arm, PairResult, Row, write_text
 
 MARKER = "<!-- results of {} from recorded/: python -m common.report -->"
 SIZES_MARKER = "<!-- results of {} at all sizes from recorded/: python -m common.report -->"
@@ -119,19 +119,6 @@ HEADINGS = (
 )  # fmt: skip
 
 
-def markdown(chapter: str, records: list[tuple[Path, Record]], hashes: dict[str, str]) -> str:
-    """The recorded rows of a chapter, a table a file; a row whose pair has changed since shows no figures."""
-    lines = []
-    for path, record in records:
-        lines += ["", source(path, record), "", *head(HEADINGS)]
-        lines += [line([pair.name], pair, row, hashes) for pair in record.pairs for row in pair.rows]
-        of_device = [(other, each) for other, each in records if other.parent == path.parent]
-        missing = set(hashes) - {pair.name for _, each in of_device for pair in each.pairs}
-        if missing and path == of_device[-1][0]:
-            lines += ["", f"Not recorded: {', '.join(name for name in hashes if name in missing)}."]
-    return "\n".join(lines).strip() or NOTHING
-
-
 def line(name: list[str], pair: PairResult, row: Row, hashes: dict[str, str], spread: bool = False) -> str:
     """A row of a table of what was recorded."""
     stale = ["stale: the pair has changed since", *[""] * (len(HEADINGS) - 3)]
@@ -141,9 +128,16 @@ def line(name: list[str], pair: PairResult, row: Row, hashes: dict[str, str], sp
 
 def source(path: Path, record: Measured) -> str:
     """Where, when and with what a file was recorded, with a link to it."""
-    link = f"[{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})"
+    return f"{made(record)}: {link(path)}"
+
+
+def made(record: Measured) -> str:
     software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
-    return f"Recorded on {origin(record)} ({software}): {link}"
+    return f"Recorded on {origin(record)} ({software})"
+
+
+def link(path: Path) -> str:
+    return f"[{path.parent.name}/{path.name}](/recorded/{path.parent.name}/{path.name})"
 
 
 def head(headings: Sequence[str]) -> list[str]:
@@ -158,7 +152,7 @@ def filled_in(text: str) -> str:
     from common.hardware import sheet
 
     makers: dict[str, Callable[..., str]] = {
-        MARKER: lambda chapter: markdown(chapter, recorded(chapter), _hashes(ROOT / chapter)),
+        MARKER: lambda chapter: summary.by_device(recorded(chapter), _hashes(ROOT / chapter)),
         SIZES_MARKER: lambda chapter: summary.by_class(chapter, discover(ROOT / chapter)),
         HARDWARE: lambda: sheets.markdown(sheet.all_recorded()),
         CALIBRATION: lambda: calibrations.markdown(newest(), _hashes(PAIRS)),

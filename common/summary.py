@@ -1,11 +1,12 @@
-"""A run in a few words: who stands best and worst against the libraries; all of it as Markdown, at all sizes."""
+"""A run in a few words: who stands best and worst against the libraries. Runs, and what is recorded, as tables."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from common.pair import Pair, source_hash
-from common.recording import class_of, recorded, recorded_classes
-from common.report import HEADINGS, cells, digits, head, line, origin, source, variant
+from common.recording import class_of, recorded, recorded_classes, together
+from common.report import HEADINGS, NOTHING, cells, digits, head, line, link, made, origin, source, variant
 from common.result import PairResult, Record, Row, write_text
 
 SIZE_HEADINGS = (
@@ -55,21 +56,46 @@ def save_markdown(record: Record, path: Path) -> None:
     write_text(path, markdown(record))
 
 
-def by_class(chapter: str, pairs: list[Pair]) -> str:
-    """What is recorded of a chapter at other sizes than the default: folded tables, one a file."""
+def by_device(files: Sequence[tuple[Path, Record]], hashes: dict[str, str]) -> str:
+    """What is recorded of a chapter at its default sizes, a table a device. Of a pair that has changed no figures."""
     texts = []
-    for name in recorded_classes(chapter):
-        files = recorded(chapter, name) if name != "default" else []
-        for path, record in files:
-            of_device = [(other, each) for other, each in files if other.parent == path.parent]
-            lacking = _not_recorded([each for _, each in of_device], name, pairs) if path == of_device[-1][0] else []
-            texts.append(_folded(name, path, record, pairs, lacking))
-    return "\n\n".join(texts)
+    for of_device, record in _devices(files):
+        lines = [line([pair.name], pair, row, hashes) for pair in record.pairs for row in pair.rows]
+        texts.append("\n".join([sources(of_device), "", *head(HEADINGS), *lines]))
+        if missing := set(hashes) - {pair.name for pair in record.pairs}:
+            texts.append(f"Not recorded: {', '.join(name for name in hashes if name in missing)}.")
+    return "\n\n".join(texts) or NOTHING
 
 
-def _not_recorded(records: list[Record], name: str, pairs: list[Pair]) -> list[str]:
-    """The sizes in a class that a device's records lack, pair by pair."""
-    found = {(pair.name, pair.size) for record in records for pair in record.pairs}
+def by_class(chapter: str, pairs: list[Pair]) -> str:
+    """The same at its other sizes: folded tables, one a class and device."""
+    names = [name for name in recorded_classes(chapter) if name != "default"]
+    found = [(name, *device) for name in names for device in _devices(recorded(chapter, name))]
+    return "\n\n".join(_folded(name, files, record, pairs) for name, files, record in found)
+
+
+def _devices(files: Sequence[tuple[Path, Record]]) -> Iterator[tuple[list[tuple[Path, Record]], Record]]:
+    """Of each device its files, and all that is in them."""
+    for folder in dict.fromkeys(path.parent for path, _ in files):
+        of_device = [(path, record) for path, record in files if path.parent == folder]
+        if record := together([each for _, each in of_device]):
+            yield of_device, record
+
+
+def sources(files: Sequence[tuple[Path, Record]]) -> str:
+    """Where, when and with what several files were recorded, said once, and which pairs each of them has."""
+    if len(files) == 1:
+        return source(*files[0])
+    links: dict[str, list[str]] = {}
+    for path, record in files:
+        names = ", ".join(dict.fromkeys(pair.name for pair in record.pairs))
+        links.setdefault(made(record), []).append(f"{link(path)} ({names})")
+    return "\n\n".join(f"{where}: {', '.join(found)}" for where, found in links.items())
+
+
+def _not_recorded(record: Record, name: str, pairs: list[Pair]) -> list[str]:
+    """The sizes in a class that a record lacks, pair by pair."""
+    found = {(pair.name, pair.size) for pair in record.pairs}
     sizes = {pair.name: [size for size in pair.sizes if class_of(size) == name] for pair in pairs}
     lacking = {pair: [size for size in named if (pair, size) not in found] for pair, named in sizes.items()}
     said = {
@@ -78,12 +104,12 @@ def _not_recorded(records: list[Record], name: str, pairs: list[Pair]) -> list[s
     return [f"not recorded: {pair} {text}" for pair, text in said.items()]
 
 
-def _folded(name: str, path: Path, record: Record, pairs: list[Pair], lacking: list[str]) -> str:
+def _folded(name: str, files: Sequence[tuple[Path, Record]], record: Record, pairs: list[Pair]) -> str:
     """Markdown inside HTML: GitHub asks for empty lines around it. Best and worst are of what has not changed since."""
     hashes = {pair.name: source_hash(pair) for pair in pairs}
     lines = [line([pair.name, pair.size], pair, row, hashes, True) for pair in record.pairs for row in pair.rows]
     fresh = [pair for pair in record.pairs if hashes.get(pair.name) == pair.source_hash]
     rows = f"{len(lines)} row{'s' * (len(lines) != 1)}"
     title = f"<details><summary>{name}, {origin(record)}: {rows}</summary>"
-    said = [f"- {text}" for text in [*standings(replace(record, pairs=fresh)), *lacking]]
-    return "\n".join([title, "", source(path, record), "", *head(SIZE_HEADINGS), *lines, "", *said, "", "</details>"])
+    said = [f"- {text}" for text in [*standings(replace(record, pairs=fresh)), *_not_recorded(record, name, pairs)]]
+    return "\n".join([title, "", sources(files), "", *head(SIZE_HEADINGS), *lines, "", *said, "", "</details>"])

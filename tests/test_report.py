@@ -168,7 +168,7 @@ def rows_of(text):
 
 
 def test_a_recorded_row_is_shown_with_device_date_versions_and_file():
-    text = report.markdown("ch1", [(named("nvidia_h200"), record(pair_result(ratio=2.5)))], {"double": HASH})
+    text = summary.by_device([(named("nvidia_h200"), record(pair_result(ratio=2.5)))], {"double": HASH})
     assert "NVIDIA H200, 2026-01-02 (torch 2.11.0)" in text
     assert "(/recorded/nvidia_h200/ch1.json)" in text
     assert rows_of(text)[1:] == [
@@ -187,9 +187,7 @@ def test_a_recorded_row_is_shown_with_device_date_versions_and_file():
 
 @pytest.mark.parametrize("hashes", [{"other": HASH, "double": "changed"}, {"other": HASH}])
 def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure(hashes):
-    text = report.markdown(
-        "ch1", [(named("h200"), record(pair_result("double"), pair_result("other", ratio=3.0)))], hashes
-    )
+    text = summary.by_device([(named("h200"), record(pair_result("double"), pair_result("other", ratio=3.0)))], hashes)
     _, stale, fresh = rows_of(text)
     assert stale[:2] == ["double", "optimized"]
     assert stale[2].startswith("stale")
@@ -205,9 +203,7 @@ def test_rungs_and_failures_have_their_rows():
         Row("optimized/c", "baseline", "skipped", "needs 2 GPUs"),
     ]
     arms = {label: arm() for label in ("baseline", "optimized", "optimized/b")}
-    found = rows_of(
-        report.markdown("ch1", [(named("h200"), record(pair_result(rows=rows, arms=arms)))], {"double": HASH})
-    )
+    found = rows_of(summary.by_device([(named("h200"), record(pair_result(rows=rows, arms=arms)))], {"double": HASH}))
     assert [cells[1:4] for cells in found[1:]] == [
         ["b", "faster", "2.00x [1.90, 2.10]"],
         ["b vs optimized", "same", "1.00x [0.990, 1.01]"],
@@ -220,9 +216,9 @@ def test_every_device_has_its_table_and_no_record_says_so():
         (named("b200"), record(pair_result(ratio=4.0), name="NVIDIA B200")),
         (named("h200"), record(pair_result())),
     ]
-    text = report.markdown("ch1", records, {"double": HASH})
+    text = summary.by_device(records, {"double": HASH})
     assert text.index("NVIDIA B200") < text.index("4.00x [") < text.index("NVIDIA H200") < text.index("2.00x [")
-    assert report.markdown("ch1", [], {}) == "Nothing is recorded yet."
+    assert summary.by_device([], {}) == "Nothing is recorded yet."
 
 
 @pytest.fixture
@@ -388,23 +384,32 @@ def test_what_a_record_of_a_class_lacks_is_named(by_class, tmp_path):
 
 
 def test_a_pair_that_a_record_lacks_is_named():
-    text = report.markdown("ch1", [(named("h200"), record(pair_result()))], {"double": HASH, "triple": HASH})
+    text = summary.by_device([(named("h200"), record(pair_result()))], {"double": HASH, "triple": HASH})
     assert text.endswith("\n\nNot recorded: triple.")
 
 
-def test_what_no_file_of_a_device_has_is_said_once_and_last(by_class, tmp_path):
+def test_several_files_of_a_device_are_one_table_that_names_each(by_class, tmp_path):
     def of(name, size, date):
         return record(pair_result(name, size=size, source_hash=by_class.hash), date=date)
 
     old, new = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"
-    records = [of("double", "default", old), of("triple", "default", new)]
-    files = [(tmp_path / "gpu" / f"{number}.json", each) for number, each in enumerate(records)]
-    text = report.markdown("ch1", files, dict.fromkeys(("double", "triple", "fourfold", "fivefold"), by_class.hash))
-    assert text.count("Not recorded") == 1 and text.endswith("\n\nNot recorded: fourfold, fivefold.")
+    records = [of("triple", "default", new), of("double", "default", new), of("half", "default", old)]
+    files = [(Path(f"/somewhere/gpu/{number}.json"), each) for number, each in enumerate(records)]
+    names = ("double", "triple", "half", "fourfold", "fivefold")
+    text = summary.by_device(files, dict.fromkeys(names, by_class.hash))
+    assert [row[0] for row in rows_of(text)] == ["pair", "double", "half", "triple"]
+    assert text.startswith(
+        "Recorded on NVIDIA H200, 2026-01-02 (torch 2.11.0): [gpu/0.json](/recorded/gpu/0.json) (triple), "
+        "[gpu/1.json](/recorded/gpu/1.json) (double)\n\n"
+        "Recorded on NVIDIA H200, 2026-01-01 (torch 2.11.0): [gpu/2.json](/recorded/gpu/2.json) (half)\n\n| pair |"
+    )
+    assert text.endswith("\n\nNot recorded: fourfold, fivefold.")
     with_sizes(tmp_path / "ch1", "large/a", "large/b", "large/c")
     keep_record(of("double", "large/c", new), tmp_path / "recorded", is_part=True)
-    first, second, _ = by_class(of("double", "large/a", old)).split("</details>")
-    assert "- not recorded" not in first and "- not recorded: double large/b\n" in second
+    text = by_class(of("double", "large/a", old))
+    assert re.findall("<summary>(.*?)</summary>", text) == ["large, NVIDIA H200, 2026-01-01 and 2026-01-02: 2 rows"]
+    assert {row[1] for row in rows_of(text)[1:]} == {"large/a", "large/c"}
+    assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/b"]
 
 
 def test_where_only_the_default_is_recorded_there_is_nothing_at_all_sizes(by_class):
