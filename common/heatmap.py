@@ -1,7 +1,7 @@
 """Heat maps: where a pair was measured over a grid of two of its arguments, what a variant is worth in each cell.
 
-A row of figures for each pair: the speedup of its best variant over the library (over the baseline where no cell has
-one), and the peak of the memory that a call allocates, as a share of the other's.
+A row of figures for each pair: the speedup of its best variant over the library that is fastest there (over the
+baseline where no cell has one), and the peak of the memory that a call allocates, as a share of the other's.
 """
 
 from collections import Counter
@@ -59,9 +59,11 @@ def draw(found: list[Grid], record: Record) -> Figure:
     for (left, right), grid in zip(figure.subplots(len(found), 2, squeeze=False), found, strict=True):
         label = _best(grid)
         rows = {place: _row(pair, label) for place, pair in grid.cells.items()}
-        other = "library" if any(row and "library" in row.vs_library for row in rows.values()) else "baseline"
-        speed = {place: _speed(row, other) for place, row in rows.items()}
-        memory = {place: _memory(pair, label, other) for place, pair in grid.cells.items()}
+        known = {label for row in rows.values() for label in _libraries(row)}
+        others = {place: (_fastest(row) if known else "baseline") for place, row in rows.items()}
+        speed = {place: _speed(row, others[place]) for place, row in rows.items()}
+        memory = {place: _memory(pair, label, others[place]) for place, pair in grid.cells.items()}
+        other = ("fastest library" if len(known) > 1 else "library") if known else "baseline"
         name = f"{grid.name} {label.replace('optimized', '').strip('/')}".strip()
         _heat(left, grid, speed, f"{name}: time of the {other} / its own", "BrBG", lambda value: f"{digits(value)}x")
         _heat(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
@@ -83,10 +85,20 @@ def _row(pair: PairResult, label: str) -> Row | None:
     return next((row for row in pair.rows if row.variant == label and row.versus == "baseline"), None)
 
 
+def _libraries(row: Row | None) -> dict[str, float]:
+    """Time / the variant's of each library call that does the same work: in the variant's own precision."""
+    found = row.vs_library.items() if row else ()
+    same = [(label, value) for label, value in found if row and value.get("precision", "") == row.precision]
+    return {label: value["ratio"] for label, value in same if label.split("/")[0] == "library"}
+
+
+def _fastest(row: Row | None) -> str:
+    libraries = _libraries(row)
+    return min(libraries, key=lambda label: libraries[label], default="")
+
+
 def _speed(row: Row | None, other: str) -> float | None:
-    if row is None:
-        return None
-    return row.ratio if other == "baseline" else row.vs_library.get(other, {}).get("ratio")
+    return row.ratio if row and other == "baseline" else _libraries(row).get(other)
 
 
 def _memory(pair: PairResult, label: str, other: str) -> float | None:
@@ -105,7 +117,9 @@ def _heat(
     span = np.nanmax(np.abs(np.log2(table)), initial=0.5) if np.isfinite(table).any() else 0.5
     axes.imshow(np.log2(table), cmap=colors, vmin=-span, vmax=span, aspect="auto", origin="lower")
     for (i, j), value in np.ndenumerate(table):
-        axes.text(j, i, text(value) if np.isfinite(value) else "none", ha="center", va="center", fontsize=9)
+        color = "white" if abs(np.log2(value)) > 0.65 * span else "black"  # the colours are darkest at both ends
+        told = text(value) if np.isfinite(value) else "none"
+        axes.text(j, i, told, ha="center", va="center", fontsize=9, color=color)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.set(ylabel=grid.arguments[0], xlabel=grid.arguments[1])

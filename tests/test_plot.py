@@ -237,6 +237,34 @@ def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
     rendered(figure)
 
 
+def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_same_work():
+    def with_another(result, ratio, peak, precision="", own=""):
+        (row,) = result.rows
+        another = {"ratio": ratio, "interval": (ratio, ratio), **({"precision": precision} if precision else {})}
+        arms = {**result.arms, "library/other": replace(result.arms["library"], peak_bytes=peak)}
+        libraries = {
+            **row.vs_library,
+            "library/other": another,
+            "yardstick/add": {"ratio": 0.5, "interval": (0.5, 0.5)},
+        }
+        return replace(result, rows=[replace(row, vs_library=libraries, precision=own)], arms=arms)
+
+    cells = [cell(*place, 9.0, 1 << 20, library=2.0) for place in GRID]
+    mixed = [with_another(each, 1.5 + i, 4 << 20) for i, each in enumerate(cells)]
+    speed, memory = heatmap.for_record(record(*mixed)).axes
+    assert [texts(speed)[0, i] for i in range(3)] == ["1.50x", "2.00x", "2.00x"]
+    assert [texts(memory)[0, i] for i in range(3)] == ["0.25", "0.50", "0.50"]
+    assert "fastest library" in speed.get_title() and "fastest library" in memory.get_title()
+    in_tf32 = [with_another(each, 3.0, 4 << 20, "tf32", own="tf32") for each in cells]
+    speed, _ = heatmap.for_record(record(*in_tf32)).axes
+    assert set(texts(speed).values()) == {"3.00x"}, "not that of another precision, though it is faster"
+
+
+def test_a_dark_cell_has_white_text():
+    speed, _ = heatmap.for_record(record(*(cell(*place, 2.0 ** (2 * i), 1 << 20) for i, place in enumerate(GRID)))).axes
+    assert [text.get_color() for text in speed.texts] == ["black"] * 4 + ["white"] * 2
+
+
 def test_without_a_library_a_heat_map_compares_with_the_baseline():
     speed, memory = heatmap.for_record(record(*(cell(*place, 3.0, 1 << 20) for place in GRID))).axes
     assert set(texts(speed).values()) == {"3.00x"}
