@@ -22,10 +22,15 @@ def against(row: Row) -> float | None:
 
 
 def standings(record: Record) -> list[str]:
-    """The best and the worst operation against its fastest library, each by its best variant; nothing of too few."""
+    """The best and the worst operation against its fastest library, each by its best variant; nothing of too few.
+
+    Where a variant was too short to be timed, nobody knows which is the best.
+    """
     found = []
     for pair in record.pairs:
         rows = [row for row in pair.rows if row.versus == "baseline"]
+        if any(row.verdict == "checked" for row in rows):
+            continue
         ratios = [(ratio, f"{pair.name} {pair.size} {variant(row)}") for row in rows if (ratio := against(row))]
         found += [max(ratios)] if ratios else []
     if len(found) < FEWEST:

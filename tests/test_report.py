@@ -136,6 +136,13 @@ def test_an_operation_stands_by_its_best_variant():
     ]
 
 
+def test_an_operation_whose_best_variant_may_not_have_been_timed_has_no_standing():
+    short = Row("optimized/rung", "baseline", "checked", "too short for this clock")
+    pairs = [graded(name, ratio) for name, ratio in (("a", 1.5), ("b", 0.8), ("c", 1.0))]
+    untimed = replace(graded("d", 0.04), rows=[*graded("d", 0.04).rows, short])
+    assert summary.standings(record(*pairs, untimed)) == summary.standings(record(*pairs))
+
+
 def test_a_run_is_written_as_markdown(tmp_path):
     pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
     summary.save_markdown(record(*pairs), tmp_path / "table.md")

@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 from rich.console import Console
 
-from common import console, heatmap, report
+from common import console, heatmap, summary
 from common.result import to_json
 from liars import WAYS, answer, clock, state, test_on_gpu, test_statistics
 from liars.case import assert_believed, assert_out, rooms, rows_of, write_rooms
@@ -95,7 +95,7 @@ def test_the_console_shows_no_figure_of_a_liar(record):
 
 def test_the_readmes_table_shows_no_figure_of_a_liar(record, tmp_path):
     hashes = {pair.name: pair.source_hash for pair in record.pairs}
-    text = report.markdown("liars", [(tmp_path / "here" / "liars.json", record)], hashes)
+    text = summary.by_device([(tmp_path / "here" / "liars.json", record)], hashes)
     assert len(RATIO.findall("\n".join(lines_of(text, "twin")))) == 2 * len(LIARS)
     assert not RATIO.search("\n".join(lines_of(text, "liar")))
     assert {line.split(" | ")[3] for line in lines_of(text, "liar")} == {""}
