@@ -14,8 +14,8 @@ the time counts float32 at TF32's rate, see connected.py: of that the CUDA cores
 
 Size "fcgp": the product is fully connected, a matrix product for each grade, 94 GFLOP, 1.4 ms.
 
-Predict before you measure: how much faster than `baseline_layer_3d.py`, and than torch.compile? At which size of the
-sweep most, at which least? (`clifford.CliffordLayer` is this as a module.)
+Predict before you measure: how much faster than `baseline_layer_3d.py`? Faster or slower than torch.compile? At which
+size of the sweep most, at which least? (`clifford.CliffordLayer` is this as a module.)
 """
 
 import connected

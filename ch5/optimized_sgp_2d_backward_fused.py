@@ -15,7 +15,7 @@ programs, 8 MiB. So runs are bit-equal. Extra memory: the answer, dx and dy, 3 u
 kernels through the operator `clifford.ops.sgp`.)
 
 Predict before you measure: `yardstick_add` moves 8 u in four kernels, 256 MiB. How near to it do these come, of which
-the last two together move 5 u and 10 MiB?
+the last two together move 5 u and 16 MiB?
 """
 
 import torch

@@ -16,6 +16,7 @@ from common.plot import ratio_bars, sweep
 from common.recording import class_of
 from common.report import digits, origin
 from common.result import PairResult, Record, Row
+from common.summary import fastest_library
 
 LEAST = 4  # cells: two by two
 
@@ -58,15 +59,19 @@ def draw(found: list[Grid], record: Record) -> Figure:
     figure.suptitle(origin(record) + f" (not drawn: {left_out} results of other sizes)" * bool(left_out))
     for (left, right), grid in zip(figure.subplots(len(found), 2, squeeze=False), found, strict=True):
         label = _best(grid)
-        rows = {place: _row(pair, label) for place, pair in grid.cells.items()}
-        known = {label for row in rows.values() for label in _libraries(row)}
-        others = {place: (_fastest(row) if known else "baseline") for place, row in rows.items()}
-        speed = {place: _speed(row, others[place]) for place, row in rows.items()}
-        memory = {place: _memory(pair, label, others[place]) for place, pair in grid.cells.items()}
-        other = ("fastest library" if len(known) > 1 else "library") if known else "baseline"
+        beside, other = _beside(grid, label)
+        speed = {place: beside[place][0] if place in beside else None for place in grid.cells}
+        memory = {place: _memory(grid.cells[place], label, of) for place, (_, of) in beside.items()}
         name = f"{grid.name} {label.replace('optimized', '').strip('/')}".strip()
         _heat(left, grid, speed, f"{name}: time of the {other} / its own", "BrBG", lambda value: f"{digits(value)}x")
-        _heat(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
+        _heat(
+            right,
+            grid,
+            {**dict.fromkeys(speed), **memory},
+            f"its peak of memory / the {other}'s",
+            "BrBG_r",
+            lambda value: f"{value:.2f}",
+        )
     return figure
 
 
@@ -81,24 +86,17 @@ def _best(grid: Grid) -> str:
     return min((geometric_mean(each), label) for label, each in times.items() if len(each) == most)[1] if most else ""
 
 
+def _beside(grid: Grid, label: str) -> tuple[dict[tuple[int, int], tuple[float, str]], str]:
+    """In each cell the speedup of a variant, and over which arm; and what these arms are, the same in all cells."""
+    rows = [(place, pair, row) for place, pair in grid.cells.items() if (row := _row(pair, label))]
+    libraries = {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}
+    if libraries:
+        return libraries, "fastest library"
+    return {place: (row.ratio, "baseline") for place, _, row in rows if row.ratio}, "baseline"
+
+
 def _row(pair: PairResult, label: str) -> Row | None:
     return next((row for row in pair.rows if row.variant == label and row.versus == "baseline"), None)
-
-
-def _libraries(row: Row | None) -> dict[str, float]:
-    """Time / the variant's of each library call that does the same work: in the variant's own precision."""
-    found = row.vs_library.items() if row else ()
-    same = [(label, value) for label, value in found if row and value.get("precision", "") == row.precision]
-    return {label: value["ratio"] for label, value in same if label.split("/")[0] == "library"}
-
-
-def _fastest(row: Row | None) -> str:
-    libraries = _libraries(row)
-    return min(libraries, key=lambda label: libraries[label], default="")
-
-
-def _speed(row: Row | None, other: str) -> float | None:
-    return row.ratio if row and other == "baseline" else _libraries(row).get(other)
 
 
 def _memory(pair: PairResult, label: str, other: str) -> float | None:

@@ -15,10 +15,21 @@ SIZE_HEADINGS = (
 FEWEST = 3  # operations with a library: of fewer the table itself tells who is best
 
 
-def against(row: Row) -> float | None:
-    """Time of the fastest library / time of the variant; None where there is none, or the precision is another."""
-    ratios = [found["ratio"] for label, found in row.vs_library.items() if label.split("/")[0] == "library"]
-    return min(ratios) if ratios and not row.precision else None
+def fastest_library(pair: PairResult, row: Row) -> tuple[float, str] | None:
+    """(its time / the variant's, its label), of the library calls in the variant's own precision.
+
+    None where there is none; and where one was too short to be timed, for that may be the fastest.
+    """
+    timed = {label for each in pair.rows for label in each.vs_library}
+    if any(_is_library(label) and label not in timed for label in pair.arms):
+        return None
+    found = [(label, value) for label, value in row.vs_library.items() if _is_library(label)]
+    same = [(value["ratio"], label) for label, value in found if value.get("precision", "") == row.precision]
+    return min(same, default=None)
+
+
+def _is_library(label: str) -> bool:
+    return label.split("/")[0] == "library"
 
 
 def standings(record: Record) -> list[str]:
@@ -26,16 +37,17 @@ def standings(record: Record) -> list[str]:
 
     Where a variant was too short to be timed, nobody knows which is the best.
     """
-    found = []
+    standing = []
     for pair in record.pairs:
         rows = [row for row in pair.rows if row.versus == "baseline"]
         if any(row.verdict == "checked" for row in rows):
             continue
-        ratios = [(ratio, f"{pair.name} {pair.size} {variant(row)}") for row in rows if (ratio := against(row))]
-        found += [max(ratios)] if ratios else []
-    if len(found) < FEWEST:
+        of_own = [(row, fastest_library(pair, row)) for row in rows if not row.precision]
+        ratios = [(found[0], f"{pair.name} {pair.size} {variant(row)}") for row, found in of_own if found]
+        standing += [max(ratios)] if ratios else []
+    if len(standing) < FEWEST:
         return []
-    best, worst = max(found), min(found)
+    best, worst = max(standing), min(standing)
     return [f"{which} against its fastest library: {name}, {digits(ratio)}x" for which, (ratio, name) in
             (("best", best), ("worst", worst))]  # fmt: skip
 

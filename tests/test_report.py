@@ -143,6 +143,28 @@ def test_an_operation_whose_best_variant_may_not_have_been_timed_has_no_standing
     assert summary.standings(record(*pairs, untimed)) == summary.standings(record(*pairs))
 
 
+def test_a_library_that_was_too_short_to_be_timed_may_be_the_fastest():
+    pairs = [graded(name, ratio) for name, ratio in (("a", 1.5), ("b", 0.8), ("c", 1.0), ("d", 9.0))]
+    (row,) = pairs[3].rows
+    assert summary.fastest_library(pairs[3], row) == (9.0, "library")
+    pairs[3].arms["library/short"] = arm(1e-6)
+    assert summary.fastest_library(pairs[3], row) is None
+    assert summary.standings(record(*pairs)) == summary.standings(record(*pairs[:3]))
+
+
+def test_the_fastest_library_is_of_those_that_do_the_same_work():
+    def library(ratio, **more):
+        return {"ratio": ratio, "interval": (ratio, ratio), **more}
+
+    libraries = {"library": library(3.0), "library/tf32": library(4.0, precision="tf32"), "yardstick/add": library(0.1)}
+    plain = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {"library": library(2.0)})
+    in_tf32 = Row("optimized/tf32", "baseline", "faster", "", 2.0, (1.9, 2.1), libraries, "tf32")
+    pair = pair_result(rows=[plain, in_tf32])
+    assert summary.fastest_library(pair, plain) == (2.0, "library")
+    assert summary.fastest_library(pair, in_tf32) == (4.0, "library/tf32"), "the other one does more"
+    assert summary.fastest_library(pair, replace(plain, vs_library={})) is None
+
+
 def test_a_run_is_written_as_markdown(tmp_path):
     pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
     summary.save_markdown(record(*pairs), tmp_path / "table.md")
