@@ -135,7 +135,7 @@ def _run_one(
     interpreted = {half.label for half in job.pair.halves if on_cpu and "triton" in half.imports}
     timed = [label for label in labels if label not in interpreted and not check_only]
     result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
-    why = "in Triton's interpreter at the check sizes; timing needs a GPU"
+    why = "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU"
     rows = [
         replace(row, reason=why) if row.verdict == "checked" and interpreted & {row.variant, "baseline"} else row
         for row in result.rows

@@ -47,9 +47,9 @@ def standings(record: Record) -> list[str]:
         standing += [max(ratios)] if ratios else []
     if len(standing) < FEWEST:
         return []
-    best, worst = max(standing), min(standing)
-    return [f"{which} against its fastest library: {name}, {digits(ratio)}x" for which, (ratio, name) in
-            (("best", best), ("worst", worst))]  # fmt: skip
+    words = "pair, by its best variant, against its fastest library"
+    named = {"best": max(standing), "worst": min(standing)}
+    return [f"{which} {words}: {name}, {digits(ratio)}x" for which, (ratio, name) in named.items()]
 
 
 def markdown(record: Record) -> str:

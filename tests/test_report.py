@@ -122,8 +122,8 @@ def graded(name, ratio, precision=""):
 def test_the_best_and_the_worst_against_a_library_are_named():
     pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0), graded("d", 9.0, "bf16")]
     best, worst = summary.standings(record(*pairs))
-    assert best == "best against its fastest library: a default optimized, 1.50x"
-    assert worst == "worst against its fastest library: b default optimized, 0.800x"
+    assert best == "best pair, by its best variant, against its fastest library: a default optimized, 1.50x"
+    assert worst == "worst pair, by its best variant, against its fastest library: b default optimized, 0.800x"
     assert summary.standings(record(*pairs[:2])) == []
 
 
@@ -175,7 +175,9 @@ def test_a_run_is_written_as_markdown(tmp_path):
         "time ± half its interquartile range",
         *["2.00 ms ±0.0% -> 1.00 ms ±0.0%"] * 3,
     ]
-    assert text.endswith("- worst against its fastest library: b default optimized, 0.800x\n")
+    assert text.endswith(
+        "- worst pair, by its best variant, against its fastest library: b default optimized, 0.800x\n"
+    )
 
 
 # Tables
@@ -382,8 +384,8 @@ def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(by_class):
     pairs = [pair_result(size=f"large/{name}", rows=rows[name], source_hash=by_class.hash) for name in "abc"]
     stale = pair_result(size="large/d", rows=rows["d"])
     text = by_class(record(*pairs, stale))
-    assert "- best against its fastest library: double large/a optimized, 1.50x\n" in text
-    assert "- worst against its fastest library: double large/b optimized, 0.800x\n" in text
+    assert "- best pair, by its best variant, against its fastest library: double large/a optimized, 1.50x\n" in text
+    assert "- worst pair, by its best variant, against its fastest library: double large/b optimized, 0.800x\n" in text
     (row,) = [row for row in rows_of(text) if row[1] == "large/d"]
     assert row[:3] == ["double", "large/d", "optimized"]
     assert row[3].startswith("stale")

@@ -35,7 +35,10 @@ def test_a_triton_kernel_is_verified_in_the_interpreter(machine, tmp_path):
     pytest.importorskip("triton")
     run = "y = torch.empty_like(x)\ndouble[(triton.cdiv(len(x), 64),)](x, w_shift, y, len(x), BLOCK=64)\nreturn y"
     row = row_of(run_pairs([one_pair(tmp_path, half(run, extra=KERNEL))]), "double")
-    assert (row.verdict, row.reason) == ("checked", "in Triton's interpreter at the check sizes; timing needs a GPU")
+    assert (row.verdict, row.reason) == (
+        "checked",
+        "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU",
+    )
 
 
 def test_a_run_of_checks_times_nothing(machine, tmp_path):
@@ -228,7 +231,7 @@ def test_a_yardstick_is_timed_and_neither_judged_nor_a_library(machine, tmp_path
     (row,) = found.pairs[0].rows
     assert set(row.vs_library) == {"library", "yardstick/copy"}
     assert "copy yardstick" in report.libraries(found.pairs[0], row)
-    assert summary.against(row) == row.vs_library["library"]["ratio"]
+    assert summary.fastest_library(found.pairs[0], row) == (row.vs_library["library"]["ratio"], "library")
 
 
 def test_placement_may_be_the_lesson(machine, tmp_path):
