@@ -5,6 +5,7 @@ baseline where no cell has one), and the peak of the memory that a call allocate
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Any
@@ -60,18 +61,11 @@ def draw(found: list[Grid], record: Record) -> Figure:
     for (left, right), grid in zip(figure.subplots(len(found), 2, squeeze=False), found, strict=True):
         label = _best(grid)
         beside, other = _beside(grid, label)
-        speed = {place: beside[place][0] if place in beside else None for place in grid.cells}
+        speed = {place: ratio for place, (ratio, _) in beside.items()}
         memory = {place: _memory(grid.cells[place], label, of) for place, (_, of) in beside.items()}
         name = f"{grid.name} {label.replace('optimized', '').strip('/')}".strip()
         _heat(left, grid, speed, f"{name}: time of the {other} / its own", "BrBG", lambda value: f"{digits(value)}x")
-        _heat(
-            right,
-            grid,
-            {**dict.fromkeys(speed), **memory},
-            f"its peak of memory / the {other}'s",
-            "BrBG_r",
-            lambda value: f"{value:.2f}",
-        )
+        _heat(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
     return figure
 
 
@@ -107,11 +101,11 @@ def _memory(pair: PairResult, label: str, other: str) -> float | None:
 
 
 def _heat(
-    axes: Any, grid: Grid, cells: dict[tuple[int, int], float | None], title: str, colors: str, text: Any
+    axes: Any, grid: Grid, cells: Mapping[tuple[int, int], float | None], title: str, colors: str, text: Any
 ) -> None:
     """Coloured on a logarithmic scale with 1 in the middle; a cell without a figure stays white."""
     rows, columns = grid.values
-    table = np.array([[cells[row, column] or np.nan for column in columns] for row in rows], dtype=float)
+    table = np.array([[cells.get((row, column)) or np.nan for column in columns] for row in rows], dtype=float)
     span = np.nanmax(np.abs(np.log2(table)), initial=0.5) if np.isfinite(table).any() else 0.5
     axes.imshow(np.log2(table), cmap=colors, vmin=-span, vmax=span, aspect="auto", origin="lower")
     for (i, j), value in np.ndenumerate(table):
