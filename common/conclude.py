@@ -84,11 +84,10 @@ def _rows(session: Session, half: Half, arms: dict[str, Arm], floor: float | Non
 
 def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str, floor: float) -> Row:
     """A row from samples that were found valid."""
-    floors_s = {arm.label: arm.floor_s for arm in session.arms}
+    short = _too_short(session, arms)
     for label in (variant, versus):
-        if arms[label].median_s < FLOOR_TIMES * floors_s[label]:
-            floors = f"{FLOOR_TIMES} x the clock's own floor of {floors_s[label] * 1e6:.3g} us"
-            return Row(variant, versus, "checked", f"too short for this clock: below {floors}")
+        if label in short:
+            return Row(variant, versus, "checked", short[label])
     ratio = stats.estimate(arms[versus].seconds, arms[variant].seconds)
     blocks = len(arms[variant].seconds)
     if not stats.sign_interval_rank(blocks):
@@ -99,12 +98,19 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
     for label in _beside(arms):
         if precisions[label] not in ("", precisions[variant]):
             continue  # it does less than this variant
-        if arms[label].median_s >= FLOOR_TIMES * floors_s[label]:
+        if label not in short:
             against = stats.estimate(arms[label].seconds, arms[variant].seconds)
             libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high)}
             if precisions[label]:
                 libraries[label]["precision"] = precisions[label]
     return Row(variant, versus, verdict, reason, ratio.ratio, (ratio.low, ratio.high), libraries)
+
+
+def _too_short(session: Session, arms: dict[str, Arm]) -> dict[str, str]:
+    """Of which arms a time is none, and why."""
+    short = [arm for arm in session.arms if arm.label in arms and arms[arm.label].median_s < FLOOR_TIMES * arm.floor_s]
+    why = f"too short for this clock: below {FLOOR_TIMES} x the clock's own floor of"
+    return {arm.label: f"{why} {arm.floor_s * 1e6:.3g} us" for arm in short}
 
 
 def _beside(arms: dict[str, Arm]) -> list[str]:
@@ -124,6 +130,7 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
         work = f"{arm.median_s * 1e6:.0f} us of device work"
         notes.append(f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {work}")
     notes += _waits(each for each in session.arms if each.label in (label, "baseline", *_beside(arms)))
+    notes += [f"{each}: {why}" for each, why in _too_short(session, arms).items() if each in _beside(arms)]
     if arm.compile_s > LONG_COMPILE_S:
         notes.append(f"its first calls took {arm.compile_s:.1f} s longer: compiling, tuning")
     live, base = (next(each for each in session.arms if each.label == name) for name in (label, "baseline"))

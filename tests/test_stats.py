@@ -370,6 +370,7 @@ def test_every_arm_has_a_floor_of_its_own(conclude):
     assert (row.verdict, list(row.vs_library)) == ("faster", ["library"])
     (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": 1e-6}).rows
     assert (row.verdict, list(row.vs_library)) == ("faster", [])  # a library's time may be none, too
+    assert row.notes == ["library: too short for this clock: below 3 x the clock's own floor of 1 us"]
     (row,) = conclude(times, floor_s=1e-6).rows
     assert (row.verdict, row.ratio) == ("checked", None)
 
