@@ -3,8 +3,8 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-TIMED := tests/liars $(patsubst %,tests/test_%.py,calibrate cli faults_gpu guard neighbours runner)
-UNTIMED := $(filter-out $(TIMED),tests/test_xray.py $(wildcard tests/test_*.py))
+TIMED := tests/liars $(patsubst %,tests/%.py,calibration/test_calibrate cli/test_cli engine/test_faults_gpu checks/test_guard machine/test_neighbours engine/test_runner)
+UNTIMED := $(filter-out $(TIMED),tests/xray/test_xray.py $(wildcard tests/[!l]*/test_*.py))
 
 .PHONY: help setup ch1 ch2 ch3 ch4 ch5 bench calibrate test lab notebooks check readme
 
@@ -32,7 +32,7 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 	$(PY) benchmark.py $(or $(ARGS),--list)
 
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
-	$(PY) -m common.calibrate $(ARGS)
+	$(PY) -m common.calibration.calibrate $(ARGS)
 
 # Two at a time: tests in which no time matters, all of a pair together; and the notebooks, no figure of which is
 # compared. One command, so that no core waits for the other before the end. What takes longest is begun first: groups
@@ -54,7 +54,7 @@ check: .venv/.tested ## style, types, slow tests, and every pair verified withou
 	for chapter in 1 2 3 4 5; do $(PY) benchmark.py --chapter $$chapter --check || exit 1; done
 
 readme: .venv/.ready ## write the tables of README.md and of the chapters anew from recorded/
-	$(PY) -m common.report
+	$(PY) -m common.show.report
 
 # A stamp says that what it stands for is whole. pip takes a package that it was killed over for an installed one: an
 # environment of ours whose first installation did not end is made anew, and test tools whose did not are forced.

@@ -14,14 +14,17 @@ if __name__ == "__main__":  # importing takes a second or more, in which Ctrl-C 
 import sys
 from argparse import Namespace
 
-from common import interrupt, recording, result, script
-from common.pair import ROOT, Pair
-from common.request import check_request, lacking, listing, parse, select
+from common import program
+from common.cli.request import check_request, lacking, listing, parse, select
+from common.isolation import interrupt
+from common.pairs.pair import ROOT, Pair
+from common.record import recording, result
 
 
 def measure(args: Namespace, pairs: list[Pair]) -> int:
     """The exit status of a run, with all that it prints and writes."""
-    from common import console, runner
+    from common.engine import runner
+    from common.show import console
 
     unwritten: list[str] = []
 
@@ -48,7 +51,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         for problem in unwritten:
             print(f"benchmark.py: {problem}", file=sys.stderr)
         if args.profile and not interrupted:
-            from common.compare import profile_pairs
+            from common.cli.compare import profile_pairs
 
             profile_pairs(pairs, ROOT / "results" / pairs[0].chapter, args.device)
         if interrupted or interrupt.came():
@@ -58,18 +61,18 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
 def write(args: Namespace, pairs: list[Pair], record: result.Record, unwritten: list[str]) -> str:
     """What was asked for besides --json: plot, Markdown, record. Returns what there is to say of it."""
-    from common.runner import has_failed
+    from common.engine.runner import has_failed
 
     said = ""
     if args.plot and any(row.ratio for pair in record.pairs for row in pair.rows):
-        from common import heatmap, plot
+        from common.show import heatmap, plot
 
         with result.noting(unwritten):
             plot.save(heatmap.for_record(record), args.plot)
     elif args.plot:
         said = f"{args.plot} not drawn: nothing was timed\n"
     if args.markdown and record.pairs:
-        from common.summary import save_markdown
+        from common.show.summary import save_markdown
 
         with result.noting(unwritten):
             save_markdown(record, args.markdown)
@@ -88,13 +91,14 @@ def run(argv: list[str] | None) -> int:
     """Raises OneLine."""
     args = parse(argv, str(__doc__))
     if args.limits:
-        from common import console, runner
+        from common.engine import runner
+        from common.show import console
 
         with interrupt.held_back():
             console.print_limits(*runner.survey_apart(args.device), console.make_console())
         return 0
     if args.compare:
-        from common.compare import compare_files
+        from common.cli.compare import compare_files
 
         return compare_files(*args.compare)
     pairs = select(args)
@@ -115,8 +119,8 @@ def say_left_out(pairs: list[Pair], size: str) -> None:
 
 def xray(args: Namespace, pairs: list[Pair]) -> int:
     """Status 1 if a half cannot be seen for a fault of its own."""
-    from common.console import make_console
-    from common.runner import sizes_of
+    from common.engine.runner import sizes_of
+    from common.show.console import make_console
     from common.xray.picture import xray
     from common.xray.show import print_pictures
 
@@ -134,8 +138,8 @@ def xray(args: Namespace, pairs: list[Pair]) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    return script.status_of("benchmark.py", lambda: run(argv))
+    return program.status_of("benchmark.py", lambda: run(argv))
 
 
 if __name__ == "__main__":
-    script.finish(main)
+    program.finish(main)

@@ -128,7 +128,7 @@ def main() -> None:
     parser.check_output(args.output)
     device = parser.pick_device(args.device)
 
-    from common.limits import measure_limits
+    from common.machine.limits import measure_limits
 
     n = args.elements or ELEMENTS[device.split(":")[0]]
     timings = measure(n, device, args.repeats)
@@ -185,7 +185,7 @@ def conclude(timings: dict[int, Timing], n: int, limits: dict[str, Any]) -> None
 
 
 def save(path: Path, timings: dict[int, Timing], n: int, limits: dict[str, Any], title: str) -> None:
-    from common.plot import roofline
+    from common.show.plot import roofline
 
     memory, compute = knee(timings, n)
     figure = roofline([], limits, title)

@@ -15,7 +15,7 @@ CHAPTER = "ch1"
 
 def compare() -> int:
     """Measure every pair and print the table; returns the exit status, as benchmark.py would give it."""
-    from common.compare import (
+    from common.cli.compare import (
         compare_chapter,
     )  # here and not above: it imports torch, and --help should not wait for it
 
@@ -24,7 +24,7 @@ def compare() -> int:
 
 def profile(only: str = "*") -> list[Path]:
     """Run both halves of the pairs that match `only` under torch.profiler; returns the traces that were written."""
-    from common.compare import profile_chapter
+    from common.cli.compare import profile_chapter
 
     return profile_chapter(CHAPTER, only)
 

@@ -100,7 +100,7 @@ def main() -> None:
     parser.check_output(args.output)
     device = parser.pick_device(args.device)
 
-    from common.limits import measure_limits
+    from common.machine.limits import measure_limits
 
     print(where(device))
     limits = measure_limits(device)
@@ -170,7 +170,7 @@ def conclude(rows: list[tuple[Operation, Timing, float]]) -> None:
 
 
 def save(path: Path, points: list[tuple[str, float, float]], limits: dict[str, Any], title: str) -> None:
-    from common.plot import roofline
+    from common.show.plot import roofline
 
     keys = tuple(f"{precision}_flops" for precision in used(limits))
     roofline(points, limits, title, keys).savefig(path, dpi=120)

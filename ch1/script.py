@@ -32,7 +32,7 @@ class Parser(argparse.ArgumentParser):
             self.error(f"--device {requested}: neither cpu, cuda nor cuda:N")
         import torch
 
-        from common.device import use_device
+        from common.machine.device import use_device
 
         here = torch.cuda.device_count() if torch.cuda.is_available() else 0
         device = requested or ("cuda" if here else "cpu")
@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         """A picture that could not be saved is found before the run and not after it."""
         if path.suffix not in (".png", ".svg", ".pdf"):
             self.error(f"--output {path}: the name must end in .png, .svg or .pdf")
-        from common.result import RecordError, check_writable
+        from common.record.result import RecordError, check_writable
 
         try:
             check_writable(path)
@@ -90,7 +90,7 @@ def timed(fn: Callable[[], Any], device: str, repeats: int = 7) -> Timing:
     On a GPU the warm calls are measured between two CUDA events, with the L2 flushed before each; on a CPU by the wall
     clock, and what the caches hold stays there.
     """
-    from common.clock import host_seconds
+    from common.machine.clock import host_seconds
 
     cold_s = _clock("wall", device).sample([fn]).seconds
     clock = _clock("wall" if device == "cpu" else "device", device)
@@ -100,14 +100,14 @@ def timed(fn: Callable[[], Any], device: str, repeats: int = 7) -> Timing:
 
 @cache
 def _clock(name: str, device: str) -> Any:
-    from common.clock import make_clock
+    from common.machine.clock import make_clock
 
     return make_clock(name, device)  # kept: each device clock owns the buffer with which it flushes the L2
 
 
 def where(device: str) -> str:
     """The device with its name, and on a CPU the threads that work there."""
-    from common.device import describe
+    from common.machine.device import describe
 
     info = describe(device)
     threads = f", {info['threads']} thread(s)" if device == "cpu" else ""

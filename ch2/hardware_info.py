@@ -21,18 +21,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
-from common import interrupt, script
-from common.contract import OneLine
-from common.request import Parser, device_name
+from common import program
+from common.cli.request import Parser, device_name
+from common.isolation import interrupt
+from common.pairs.contract import OneLine
 
 
 def main() -> int:
-    return script.status_of("hardware_info.py", run)
+    return program.status_of("hardware_info.py", run)
 
 
 def run() -> int:
     """Raises OneLine."""
-    from common.device import default_device
+    from common.machine.device import default_device
 
     args = arguments()
     with interrupt.held_back():
@@ -52,12 +53,12 @@ def arguments() -> argparse.Namespace:
 
 def show(args: argparse.Namespace, device: str) -> int:
     """The exit status: 1 if something that was measured could not be written. Raises OneLine."""
-    from common.console import make_console
     from common.hardware import sheet as sheets
     from common.hardware.plots import figures
     from common.hardware.show import print_sheet
-    from common.plot import save
-    from common.result import check_writable, noting
+    from common.record.result import check_writable, noting
+    from common.show.console import make_console
+    from common.show.plot import save
 
     if args.plot:
         if not args.plot.is_dir():
@@ -85,4 +86,4 @@ def on_progress(stage: str, fraction: float) -> None:
 
 
 if __name__ == "__main__":
-    script.finish(main)
+    program.finish(main)

@@ -25,8 +25,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
-from common import interrupt, script
-from common.request import Parser, device_name
+from common import program
+from common.cli.request import Parser, device_name
+from common.isolation import interrupt
 
 EXAMPLES = """examples:
   ch4/tune.py                                       a tenth of the space, by evolution
@@ -46,7 +47,7 @@ DTYPES, ACTIVATIONS = ("float16", "bfloat16"), ("none", "leaky_relu", "relu")
 
 
 def main() -> int:
-    return script.status_of("tune.py", run)
+    return program.status_of("tune.py", run)
 
 
 def run() -> int:
@@ -133,7 +134,7 @@ def progress() -> Iterator[Callable[[str, float], None]]:
     """A bar on a terminal, a line for each generation elsewhere; on stderr."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from common.console import make_console
+    from common.show.console import make_console
 
     console, told = make_console(stderr=True), [""]
 
@@ -152,4 +153,4 @@ def progress() -> Iterator[Callable[[str, float], None]]:
 
 
 if __name__ == "__main__":
-    script.finish(main)
+    program.finish(main)

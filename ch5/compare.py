@@ -15,14 +15,14 @@ CHAPTER = "ch5"
 
 def compare() -> int:
     """Measure every pair and print the table; returns the exit status, as benchmark.py would give it."""
-    from common.compare import compare_chapter  # here: it imports torch, and --help should not wait for it
+    from common.cli.compare import compare_chapter  # here: it imports torch, and --help should not wait for it
 
     return compare_chapter(CHAPTER)
 
 
 def profile(only: str = "*") -> list[Path]:
     """Run both halves of the pairs that match `only` under torch.profiler; returns the traces that were written."""
-    from common.compare import profile_chapter
+    from common.cli.compare import profile_chapter
 
     return profile_chapter(CHAPTER, only)
 

@@ -20,9 +20,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
-from common import interrupt, script
-from common.contract import OneLine
-from common.request import Parser, device_name
+from common import program
+from common.cli.request import Parser, device_name
+from common.isolation import interrupt
+from common.pairs.contract import OneLine
 
 EXAMPLES = """examples:
   ch5/train.py                                      200 steps of 16 features
@@ -37,7 +38,7 @@ BODIES = 2048  # that no network has learned from
 
 
 def main() -> int:
-    return script.status_of("train.py", run)
+    return program.status_of("train.py", run)
 
 
 def run() -> int:
@@ -63,7 +64,7 @@ def run() -> int:
 
 def place(device: str) -> str:
     """The device, made current, and its name. Raises OneLine."""
-    from common.device import describe, use_device
+    from common.machine.device import describe, use_device
 
     try:
         name = describe(device)["name"]
@@ -106,7 +107,7 @@ def report(volume, clifford, plain, args: argparse.Namespace) -> None:
 
 def draw(path: Path, losses: list[float], others: list[float]) -> None:
     """Raises RecordError."""
-    from common.plot import SERIES, new_figure, save
+    from common.show.plot import SERIES, new_figure, save
 
     figure, axes = new_figure()
     for color, style, name, drawn in (
@@ -123,8 +124,8 @@ def draw(path: Path, losses: list[float], others: list[float]) -> None:
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     """Raises OneLine."""
-    from common.device import default_device
-    from common.result import check_writable
+    from common.machine.device import default_device
+    from common.record.result import check_writable
 
     raw = argparse.RawDescriptionHelpFormatter
     parser = Parser("train.py", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
@@ -158,4 +159,4 @@ def whole(least: int, most: int) -> Callable[[str], int]:
 
 
 if __name__ == "__main__":
-    script.finish(main)
+    program.finish(main)

@@ -11,14 +11,14 @@ from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 from torch.overrides import TorchFunctionMode
 
-from common import plot
-from common.device import has_gpu
-from common.pair import ROOT, Half, Pair, discover, load, source_hash
-from common.recording import class_of, recorded, recorded_sizes, together
-from common.report import origin, ratio, share, times, variant
-from common.result import PairResult, Record, Row
-from common.runner import run_pairs
-from common.stats import MARGIN
+from common.engine.runner import run_pairs
+from common.machine.device import has_gpu
+from common.pairs.pair import ROOT, Half, Pair, discover, load, source_hash
+from common.record.recording import class_of, recorded, recorded_sizes, together
+from common.record.result import PairResult, Record, Row
+from common.record.stats import MARGIN
+from common.show import plot
+from common.show.report import origin, ratio, share, times, variant
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
 from common.xray.show import by_architecture, skeleton, words

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def signals_as_in_a_terminal():
     """Where pytest was started by nohup, or by a script and `&`, it and all that it starts would be deaf to some."""
-    from common import interrupt
+    from common.isolation import interrupt
 
     ignored = [number for number in interrupt.SIGNALS if signal.getsignal(number) is signal.SIG_IGN]
     for number in ignored:
@@ -41,7 +41,7 @@ def signals_as_in_a_terminal():
 @pytest.fixture(scope="module")
 def machine():
     """This machine, described once; what it can do is measured where it is tested."""
-    from common import runner  # imports torch
+    from common.engine import runner  # imports torch
 
     surveyed = runner.survey_apart("cpu", with_limits=False)
     with pytest.MonkeyPatch.context() as patch:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from common.pair import load
+from common.pairs.pair import load
 
 NAN, INF = float("nan"), float("inf")
 # By what part of itself, and of the RMS of all, an element may be off (bfloat16: the interpreter cuts off, no rounding)

@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from common import stats
-from common.pair import ROOT, Pair, discover
-from common.result import SCHEMA, Arm, PairResult, Record, Row
+from common.pairs.pair import ROOT, Pair, discover
+from common.record import stats
+from common.record.result import SCHEMA, Arm, PairResult, Record, Row
 
 SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
 VECTOR = 'return {"x": torch.randn(n, device=device), "w_shift": torch.randn(1, device=device)}'

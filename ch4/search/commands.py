@@ -10,14 +10,14 @@ from typing import Any
 
 import gemm
 
-from common.console import make_console
-from common.contract import OneLine
-from common.device import default_device, device_named
-from common.pair import ROOT
-from common.plot import save
-from common.process import Death
-from common.result import check_writable, noting
-from common.runner import survey_apart
+from common.engine.runner import survey_apart
+from common.isolation.process import Death
+from common.machine.device import default_device, device_named
+from common.pairs.contract import OneLine
+from common.pairs.pair import ROOT
+from common.record.result import check_writable, noting
+from common.show.console import make_console
+from common.show.plot import save
 from common.xray.occupancy import MACHINES, Machine
 from search import generations, history, show, sweeps
 from search.generations import Bench, Gpu, Proxy, search

@@ -20,8 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from common import server
-from common.contract import OneLine
+from common.isolation import server
+from common.pairs.contract import OneLine
 from common.xray.capture import launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import PARTS, SYSTEM_SHARED_BYTES, Machine

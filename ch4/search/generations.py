@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from common import interrupt, stats
+from common.isolation import interrupt
+from common.record import stats
 from common.xray.occupancy import Machine
 from search.examine import examined, trial_of
 from search.history import MEASURED, History, Trial

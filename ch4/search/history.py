@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from common.contract import OneLine
-from common.result import check_writable, write_text
+from common.pairs.contract import OneLine
+from common.record.result import check_writable, write_text
 from search.space import Configuration, name_of
 
 SCHEMA = 1

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from common import process, stats
+from common.isolation import process
+from common.record import stats
 from common.xray.occupancy import WARP, Machine
 from search.examine import GEMM
 from search.space import Configuration, Problem, name_of
@@ -68,7 +69,7 @@ def machine_of(device: str) -> tuple[Machine, dict[str, Any]]:
 def _machine(device: str, say: Say) -> tuple[Machine, dict[str, Any]]:
     import torch
 
-    from common.device import versions
+    from common.machine.device import versions
 
     here = torch.cuda.get_device_properties(device)
     warps = here.max_threads_per_multi_processor // WARP
@@ -85,9 +86,9 @@ def _measure(
 ) -> Measured:  # fmt: skip
     import torch
 
-    from common.clock import make_clock
-    from common.device import use_device
-    from common.pair import load
+    from common.machine.clock import make_clock
+    from common.machine.device import use_device
+    from common.pairs.pair import load
 
     use_device(device)
     gemm = load(GEMM)
@@ -121,9 +122,9 @@ def _verify(
     import torch
     from triton.runtime.errors import OutOfResources
 
-    from common.clock import synchronize
-    from common.process import one_line
-    from common.verify import compare
+    from common.checks.verify import compare
+    from common.isolation.process import one_line
+    from common.machine.clock import synchronize
 
     given = gemm.inputs(**asdict(problem), configuration=None, device=device)
     a, b = given["a"], given["b"]
@@ -156,8 +157,8 @@ def _time(
     """The samples; and whose last timed answer was wrong, and how."""
     import torch
 
-    from common.clock import host_seconds
-    from common.verify import near
+    from common.checks.verify import near
+    from common.machine.clock import host_seconds
 
     blocks, rounds = (FINAL_BLOCKS, FINAL_ROUNDS) if final else (BLOCKS, ROUNDS)
     seconds: Seconds = {name: [] for name in runs}

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from common.contract import OneLine
-from common.device import default_device
+from common.machine.device import default_device
+from common.pairs.contract import OneLine
 from common.xray.occupancy import Machine
 from search import generations, show
 from search.generations import Replay, search

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from common import stats
 from common.calibration.findings import Check, Findings, Known, Run, Said, Spin
+from common.record import stats
 
 CALLED = 0.05  # of equal pairs at most are called different: what an interval of 95 % promises
 FOUND = 0.95  # of planted 5 % at least are found

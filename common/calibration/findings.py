@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from common.pair import ROOT
-from common.result import BELIEVED, PairResult, RecordError, file_of_device, write_text
+from common.pairs.pair import ROOT
+from common.record.result import BELIEVED, PairResult, RecordError, file_of_device, write_text
 
 SCHEMA = 1
 FILE = "calibration.json"

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from common.calibration.findings import Known, Spin
-from common.clock import Clock, DeviceClock, WallClock, host_seconds
-from common.device import clocks_now, use_device
-from common.job import Job
-from common.pair import load
+from common.engine.job import Job
+from common.machine.clock import Clock, DeviceClock, WallClock, host_seconds
+from common.machine.device import clocks_now, use_device
+from common.pairs.pair import load
 
 SPINS = {  # seconds -> samples. From what the harness batches short calls to, or events resolve well, to a slow call
     "cpu": {1e-3: 50, 10e-3: 30, 100e-3: 10},

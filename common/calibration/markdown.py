@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from common.calibration.findings import Findings
-from common.report import NOTHING, head, source
+from common.show.report import NOTHING, head, source
 
 HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 

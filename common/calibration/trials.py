@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from common import process
 from common.calibration.findings import Run, run_of
-from common.contract import OneLine
-from common.measure import measure
-from common.pair import Pair, load
-from common.result import Record
-from common.runner import run_pairs, sizes_of
-from common.session import Job
+from common.engine.measure import measure
+from common.engine.runner import run_pairs, sizes_of
+from common.engine.session import Job
+from common.isolation import process
+from common.pairs.contract import OneLine
+from common.pairs.pair import Pair, load
+from common.record.result import Record
 
 BLOCKS = 12  # what the pilot chooses on a quiet machine; on a noisy one it would ask for up to four times as many
 PER_PROCESS = 20  # runs: with a process for each, as other pairs have, a quarter of the time were starts

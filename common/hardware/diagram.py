@@ -7,7 +7,7 @@ from matplotlib.patches import Rectangle
 
 from common.hardware.sheet import Sheet
 from common.hardware.show import binary
-from common.report import digits, seconds
+from common.show.report import digits, seconds
 
 INSIDE, CACHE, MEMORY, OUTSIDE = "#FFFFFF", "#D6EBF7", "#F8E3B8", "#E4E4E4"  # light tints of the course's colours
 BOX, GAP = 0.9, 0.8  # heights: of a box, and of an arrow with its label

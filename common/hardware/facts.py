@@ -8,8 +8,8 @@ import psutil
 import pynvml
 import torch
 
-from common.device import CORES, nvml_handle
 from common.hardware.links import active_nvlinks, told
+from common.machine.device import CORES, nvml_handle
 
 UNITS = {"K": 1 << 10, "M": 1 << 20}
 PROPERTY = "cudaDeviceProp."

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.device import free_bytes
 from common.hardware.facts import gpu_facts
 from common.hardware.kernels import LINE, OPTIONS, SOURCE, THREADS, TILE
 from common.hardware.levels import Curve, Levels, levels, working_sets
 from common.hardware.links import links
 from common.hardware.transfers import transfers
-from common.limits import measure_limits
+from common.machine.device import free_bytes
+from common.machine.limits import measure_limits
 
 SMALLEST, LARGEST = 16 << 10, 4 << 30  # bytes: of all but the oldest GPUs' L1, and far above any L2
 LONGEST_CHAIN = 1 << 30  # or 16 x L2, so that hardly a line of it is still there

@@ -7,7 +7,7 @@ from typing import Any
 import pynvml
 import torch
 
-from common.device import nvml_handle
+from common.machine.device import nvml_handle
 
 WAYS = {  # what two GPUs have in common that is nearest to them
     pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from common.console import LIMIT_HEADINGS, limit_rows
 from common.hardware.sheet import Sheet
 from common.hardware.show import level_rows
-from common.report import head, source
+from common.show.console import LIMIT_HEADINGS, limit_rows
+from common.show.report import head, source
 
 
 def markdown(found: list[tuple[Path, Sheet]]) -> str:

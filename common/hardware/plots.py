@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from common.hardware.sheet import Sheet
 from common.hardware.show import binary
-from common.plot import MARKERS, SERIES, new_figure
+from common.show.plot import MARKERS, SERIES, new_figure
 
 
 def figures(sheet: Sheet) -> dict[str, Figure]:

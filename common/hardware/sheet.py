@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from common import process
-from common.device import versions
-from common.pair import ROOT
-from common.result import RecordError, file_of_device, noting, write_text
-from common.runner import DeviceError, survey_apart
+from common.engine.runner import DeviceError, survey_apart
+from common.isolation import process
+from common.machine.device import versions
+from common.pairs.pair import ROOT
+from common.record.result import RecordError, file_of_device, noting, write_text
 
 SCHEMA = 1
 SCHEMA_FILE = Path(__file__).with_name("sheet.schema.json")
@@ -29,9 +29,9 @@ class Sheet:
     """What a machine is and what it reaches. A list that is empty, a key that is missing: not to be had there."""
 
     schema: int
-    environment: dict[str, Any]  # device: see common.device.describe; versions; date
+    environment: dict[str, Any]  # device: see common.machine.device.describe; versions; date
     facts: list[dict[str, Any]]  # name, value, unit, source; in the order in which they are shown
-    limits: dict[str, dict[str, Any]]  # cost key -> common.limits.Limit
+    limits: dict[str, dict[str, Any]]  # cost key -> common.machine.limits.Limit
     bandwidth: dict[str, list[list[float]]]  # read, write, copy, ... -> [working set in bytes, bytes per second]
     latency: list[list[float]]  # of one load after the other: [working set in bytes, SM cycles, seconds]
     levels: dict[str, dict[str, Any]]  # L1, L2, ..., DRAM -> bytes (the working set looked at) and what was found there
@@ -41,9 +41,9 @@ class Sheet:
 
 def measure(device: str, say: Say = lambda stage, fraction: None) -> Sheet:
     """Measure a device in this process, which has better done nothing else with it. Raises ValueError."""
-    from common.device import describe, use_device
     from common.hardware.cpu import measure_cpu
     from common.hardware.gpu import measure_gpu
+    from common.machine.device import describe, use_device
 
     say("device", 0.0)
     info = describe(device)

@@ -7,8 +7,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from common.console import print_limits
 from common.hardware.sheet import Sheet
+from common.show.console import print_limits
 
 FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
 ON_SOME_GPUS = {  # limits, and what they need

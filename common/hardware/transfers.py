@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from common.limits import best, peer_rate
+from common.machine.limits import best, peer_rate
 
 SIZES = [4 << 10 << 2 * k for k in range(9)]  # bytes: 4 KiB to 256 MiB
 

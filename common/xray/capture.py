@@ -14,9 +14,9 @@ from unittest.mock import MagicMock, patch
 
 import torch
 
-from common.contract import OneLine
-from common.pair import load
-from common.process import one_line
+from common.isolation.process import one_line
+from common.pairs.contract import OneLine
+from common.pairs.pair import load
 from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from common.contract import OneLine
+from common.pairs.contract import OneLine
 from common.xray.capture import CudaLaunch, Launch, TritonLaunch
 from common.xray.occupancy import WARP, Machine
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from common import process
-from common.contract import Half, OneLine
-from common.pair import Pair
+from common.isolation import process
+from common.pairs.contract import Half, OneLine
+from common.pairs.pair import Pair
 from common.xray.occupancy import ARCHITECTURES
 
 

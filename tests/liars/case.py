@@ -7,8 +7,8 @@ from pathlib import Path
 
 from samples import HONEST, VECTOR, half, write_pair
 
-from common.pair import Pair, discover
-from common.result import BELIEVED, Record, Row
+from common.pairs.pair import Pair, discover
+from common.record.result import BELIEVED, Record, Row
 
 X = 'return {"x": torch.randn(n, device=device)}'
 MATRIX = 'return {"x": torch.randn(n, n, device=device)}'

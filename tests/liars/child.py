@@ -8,16 +8,17 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from common import runner
-from common.job import Job
-from common.result import PairResult
+from common.engine import runner
+from common.engine.job import Job
+from common.record.result import PairResult
 
 Say = Callable[[str, float], None]
 
 
 def measure_quickly(job: Job, say: Say) -> PairResult:
     """Smaller batches and fewer rounds: times are coarser, which no liar is told by. No core is ever too hot."""
-    from common import clock, pilot
+    from common.engine import pilot
+    from common.machine import clock
 
     clock.LEAST_WALL_S["cpu"] = 50e-6
     pilot.ROUNDS = 2
@@ -27,7 +28,7 @@ def measure_quickly(job: Job, say: Say) -> PairResult:
 
 def _throttle(count: Callable[[], int]) -> None:
     """Whatever becomes of this machine's cores, this is how often they were throttled."""
-    from common import device
+    from common.machine import device
 
     device.CORES = SimpleNamespace(glob=lambda pattern: [SimpleNamespace(read_text=lambda: f"{count()}\n")])
 
@@ -149,7 +150,8 @@ def measure_in(world: type[World], job: Job, say: Say) -> PairResult:
     """By the clock of such a world, in which `time.sleep` is a nap."""
     import time
 
-    from common import clock, inputs, pilot
+    from common.engine import inputs, pilot
+    from common.machine import clock
 
     here, overwrite = world(), inputs.InputSet.overwrite
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from samples import write_pair
 
-from common.job import Job
-from common.pair import discover
-from common.result import PairResult, Row
+from common.engine.job import Job
+from common.pairs.pair import discover
+from common.record.result import PairResult, Row
 from liars.case import Case, X
 from liars.child import Say, measure_quickly, measured
 
@@ -171,71 +171,73 @@ VIGILANT = {
 
 GUARDS = {
     # state
-    "state:Watch._changed_settings": Guard(list, ("number_of_threads",)),
-    "state:Watch._replaced_functions": Guard(list, ("stops_the_clock_at_import",)),
-    "state:Watch._changed_pools": Guard(list, ("blas_threads",)),
-    "guard:Company.new": Guard(nothing, ("leaves_a_thread",)),
-    "guard:children": Guard(no_set, ("leaves_a_process",)),
-    "guard:overheard": Guard(no_set, ("compiles_python",), timed=True),
-    "behind:look": Guard(none, ("compiles_python",), timed=True),
-    "guard:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
-    "guard:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
-    "guard:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
-    "guard:changed_input": Guard(nothing, ("changes_weight",)),
-    "judge:blame": Guard(false, ("changes_inputs_later",), timed=True),
-    "arrays:own_views": Guard(as_it_is, ("makes_its_input_double",)),
-    "arrays:difference": Guard(nothing, ("inputs_of_half_precision",)),
-    "arrays:overlapping": Guard(nothing, ("a_view",)),
+    "checks.state:Watch._changed_settings": Guard(list, ("number_of_threads",)),
+    "checks.state:Watch._replaced_functions": Guard(list, ("stops_the_clock_at_import",)),
+    "checks.state:Watch._changed_pools": Guard(list, ("blas_threads",)),
+    "checks.guard:Company.new": Guard(nothing, ("leaves_a_thread",)),
+    "checks.guard:children": Guard(no_set, ("leaves_a_process",)),
+    "checks.guard:overheard": Guard(no_set, ("compiles_python",), timed=True),
+    "engine.behind:look": Guard(none, ("compiles_python",), timed=True),
+    "checks.guard:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
+    "checks.guard:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
+    "checks.guard:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
+    "checks.guard:changed_input": Guard(nothing, ("changes_weight",)),
+    "engine.judge:blame": Guard(false, ("changes_inputs_later",), timed=True),
+    "checks.arrays:own_views": Guard(as_it_is, ("makes_its_input_double",)),
+    "checks.arrays:difference": Guard(nothing, ("inputs_of_half_precision",)),
+    "checks.arrays:overlapping": Guard(nothing, ("a_view",)),
     # the answer
-    "judge:check": Guard(none, ("works_at_round_sizes",)),
-    "judge:judge_all": Guard(no_dict, ("a_little_coarser",)),
-    "judge:compare_round": Guard(none, ("remembers_for_a_block",), timed=True),
-    "measure:_judge_timed": Guard(none, ("a_little_coarser_at_the_timed_size",), timed=True),
-    "inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
-    "verify:compare": Guard(nothing, ("zeros",)),
-    "verify:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
-    "verify:blind_spot": Guard(nothing, ("always_true", "nan_on_both_sides")),
-    "verify:_compare_form": Guard(nothing, ("another_dtype",)),
-    "verify:_same_special": Guard(true, ("a_nan",)),
-    "verify:_compare_chunks": Guard(nothing, ("a_little_coarser",)),
-    "verify:MOST_WRONG": Guard(1.0, ("what_is_small_beside_the_rest",)),
-    "verify:CHUNKS": Guard(1, ("a_little_coarser_at_the_end",)),
-    "tolerance:TOLERANCE": Guard(dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5), ("one_element_of_a_million",)),
-    "arrays:is_plain": Guard(true, ("a_lazy_tensor",)),
-    "arrays:laziness": Guard(nothing, ("conjugated_when_read",)),
-    "arrays:repeats": Guard(false, ("one_row_shown_many_times",)),
-    "arrays:order_of": Guard(nothing, ("a_transposed_answer",)),
-    "arms:tensors": Guard(no_tuple, ("an_oracle_of_its_own_making",)),
-    "arms:count_costs": Guard(no_dict, ("a_cost_of_its_own",)),
+    "engine.judge:check": Guard(none, ("works_at_round_sizes",)),
+    "engine.judge:judge_all": Guard(no_dict, ("a_little_coarser",)),
+    "engine.judge:compare_round": Guard(none, ("remembers_for_a_block",), timed=True),
+    "engine.measure:_judge_timed": Guard(none, ("a_little_coarser_at_the_timed_size",), timed=True),
+    "engine.inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
+    "checks.verify:compare": Guard(nothing, ("zeros",)),
+    "checks.verify:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
+    "checks.verify:blind_spot": Guard(nothing, ("always_true", "nan_on_both_sides")),
+    "checks.verify:_compare_form": Guard(nothing, ("another_dtype",)),
+    "checks.verify:_same_special": Guard(true, ("a_nan",)),
+    "checks.verify:_compare_chunks": Guard(nothing, ("a_little_coarser",)),
+    "checks.verify:MOST_WRONG": Guard(1.0, ("what_is_small_beside_the_rest",)),
+    "checks.verify:CHUNKS": Guard(1, ("a_little_coarser_at_the_end",)),
+    "checks.tolerance:TOLERANCE": Guard(
+        dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5), ("one_element_of_a_million",)
+    ),
+    "checks.arrays:is_plain": Guard(true, ("a_lazy_tensor",)),
+    "checks.arrays:laziness": Guard(nothing, ("conjugated_when_read",)),
+    "checks.arrays:repeats": Guard(false, ("one_row_shown_many_times",)),
+    "checks.arrays:order_of": Guard(nothing, ("a_transposed_answer",)),
+    "engine.arms:tensors": Guard(no_tuple, ("an_oracle_of_its_own_making",)),
+    "engine.arms:count_costs": Guard(no_dict, ("a_cost_of_its_own",)),
     # what the calls are given
-    "arms:LiveArm.prepare": Guard(on_the_same_inputs, ("computes_in_setup",)),
-    "inputs:seed_all": Guard(always_alike, ("computes_in_setup",)),
-    "inputs:InputSet.overwrite": Guard(none, ("remembers_for_a_block",), timed=True),
-    "arrays:overwrite_slice": Guard(none, ("remembers_integers",), timed=True),
-    "inputs:SHRINK": Guard((1.0, 1.0), ("sees_no_row_in_two_calls",), timed=True),
-    "inputs:PERIOD": Guard(1, ("sees_no_row_but_for_its_scale",), timed=True),
+    "engine.arms:LiveArm.prepare": Guard(on_the_same_inputs, ("computes_in_setup",)),
+    "engine.inputs:seed_all": Guard(always_alike, ("computes_in_setup",)),
+    "engine.inputs:InputSet.overwrite": Guard(none, ("remembers_for_a_block",), timed=True),
+    "checks.arrays:overwrite_slice": Guard(none, ("remembers_integers",), timed=True),
+    "engine.inputs:SHRINK": Guard((1.0, 1.0), ("sees_no_row_in_two_calls",), timed=True),
+    "engine.inputs:PERIOD": Guard(1, ("sees_no_row_but_for_its_scale",), timed=True),
 }
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
-    "trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
-    "guard:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
-    "guard:sys": Guard(  # in whose modules it finds CuPy
+    "checks.trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
+    "checks.guard:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
+    "checks.guard:sys": Guard(  # in whose modules it finds CuPy
         SimpleNamespace(**{**vars(sys), "modules": {}}), ("adds_to_unwritten_memory_in_cupy",)
     ),
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)
 OF_THE_HARNESS = {
-    "conclude:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
-    "conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
-    "conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
-    "trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
-    "measure:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
-    "measure:SLOW_S": (0.0, "test_whoever_is_first_after_a_break_pays_nothing_for_it"),
-    "measure:random": (
+    "engine.conclude:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
+    "engine.conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
+    "engine.conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
+    "checks.trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
+    "engine.measure:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
+    "engine.measure:SLOW_S": (0.0, "test_whoever_is_first_after_a_break_pays_nothing_for_it"),
+    "engine.measure:random": (
         SimpleNamespace(Random=Unshuffled),
         "test_who_naps_longer_late_in_a_round_is_nobody_in_particular",
     ),
-    "stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
+    "record.stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
 }
 
 

@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from common import behind, guard, trace
-from common.arms import LiveArm
-from common.session import Session
+from common.checks import guard, trace
+from common.engine import behind
+from common.engine.arms import LiveArm
+from common.engine.session import Session
 
 
 def event(name, start_us, end_us):

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from common.result import BELIEVED
+from common.record.result import BELIEVED
 from liars import guards, state, test_statistics
 from liars.child import measure_quickly
 from liars.guards import FINE, GUARDS, OF_THE_HARNESS, ON_A_GPU, VIGILANT
@@ -15,20 +15,20 @@ from liars.test_liars import LIARS
 CASES = {**LIARS, **FINE, **VIGILANT}
 # What else the modules of the guards offer: parts and tools of those that the tables name
 PARTS = {
-    "arms": {"Invalid", "make_arms", "oracle", "weights"},
-    "arrays": {
+    "engine.arms": {"Invalid", "make_arms", "oracle", "weights"},
+    "checks.arrays": {
         "as_tensor", "clone", "computes", "copy_into", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
         "same_placement", "tensors", "to_float64",
     },
-    "behind": set(),
-    "clock": {"DeviceClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize"},  # bound at import
-    "guard": {"is_output"},
-    "inputs": {"inputs_proper", "unwritable"},
-    "judge": {"fresh_answer"},
-    "state": set(),
-    "tolerance": {"Tolerance"},
-    "trace": {"Seen"},
-    "verify": {"Chunk", "same_form"},
+    "engine.behind": set(),
+    "machine.clock": {"DeviceClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize"},  # bound first
+    "checks.guard": {"is_output"},
+    "engine.inputs": {"inputs_proper", "unwritable"},
+    "engine.judge": {"fresh_answer"},
+    "checks.state": set(),
+    "checks.tolerance": {"Tolerance"},
+    "checks.trace": {"Seen"},
+    "checks.verify": {"Chunk", "same_form"},
 }  # fmt: skip
 
 

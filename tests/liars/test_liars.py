@@ -8,8 +8,8 @@ from itertools import chain
 import pytest
 from rich.console import Console
 
-from common import console, heatmap, summary
-from common.result import to_json
+from common.record.result import to_json
+from common.show import console, heatmap, summary
 from liars import WAYS, answer, clock, state, test_on_gpu, test_statistics
 from liars.case import assert_believed, assert_out, rooms, rows_of, write_rooms
 from liars.child import measure_quickly, measured
@@ -54,8 +54,8 @@ ONLY_ON_A_GPU = {"the current stream"}
 
 
 def test_every_setting_that_is_watched_has_its_liar(rows):
-    from common.settings import SETTINGS
-    from common.state import _PLACES
+    from common.checks.settings import SETTINGS
+    from common.checks.state import _PLACES
 
     said = [row.reason for row in rows.values() if row.reason.startswith("leaves global state behind")]
     elsewhere = [state.LEAVES_SETTINGS[name].reason for name in state.NOT_HERE]

@@ -5,8 +5,8 @@ import statistics
 import pytest
 from samples import half, write_pair
 
-from common import runner
-from common.pair import discover
+from common.engine import runner
+from common.pairs.pair import discover
 from liars import guards
 from liars.case import assert_believed, assert_out, rooms, rows_of, shows, write_rooms
 from liars.gpu import FAMILIES, LIMITS, SIZES
@@ -76,7 +76,7 @@ def test_a_call_finds_nothing_of_the_one_before_in_l2():
     """
     import torch
 
-    from common.clock import DeviceClock
+    from common.machine.clock import DeviceClock
 
     clock = DeviceClock("cuda:0")
     l2 = torch.cuda.get_device_properties(0).L2_cache_size
@@ -117,7 +117,7 @@ def test_a_call_finds_nothing_of_the_one_before_in_l2():
 def test_a_call_that_the_host_takes_long_to_issue_is_timed_without_the_waiting_or_said_to_wait():
     import torch
 
-    from common.clock import DeviceClock, host_seconds, now
+    from common.machine.clock import DeviceClock, host_seconds, now
 
     clock, x = DeviceClock("cuda:0"), torch.zeros(1000, device="cuda:0")
 

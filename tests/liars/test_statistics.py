@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from samples import half, write_pair
 
-from common import runner, stats
-from common.pair import discover
-from common.result import BELIEVED, RecordError, load_record, save_record
+from common.engine import runner
+from common.pairs.pair import discover
+from common.record import stats
+from common.record.result import BELIEVED, RecordError, load_record, save_record
 from liars import child
 from liars.case import shows
 from liars.child import measure_in, measure_quickly, measured

@@ -1,0 +1,165 @@
+"""Does the harness measure truly on this machine? It is given what is known beforehand, and judged by what it says.
+
+Pairs of its own are measured as any pair is, again and again: halves that are equal, that differ by 1 % and by 5 %,
+that do nothing, that copy. Spins of known length and reads of warm and cold memory test the clocks alone.
+
+Exit status: 0 every check passed; 1 one did not, a measurement died, or a file cannot be written; 2 usage;
+130 interrupted.
+"""
+
+import signal
+
+if __name__ == "__main__":  # the imports take seconds, in which Ctrl-C is to end us without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import math
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from common.calibration import known_times, trials
+from common.calibration.checks import judge
+from common.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
+from common.calibration.trials import PER_PROCESS, Failed, Say
+from common.cli.request import Parser, device_name
+from common.isolation import interrupt
+from common.machine import neighbours
+from common.machine.device import default_device
+from common.pairs.contract import OneLine
+from common.pairs.pair import ROOT, discover, source_hash
+from common.record.result import Record, check_writable, noting
+from common.show.console import make_console
+
+RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
+BUSY = 5  # one run in so many while every core is busy, where each takes more than twice as long
+FEW = 2  # runs of the pairs `copy` and `nothing`, whose figures hardly vary and which take long
+
+
+def calibrate(device: str, runs: int, say: Say) -> Findings:
+    """Everything; what keeps the machine busy comes last. Raises OneLine, KeyboardInterrupt."""
+    begin, pairs = time.monotonic(), {pair.name: pair for pair in discover(PAIRS)}
+    say("this machine's limits", 0, 1)
+    record = trials.in_turn(pairs["copy"], device, min(FEW, runs), say)
+    nothing = trials.in_turn(pairs["nothing"], device, min(FEW, runs), say)
+    job = trials.job_of(pairs["work"], record, device)
+    say("known times", 0, 1)
+    known = trials.apart(known_times.look, job)
+    with neighbours.watch(job.info.get("uuid"), lambda found: None) as found:
+        quiet = trials.many(job, runs, "quiet", say)
+    with trials.all_cores_busy():
+        busy = trials.many(job, math.ceil(runs / BUSY), "busy", say)
+    environment = {
+        **record.environment, "runs": runs, "took_s": round(time.monotonic() - begin),
+        "neighbours": [f"{who} {what}" for who, what in found.items()],
+    }  # fmt: skip
+    hashes = {name: source_hash(pair) for name, pair in pairs.items()}
+    findings = Findings(
+        SCHEMA, environment, hashes, trials.repetitions(pairs["work"]), {"quiet": quiet, "busy": busy},
+        [run_of(0, pair) for pair in nothing.pairs], shares(record), known, [],
+    )  # fmt: skip
+    return replace(findings, checks=judge(findings))
+
+
+def shares(record: Record) -> list[float | None]:
+    """What the halves of each pair reached of the limit; None for one that was not timed."""
+    arms = [pair.arms.get(label) for pair in record.pairs for label in ("baseline", "optimized")]
+    return [arm.of_limit if arm else None for arm in arms]
+
+
+@contextmanager
+def _progress() -> Iterator[Say]:
+    """A bar on a terminal, a line now and then elsewhere; on stderr."""
+    console, told = make_console(stderr=True), set[str]()
+
+    def line(what: str, done: int, of: int) -> None:
+        text = f"{what}: {done} of {of} done"
+        if done % PER_PROCESS == 0 and text not in told:
+            console.print(text, markup=False)
+        told.add(text)
+
+    if not console.is_terminal:
+        yield line
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda what, done, of: bar.update(task, description=f"{what}: {done} of {of}", completed=done, total=of)
+
+
+def print_findings(findings: Findings, console: Console) -> None:
+    environment, passed = findings.environment, sum(check.passed for check in findings.checks)
+    title = f"{environment['device']['name']}, {environment['took_s'] / 60:.1f} minutes"
+    shown = Table(title=title, box=SIMPLE, title_justify="left")
+    for heading in ("check", "condition", "runs", "found", "accepted", "passed"):
+        shown.add_column(heading)
+    for check in findings.checks:
+        verdict = "[green]yes[/]" if check.passed else "[bold red]no[/]"
+        shown.add_row(check.check, check.condition, str(check.runs), check.found, check.accepted, verdict)
+    console.print(shown)
+    for line in environment["neighbours"]:
+        console.print(f"not alone on this machine while it was to be quiet: {line}", markup=False, soft_wrap=True)
+    console.print(f"{passed} of {len(findings.checks)} checks passed")
+
+
+def parse(argv: list[str] | None) -> Namespace:
+    """Raises UsageError."""
+    parser = Parser("python -m common.calibration.calibrate", description=__doc__.split("\n\n")[0] if __doc__ else None)
+    parser.add_argument(
+        "--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)"
+    )
+    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs while the machine is quiet ({RUNS})")
+    parser.add_argument("--record", action="store_true", help="keep it as recorded/<device>/calibration.json")
+    args = parser.parse_args(argv)
+    if args.runs < 1:
+        parser.error("--runs: at least 1")
+    return args
+
+
+def run(argv: list[str] | None, folder: Path) -> int:
+    """Raises OneLine, KeyboardInterrupt."""
+    args = parse(argv)
+    if args.record:
+        check_writable(folder / "any", makes_folder=True)
+    with _progress() as say:
+        findings = calibrate(args.device or default_device(), args.runs, say)
+    unwritten: list[str] = []
+    written = ""
+    if args.record:  # before anything is printed, which a closed pipe ends
+        with noting(unwritten):
+            written = f"recorded in {keep(findings, folder)}\n"
+    print_findings(findings, make_console())
+    print(written, end="")
+    for problem in unwritten:
+        print(f"calibrate: {problem}", file=sys.stderr)
+    return 1 if unwritten or not all(check.passed for check in findings.checks) else 0
+
+
+def main(argv: list[str] | None = None, folder: Path = ROOT / "recorded") -> int:
+    with interrupt.held_back():
+        try:
+            status = run(argv, folder)
+        except Failed as error:
+            print(f"calibrate: {error}", file=sys.stderr)
+            status = 1
+        except OneLine as error:
+            print(f"calibrate: {error}", file=sys.stderr)
+            status = 2
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            status = 130
+        return 130 if interrupt.came() else status
+
+
+if __name__ == "__main__":
+    status = main()
+    interrupt.ignore()  # nothing is left to do but to exit
+    sys.exit(status)

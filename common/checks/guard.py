@@ -1,0 +1,177 @@
+"""What a half may not do behind the clock's back: change inputs, keep answers, read unwritten memory, leave company,
+compile while the clock runs. (Global state: state.py.)
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+
+from common.checks.arrays import Tree, as_tensor, computes, is_array, leaves, overlapping, repeats, tensors
+
+# Python's own events (sys.addaudithook) that no warm call raises, and what is said of them
+UNTIMELY = {
+    "import": "imports {0}",
+    "compile": "compiles Python code",
+    "exec": "executes new Python code",
+    "subprocess.Popen": "starts {0}",
+    "os.fork": "forks",
+    "os.posix_spawn": "starts {0}",
+    "ctypes.dlopen": "loads {0}",
+}
+TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
+_heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
+_hooked: set[str] = set()
+
+
+def changed_input(now: Tree, pristine: Tree) -> str:
+    """The first input that is no longer what it was, bit for bit (NaN equals NaN); empty if there is none."""
+    for (path, mine), (_, then) in zip(tensors(now), tensors(pristine), strict=True):
+        if mine.is_floating_point() and not computes(mine):
+            mine, then = mine.view(torch.uint8), then.view(torch.uint8)
+        if not is_output(path) and not bool(((mine == then) | ((mine != mine) & (then != then))).all()):
+            return path
+    return ""
+
+
+def is_output(path: str) -> bool:
+    """Names of inputs that start with `out` may be written."""
+    return path.startswith("out")
+
+
+def poison_outputs(inputs: Tree) -> None:
+    """Fill `out*` so that an earlier arm's answer is not there to be returned."""
+    for path, tensor in tensors(inputs):
+        if is_output(path):
+            _poison(tensor)
+
+
+def poison_answer(answer: Tree, inputs: Tree) -> None:
+    """Overwrite what a call returned, once it has been looked at: kept, recycled or replayed it is a wrong answer."""
+    for _, leaf in leaves(answer):
+        if isinstance(leaf, torch.Tensor) or _is_writable_array(leaf):
+            tensor = as_tensor(leaf)
+            if not repeats(tensor) and not overlapping(inputs, tensor):
+                _poison(tensor)
+
+
+def _is_writable_array(x: Any) -> bool:
+    return is_array(x) and x.flags.c_contiguous and getattr(x.flags, "writeable", True)
+
+
+def _poison(tensor: torch.Tensor) -> None:
+    with torch.inference_mode():  # so that tensors made in that mode may be written too
+        tensor.fill_(float("nan") if tensor.is_floating_point() else -1 if tensor.dtype != torch.bool else True)
+
+
+@contextmanager
+def filled_memory(on: bool = True) -> Iterator[None]:
+    """Uninitialized memory of torch and CuPy is NaN inside, if `on` (NumPy offers no hook)."""
+    if not on:
+        yield
+        return
+    setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)  # noqa: B010 (torch declares no such name)
+    torch.set_deterministic_debug_mode("warn")  # which fills torch.empty; its better known twin imports the compiler
+    cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
+    plain: Any = cupy.cuda.get_allocator() if cupy else None
+
+    def filled(size: int) -> Any:
+        memory = plain(size)
+        memory.memset(0xFF, size)  # all bits set is a NaN in every floating type
+        return memory
+
+    if cupy:
+        cupy.cuda.set_allocator(filled)
+    try:
+        yield
+    finally:
+        if cupy:
+            cupy.cuda.set_allocator(plain)
+        torch.set_deterministic_debug_mode("default")
+
+
+class Company:
+    """The threads and processes that were there before any half was loaded."""
+
+    def __init__(self) -> None:
+        self._threads, self._processes = set(threading.enumerate()), children()
+        self._running = set(sys._current_frames())
+
+    def new(self) -> str:
+        """Who has joined since and is still there, each named once; empty if nobody has."""
+        threads = {thread for thread in threading.enumerate() if thread.name != TQDM} - self._threads
+        processes = children() - self._processes
+        self._threads |= threads
+        self._processes |= processes
+        running = [process for process in map(_named, processes) if process]
+        nameless = set(sys._current_frames()) - self._running - {thread.ident for thread in threading.enumerate()}
+        self._running |= nameless  # of _thread, which `threading` does not know
+        names = sorted(thread.name for thread in threads) + ["one without a name"] * bool(nameless)
+        said = [f"threads behind: {', '.join(names)}"] if names else []
+        return ", ".join(said + ([f"processes behind: {', '.join(sorted(running))}"] if running else []))
+
+
+def children() -> set[int]:
+    """The processes that this one has started, and the orphans that have fallen to it."""
+    lists = list(Path(f"/proc/{os.getpid()}/task").glob("*/children"))
+    if not lists:  # a system that keeps no such list
+        return {child.pid for child in psutil.Process().children()}
+    found: set[int] = set()
+    for file in lists:
+        with suppress(OSError):  # that thread has ended since
+            found |= set(map(int, file.read_text().split()))
+    return found
+
+
+def _named(pid: int) -> str:
+    """The name of a process; empty if it has ended (and only its parent has not asked how)."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        return "" if process.status() == psutil.STATUS_ZOMBIE else f"{process.name()} ({pid})"
+    return ""
+
+
+def overheard(call: Callable[[], Any]) -> set[str]:
+    """What a call does that a warm one has no business doing: compiling, tuning, importing, starting processes.
+
+    From then on this process pays a little for every event that Python tells of: so call it when all is measured.
+    """
+    global _heard
+    if "python" not in _hooked:
+        _hooked.add("python")
+        sys.addaudithook(_hear)
+    _heard = set()
+    try:
+        call()
+        return _heard
+    finally:
+        _heard = None
+
+
+def listen_to_triton() -> None:
+    """Have Triton tell of compiling and tuning, where a half has imported it."""
+    triton: Any = sys.modules.get("triton")
+    if triton and "triton" not in _hooked:
+        _hooked.add("triton")
+        triton.knobs.runtime.jit_post_compile_hook = _telling(lambda **what: None, "compiles a Triton kernel")
+        triton.testing.do_bench = _telling(triton.testing.do_bench, "tunes a Triton kernel")
+
+
+def _hear(event: str, arguments: tuple[Any, ...]) -> None:
+    if _heard is not None and event in UNTIMELY:
+        _heard.add(UNTIMELY[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))
+
+
+def _telling(function: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def told(*arguments: Any, **named: Any) -> Any:
+        if _heard is not None:
+            _heard.add(what)
+        return function(*arguments, **named)
+
+    return told

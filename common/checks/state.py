@@ -1,0 +1,106 @@
+"""Global state that could favour one arm: settings, and the functions that every arm and the clocks call.
+
+What a half changes is noticed after each of its calls, put back, and named in its verdict.
+"""
+
+import builtins
+import inspect
+import math
+import operator
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from threadpoolctl import ThreadpoolController
+
+from common.checks.settings import SETTINGS
+
+_TORCH = str(Path(torch.__file__).parent)
+# Where clocks, operations and their methods live. (Methods that torch writes in C are looked up in TensorBase.)
+_PLACES: dict[str, Any] = {
+    "time": time,
+    "builtins": builtins,
+    "math": math,
+    "torch": torch,
+    "torch.cuda": torch.cuda,
+    "torch.nn.functional": torch.nn.functional,
+    "torch.Tensor": torch.Tensor,
+    "torch.cuda.Event": torch.cuda.Event,
+    "torch.cuda.Stream": torch.cuda.Stream,
+    "torch.cuda.CUDAGraph": torch.cuda.CUDAGraph,
+    "torch.linalg": torch.linalg,
+    "torch.autograd": torch.autograd,
+    "numpy": np,
+    "numpy.linalg": np.linalg,
+}
+
+
+class Watch:
+    """Global state as it was found, before any half was loaded."""
+
+    def __init__(self) -> None:
+        self._settings = {name: read() for name, (read, _) in SETTINGS.items()}
+        self._functions = {place: dict(vars(home)) for place, home in _PLACES.items()}
+        self._pools = ThreadpoolController().lib_controllers  # NumPy's BLAS, OpenMP
+        self._pool_sizes = [pool.get_num_threads() for pool in self._pools]
+
+    def seeded(self) -> None:
+        """The random seed is now the one that the harness has set."""
+        self._settings["the random seed"] = torch.initial_seed()
+
+    def restore(self) -> str:
+        """What differs from what was found, put back; empty if nothing does."""
+        replaced = self._replaced_functions()  # first: the others are read by means of these
+        return ", ".join([*self._changed_settings(), *self._changed_pools(), *replaced])
+
+    def _changed_settings(self) -> list[str]:
+        found = []
+        for name, (read, write) in SETTINGS.items():
+            before, now = self._settings[name], read()
+            if before is None:  # there was no CUDA then
+                self._settings[name] = now
+            elif now != before:
+                found.append(f"{name} {_shown(before, now)}")
+                write(before)
+        return found
+
+    def _changed_pools(self) -> list[str]:
+        found = []
+        for pool, before in zip(self._pools, self._pool_sizes, strict=True):
+            if pool.get_num_threads() != before:
+                found.append(f"the threads of {pool.prefix} {before} -> {pool.get_num_threads()}")
+                pool.set_num_threads(before)
+        return found
+
+    def _replaced_functions(self) -> list[str]:
+        """Public callables that are others than they were, and such as now hide a class's inherited ones."""
+        found = []
+        for place, home in _PLACES.items():
+            before, now = self._functions[place], vars(home)
+            if len(before) == len(now) and all(map(operator.is_, before.values(), now.values())):
+                continue  # as nearly always: some 3,000 comparisons in a tenth of a millisecond
+            for name, value in dict(now).items():
+                if _is_replaced(home, name, before, value):
+                    found.append(f"{place}.{name} was replaced")
+                    setattr(home, name, before[name]) if name in before else delattr(home, name)
+            self._functions[place] = dict(vars(home))
+        return found
+
+
+def _is_replaced(home: Any, name: str, before: dict[str, Any], value: Any) -> bool:
+    private = name.startswith("_") and not name.endswith("__")  # __mul__ and its like are what `*` calls
+    if private or not callable(value):
+        return False
+    if name not in before:
+        return inspect.isclass(home)
+    old = before[name]
+    by_torch = getattr(getattr(value, "__code__", None), "co_filename", "").startswith(_TORCH)
+    return value is not old and not (by_torch and inspect.unwrap(value) is old)  # torch._dynamo wraps manual_seed
+
+
+def _shown(before: Any, now: Any) -> str:
+    if isinstance(before, dict):
+        return " ".join(sorted(name for name in before | now if before.get(name) != now.get(name)))
+    return f"{before} -> {now}"

@@ -1,0 +1,192 @@
+"""Do two halves compute the same thing, honestly? Outputs against an oracle in float64, and against each other.
+
+Two tests, both needed. Every element: |out - oracle| <= atol + rtol * |oracle|, atol scaled by the output's own RMS,
+because sums cancel. Every chunk: its RMS error is at most 10 x the baseline's (floored at a few eps), so that neither
+lower precision nor a wrong tail hides behind a tolerance. NaN and inf must stand where the oracle has them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from common.checks.arrays import Tree, as_tensor, computes, is_array, is_plain, leaves
+from common.checks.tolerance import Tolerance
+
+WRONG, MOST_WRONG = 0.5, 0.01  # values off by half of themselves; the share of them that rounding may leave
+CHUNKS = 64
+LEAST_CHUNK = 256  # values: fewer do not pool to a steady RMS
+LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # part of an answer that says something; values to tell it from
+# Values compared at once. In float64 these are 2 MiB, which a core's cache holds, or 32 MiB, which a GPU's does
+BLOCK = {"cpu": 1 << 18, "cuda": 1 << 22}
+
+
+def compare(
+    out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: tuple[float, float] | None = None
+) -> str:
+    """What is wrong with `out`; empty if nothing. `base`, the baseline's, sets kind, dtype and accepted error."""
+    mine, truth = dict(leaves(out)), dict(leaves(oracle))
+    model = dict(leaves(base)) if base is not None else truth
+    if not mine or mine.keys() != truth.keys() or mine.keys() != model.keys():
+        return f"returns {len(mine)} value(s), expected {len(truth)}"
+    for path, value in mine.items():
+        reason = _compare_leaf(value, truth[path], model[path] if base is not None else None, precision, custom)
+        if reason:
+            return f"{path}: {reason}" if path else reason
+    return ""
+
+
+def blind_spot(
+    truth: Tree, base: Tree, other: Tree, precision: str = "", custom: tuple[float, float] | None = None
+) -> str:
+    """What of wrong answers would pass: NaN, zeros, or `other`, the baseline's on other inputs. Empty if none would."""
+    model, stale = dict(leaves(base)), dict(leaves(other))
+    told = {path: value for path, value in leaves(truth) if as_tensor(value).numel()}
+    for path, value in told.items():
+        oracle, of = as_tensor(value), f" as {path}" if path else ""
+        sample = oracle.reshape(-1)[:: 1 + oracle.numel() // SAMPLED]
+        if oracle.is_floating_point() and int(sample.double().isfinite().sum()) < LEAST_FINITE * sample.numel():
+            return f"nearly all that is expected{of} is NaN or infinite"
+    for what, wrong in (("of zeros", lambda path: _zeros(model[path])), ("to other inputs", lambda path: stale[path])):
+        if told and not any(_compare_leaf(wrong(path), told[path], model[path], precision, custom) for path in told):
+            return f"an answer {what} would pass"
+    return ""
+
+
+def _zeros(x: Any) -> Any:
+    return torch.zeros_like(x) if isinstance(x, torch.Tensor) else x ^ x if x.dtype.kind == "b" else x * 0
+
+
+def near(out: Tree, other: Tree, precision: str = "", custom: tuple[float, float] | None = None) -> str:
+    """What is wrong with `out` beside another answer in its own precision: element by element, and quickly."""
+    mine, theirs = dict(leaves(out)), dict(leaves(other))
+    if mine.keys() == theirs.keys() and all(_is_near(mine[path], theirs[path], precision, custom) for path in mine):
+        return ""
+    return same_form(out, other) or compare(out, other, None, precision, custom)  # which says where, or knows better
+
+
+def _is_near(value: Any, model: Any, precision: str, custom: tuple[float, float] | None) -> bool:
+    if _compare_form(value, model, model):
+        return False
+    out, other = as_tensor(value).reshape(-1), as_tensor(model).reshape(-1)
+    tolerance, step = Tolerance.of(out.dtype, precision, custom), BLOCK[out.device.type]
+    for start in range(0, out.numel(), step):
+        if not tolerance.precision:
+            return bool((out == other).all())
+        a, b = (x[start : start + step] if computes(x) else x[start : start + step].float() for x in (out, other))
+        scale = float(b.float().square().mean()) ** 0.5
+        allowed = b.abs().mul_(tolerance.rtol).add_(tolerance.atol * scale)
+        if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are not near anything
+            return False
+    return True
+
+
+def same_form(out: Tree, base: Tree) -> str:
+    """What is wrong with the kinds, types and shapes of `out`, whose values may differ from the baseline's."""
+    mine, model = dict(leaves(out)), dict(leaves(base))
+    if mine.keys() != model.keys():
+        return f"returns {len(mine)} value(s), expected {len(model)}"
+    return next(filter(None, (_compare_form(mine[path], model[path], model[path]) for path in mine)), "")
+
+
+def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: tuple[float, float] | None) -> str:
+    problem = _compare_form(value, truth, model)
+    if problem:
+        return problem
+    out, oracle = as_tensor(value), as_tensor(truth)
+    if out.numel() == 0:
+        return ""
+    base = as_tensor(model).reshape(-1) if model is not None else None
+    return _compare_values(out.reshape(-1), oracle.reshape(-1), base, Tolerance.of(out.dtype, precision, custom))
+
+
+def _compare_form(value: Any, truth: Any, model: Any) -> str:
+    if not is_array(value) or not is_plain(value):
+        kind = f"{type(value).__module__}.{type(value).__qualname__} {getattr(value, 'dtype', '')}".strip()
+        return f"returns {kind.removeprefix('builtins.')}, not a plain tensor or array of numbers"
+    if model is not None and type(value) is not type(model):
+        mine, theirs = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), type(model)))
+        return f"returns {mine}, the baseline {theirs}"
+    out, oracle = as_tensor(value), as_tensor(truth)
+    if model is not None and out.device != as_tensor(model).device:
+        return f"on {out.device}, the baseline's is on {as_tensor(model).device}"
+    if out.shape != oracle.shape:
+        return f"shape {list(out.shape)}, expected {list(oracle.shape)}"
+    if model is not None and out.dtype != as_tensor(model).dtype:
+        return f"dtype {out.dtype}, the baseline's is {as_tensor(model).dtype}"
+    if model is None and out.is_floating_point() != oracle.is_floating_point():
+        return f"dtype {out.dtype}, expected {oracle.dtype}"
+    return ""
+
+
+def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor | None, tolerance: Tolerance) -> str:
+    """Flat tensors of one shape; walks them in chunks."""
+    if not tolerance.precision:
+        wrong = int((out.to(oracle.device) != oracle.to(out.dtype)).sum())
+        return f"{wrong} of {out.numel()} values differ" if wrong else ""
+    step = min(BLOCK[out.device.type], max(LEAST_CHUNK, -(-out.numel() // CHUNKS)))
+    chunks, models = [], []
+    for start in range(0, out.numel(), step):
+        part = slice(start, start + step)
+        ref, values = oracle[part].to(out.device).double(), [x[part].double() for x in (out, base) if x is not None]
+        if not (bool(values[0].isfinite().all()) and float(ref.abs().max()) <= torch.finfo(out.dtype).max):
+            ref = _rounded(ref, out.dtype)
+            if not _same_special(values[0], ref):
+                return f"NaN or inf differ from the oracle's near element {start} of {out.numel()}"
+            known = ref.isfinite()
+            ref, *values = (torch.where(known, x, 0.0) for x in (ref, *values))
+        errors, size = [(x - ref).abs_() for x in values], ref.abs()
+        chunks.append(Chunk.of(errors[0], size, out.dtype))
+        excess = torch.sub(errors[0], size, alpha=tolerance.rtol)
+        if float(excess.max()) > tolerance.atol * chunks[-1].scale:
+            at = int(excess.argmax())
+            return f"element {start + at} of {out.numel()} is {float(values[0][at]):.6g}, expected {float(ref[at]):.6g}"
+        models += [Chunk.of(error, size, out.dtype) for error in errors[1:]]
+    return _compare_chunks(chunks, models, tolerance) if models else ""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of an answer: how many values, their RMS, that of their errors, and how many are off by half."""
+
+    count: int
+    scale: float
+    error: float
+    wrong: int
+
+    @classmethod
+    def of(cls, error: torch.Tensor, size: torch.Tensor, dtype: torch.dtype) -> "Chunk":
+        wrong = 0
+        if float(torch.sub(error, size, alpha=WRONG).max()) > 0:  # as it rarely is
+            wrong = int(((error > WRONG * size) & (size > torch.finfo(dtype).tiny)).sum())
+        scale, rms = (math.sqrt(float(torch.dot(x, x)) / x.numel()) for x in (size, error))
+        return cls(size.numel(), scale, rms, wrong)
+
+
+def _compare_chunks(mine: list[Chunk], base: list[Chunk], tolerance: Tolerance) -> str:
+    """Are the errors those of this precision, everywhere?"""
+    total = sum(chunk.count for chunk in mine)
+    scale, base_error = (
+        math.sqrt(sum(chunk.count * getattr(chunk, what) ** 2 for chunk in base) / total) for what in ("scale", "error")
+    )
+    wrong, theirs = (sum(chunk.wrong for chunk in chunks) / total for chunks in (mine, base))
+    if wrong > MOST_WRONG + 10 * theirs:
+        return f"{wrong:.0%} of {total} values are wrong by more than half of themselves, the baseline's {theirs:.0%}"
+    for i, (chunk, model) in enumerate(zip(mine, base, strict=True)):
+        accepted = max(tolerance.times * max(model.error, base_error), tolerance.floor * max(chunk.scale, scale))
+        if chunk.count >= min(LEAST_CHUNK, total) and chunk.error > accepted:
+            of = max(chunk.scale, scale) or 1.0
+            where = f"in chunk {i + 1} of {len(mine)}, accepted {accepted / of:.2g}"
+            return f"relative RMS error {chunk.error / of:.2g} {where}: not {tolerance.precision}, or partly wrong"
+    return ""
+
+
+def _rounded(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """An oracle in float64, infinite where the output's dtype could not hold it."""
+    return torch.where(oracle.abs() > torch.finfo(dtype).max, oracle.sign() * math.inf, oracle)
+
+
+def _same_special(mine: torch.Tensor, ref: torch.Tensor) -> bool:
+    infinite = mine.isinf() | ref.isinf()
+    return bool((mine.isnan() == ref.isnan()).all()) and bool((mine[infinite] == ref[infinite]).all())

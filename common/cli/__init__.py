@@ -1,0 +1,1 @@
+"""What the programs are asked for, and what a chapter's compare.py needs."""

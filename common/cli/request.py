@@ -1,0 +1,160 @@
+"""What is asked of benchmark.py: its arguments read, and all that can be wrong with them said before anything runs."""
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from common.pairs.contract import OneLine
+from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover
+from common.record.result import check_writable
+from common.xray.occupancy import ARCHITECTURES, MACHINES
+
+EXAMPLES = """
+  benchmark.py --chapter 1                          every pair of the chapter
+  benchmark.py --list                               pairs, sizes, what each needs
+  benchmark.py --chapter 1 --only 'coal*' --device cuda:0
+  benchmark.py --path DIR --check                   your own pairs, verified only
+  benchmark.py --chapter 1 --fast --json F --plot F.png
+  benchmark.py --compare OLD.json NEW.json          regressions between two runs
+  benchmark.py --xray coalescing --arch sm_90       its kernels as machine code, compiled for an H100
+"""
+
+
+class UsageError(OneLine):
+    """A request that makes no sense."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (--help shows all)")
+
+
+def device_name(text: str) -> str:
+    """An argument's type: cpu or cuda:N."""
+    from common.machine.device import device_named
+
+    try:
+        return device_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
+    """The arguments. Raises UsageError."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser("benchmark.py", description=description, epilog="examples:" + EXAMPLES, formatter_class=raw)
+    what = parser.add_argument_group("what")
+    what.add_argument("--chapter", type=int, metavar="N", help="the pairs of chapter N")
+    what.add_argument("--path", type=Path, metavar="DIR", help="the pairs of any folder")
+    what.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
+    what.add_argument(
+        "--size", default="default", metavar="NAME,...", help="of those that --list shows; `all` is a sweep"
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)"
+    )
+    how.add_argument("--check", action="store_true", help="verify only, time nothing")
+    how.add_argument("--fast", action="store_true", help="half the blocks: wider intervals")
+    instead = parser.add_argument_group("instead of measuring pairs").add_mutually_exclusive_group()
+    instead.add_argument("--list", action="store_true", help="list pairs, sizes and needs")
+    instead.add_argument("--limits", action="store_true", help="measure what this machine can do")
+    instead.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
+    instead.add_argument("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
+    xray = parser.add_argument_group("with --xray")
+    xray.add_argument("--arch", metavar="SM,...", help=f"for which GPUs (default {','.join(ARCHITECTURES)})")
+    xray.add_argument("--code", choices=("sass", "ptx"), help="print the machine code, or PTX, as well")
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", type=Path, metavar="F", help="write the record, with all samples")
+    output.add_argument("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
+    output.add_argument("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
+    output.add_argument("--verbose", action="store_true", help="say where the time went")
+    output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
+    output.add_argument(
+        "--record", action="store_true", help="keep the record under recorded/: of a chapter or --only some"
+    )
+    args = parser.parse_args(argv)
+    no_measurement = args.list or args.limits or args.compare or args.xray
+    if no_measurement and (args.json or args.plot or args.markdown or args.profile or args.record):
+        parser.error("--json, --plot, --markdown, --profile and --record belong to a measurement of pairs")
+    if (args.arch is not None or args.code) and not args.xray:
+        parser.error("--arch and --code belong to --xray")
+    args.arch = list(ARCHITECTURES) if args.arch is None else args.arch.split(",")
+    if unknown := [name for name in args.arch if name not in MACHINES]:
+        parser.error(f"--arch {','.join(unknown)}: there are {', '.join(MACHINES)}")
+    return args
+
+
+def select(args: argparse.Namespace) -> list[Pair]:
+    """The pairs that were asked for. Raises UsageError or ContractError."""
+    if args.chapter is not None and args.path is not None:
+        raise UsageError("--chapter and --path exclude each other")
+    if args.path is not None:
+        folders = [args.path.absolute()]  # for a pair may change to another folder
+    elif args.chapter is not None:
+        if args.chapter not in chapters():
+            raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
+        folders = [chapters()[args.chapter]]
+    elif args.list or args.xray:
+        folders = list(chapters().values())
+    else:
+        options = "--chapter N, --path DIR, --list, --limits, --compare or --xray"
+        raise UsageError(f"nothing to do: say {options} (--help shows all)")
+    return _matching(folders, args.xray or args.only)
+
+
+def _matching(folders: list[Path], only: str) -> list[Pair]:
+    """Raises ContractError: also where none of the folders has a pair that matches."""
+    found: list[Pair] = []
+    known: list[str] = []
+    for folder in folders:
+        try:
+            found += discover(folder, only)
+        except NoMatch as error:
+            known += error.names
+    if not found:
+        raise NoMatch(folders[0].name if len(folders) == 1 else "any chapter", only, known)
+    return found
+
+
+def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
+    """All that can be wrong with a request is said before anything runs. Raises UsageError or RecordError."""
+    sizes = {size for pair in pairs for size in pair.sizes if size not in pair.check_sizes}
+    names = {"all"} | sizes | {size.split("/")[0] for size in sizes}
+    wanted = args.size.split(",")
+    for size in wanted:
+        if size not in names:
+            raise UsageError(f"no selected pair has a size {size!r}: there are {', '.join(sorted(names))}")
+    has_parts = any("/" in size or size == "cpu" for size in wanted)
+    if args.record and (args.path or args.fast or args.check or has_parts):
+        excluded = "--path, --fast, --check, and a --size that names neither classes (`large`) nor `all`"
+        raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
+    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
+    for path in filter(None, (args.json, args.plot, args.markdown)):
+        check_writable(path)
+    for folder in ["recorded"] * args.record + ["results"] * args.profile:
+        check_writable(ROOT / folder / pairs[0].chapter, makes_folder=True)
+
+
+def lacking(pairs: list[Pair], size: str) -> list[str]:
+    """The names of pairs that have none of the sizes asked for (`large`; `default,large`)."""
+    wanted = {*size.split(",")}
+
+    def has(pair: Pair) -> bool:
+        return any(wanted & {own, own.split("/")[0]} for own in pair.sizes if own not in pair.check_sizes)
+
+    return [pair.name for pair in pairs if "all" not in wanted and not has(pair)]
+
+
+def listing(pairs: list[Pair]) -> str:
+    """What there is: a line a pair, its variants with what they need, its sizes."""
+    lines = []
+    for pair in pairs:
+        lines.append(f"{pair.chapter}/{pair.name}: {pair.baseline.summary}")
+        for half in pair.variants:
+            needs = ["an NVIDIA GPU"] * half.needs_cuda + sorted(half.imports & {"triton", "cupy"})
+            needs += [f"{key} {value}" for key, value in half.constants.get("REQUIRES", {}).items()]
+            lines.append(f"    {half.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
+        lines.append(f"    sizes: {', '.join(pair.sizes)}")
+    return "\n".join(lines)

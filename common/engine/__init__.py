@@ -1,0 +1,1 @@
+"""One measurement: from a job to samples, and from samples to conclusions."""

@@ -1,0 +1,124 @@
+"""What the arms of a pair are given: one draw of the inputs in each arm's placement, watched for changes."""
+
+import random
+from typing import Any
+
+import numpy as np
+import torch
+
+from common.checks import guard
+from common.checks.arrays import (
+    clone,
+    computes,
+    copy_into,
+    difference,
+    leaves,
+    overwrite_slice,
+    same_placement,
+    tensors,
+)
+from common.engine.arms import Invalid, LiveArm, weights
+from common.machine.device import cupy_on
+
+SHRINK = (0.9, 0.99)  # what values are multiplied by from round to round, so that none stays what it was
+PERIOD = 1021  # of the pattern of their factors: a prime, so that rows begin at different places of it
+
+
+def seed_all(seed: int, device: str) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 (whichever generator a pair draws from)
+    torch.manual_seed(seed)
+    if cupy := cupy_on(device):
+        cupy.random.seed(seed % 2**32)
+
+
+class InputSet:
+    """One draw of the inputs, in each arm's placement, with a private copy to compare with afterwards.
+
+    `like`: an earlier set whose weights (`w_*`) this one shares, as the calls of a block do.
+    """
+
+    def __init__(
+        self, arms: list[LiveArm], arguments: dict[str, Any], device: str, seed: int, like: "InputSet | None" = None
+    ) -> None:
+        seed_all(seed, device)
+        self.base: dict[str, Any] = arms[0].module.inputs(**arguments, device=device)
+        self.by_arm = {arm.label: self._placed(arm, arguments, device, seed) for arm in arms}
+        self.trees = list({id(tree): tree for tree in self.by_arm.values()}.values())
+        self.pristine = clone(inputs_proper(self.base))
+        self.pristine_weights: dict[str, Any] = clone(weights(self.base)) if like is None else like.pristine_weights
+        if like is not None:
+            for label, tree in self.by_arm.items():
+                tree.update(weights(like.by_arm[label]))
+
+    def _placed(self, arm: LiveArm, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
+        """The arm's inputs with the baseline's values; the baseline's own buffers where the arm places them alike."""
+        key = repr(arguments)
+        if arm.shares.get(key):
+            return self.base
+        seed_all(seed, device)
+        own: dict[str, Any] = arm.module.inputs(**arguments, device=device)
+        problem = difference(self.base, own)
+        if problem:
+            raise Invalid(arm.label, f"its inputs are others than the baseline's: {problem}")
+        arm.shares[key] = same_placement(self.base, own)
+        if arm.shares[key]:
+            return self.base
+        copy_into(own, self.base)
+        return own
+
+    @property
+    def mixes(self) -> bool:
+        """May a part of every input be overwritten? Not of integers, nor of single values: those need a new draw."""
+        return all(computes(t) and t.numel() > 1 for _, t in tensors(inputs_proper(self.base)))
+
+    def overwrite(self, source: "InputSet", rng: random.Random) -> None:
+        """Other values in every input but the weights, the same for every arm: shrunk a little, and a part replaced."""
+        overwrite_slice([self.pristine], inputs_proper(source.base), rng)
+        _shrink(self.pristine, rng)  # that part, too: every arm has seen the source
+        for tree in self.trees:
+            copy_into(inputs_proper(tree), self.pristine)
+
+    def violation(self) -> tuple[str, list[str]] | None:
+        """(the input that was changed, the labels of the arms that had it in their hands); None if all is as it was."""
+        for tree in self.trees:
+            path = guard.changed_input(unwritable(tree), {**self.pristine, **self.pristine_weights})
+            if path:
+                return path, [label for label, theirs in self.by_arm.items() if theirs is tree]
+        return None
+
+    def restore(self) -> None:
+        for tree in self.trees:
+            copy_into(unwritable(tree), {**self.pristine, **self.pristine_weights})
+
+
+def _shrink(tree: dict[str, Any], rng: random.Random) -> None:
+    """Multiply every value by a factor of its own: one for all would leave each row what it was, but for its scale.
+
+    For arrays that fill their memory without gaps, as copies do.
+    """
+    factors = np.random.default_rng(rng.getrandbits(64)).uniform(*SHRINK, PERIOD)
+    for _, tensor in tensors(tree):
+        if computes(tensor):
+            flat = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True)).view(-1)
+            row, whole = torch.tensor(factors).to(flat), flat.numel() // PERIOD * PERIOD
+            flat[:whole].view(-1, PERIOD).mul_(row)
+            flat[whole:].mul_(row[: flat.numel() - whole])
+
+
+def harvest_grads(inputs: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """What a call has left in the `.grad` of its inputs, by path, taken from there."""
+    found = {}
+    for path, leaf in leaves(inputs):
+        if isinstance(leaf, torch.Tensor) and leaf.grad is not None:
+            found[path], leaf.grad = leaf.grad, None
+    return found
+
+
+def unwritable(tree: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in tree.items() if not name.startswith("out")}
+
+
+def inputs_proper(tree: dict[str, Any]) -> dict[str, Any]:
+    """Neither weights nor outputs: what differs from call to call and may not be written."""
+    return {name: value for name, value in tree.items() if not name.startswith(("w_", "out"))}

@@ -1,0 +1,25 @@
+"""What the process of a pair is asked to do. Whoever asks need not import torch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from common.pairs.pair import Pair
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one process is asked to do. `labels`: the halves to load; `timed`: those to time, not only to check.
+
+    `checked`: the arms that were right at the check sizes, and at the timed one, earlier in the same run.
+    """
+
+    pair: Pair
+    size: str
+    device: str
+    info: dict[str, Any]
+    limits: dict[str, Any]
+    labels: list[str]
+    timed: list[str]
+    blocks: int | None = None  # None: the pilot decides
+    seed: int = 0
+    checked: tuple[str, ...] = ()

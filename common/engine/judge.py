@@ -1,0 +1,190 @@
+"""Is an arm's answer right, and was it come by honestly? Who is not, or has not, is out of the race."""
+
+from typing import Any
+
+from common.checks import guard
+from common.checks.arrays import Tree, clone, difference, laziness, map_arrays, order_of, overlapping, tensors
+from common.checks.verify import blind_spot, compare, near, same_form
+from common.engine.arms import Invalid, LiveArm, oracle, weights
+from common.engine.inputs import InputSet, harvest_grads, inputs_proper, unwritable
+from common.engine.session import Session
+from common.machine.clock import now
+
+
+def check(session: Session) -> None:
+    """Every half at every `check` size; who would get away with zeros at all of them has shown nothing.
+
+    A library is judged at the first of them and where it is timed: elsewhere it is not in question, and torch.compile
+    takes seconds a shape. Where all arms have passed at an earlier size of a sweep, they need not again: the timed
+    size is judged anyway.
+    """
+    if {arm.label for arm in session.racing} <= set(session.job.checked):
+        return
+    sizes = session.job.pair.check_sizes
+    blind: dict[str, str] = {}
+    for i, size in enumerate(sizes):
+        session.say("check", i / len(sizes))
+        if session.racing:
+            inputs = session.inputs(size)
+            if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
+                session.out("baseline", "invalid", "all its inputs are weights (w_*): `setup` could compute the answer")
+                return
+            found = judge_all(session, inputs, session.inputs(size), f"at size {size}", libraries=i == 0)
+            blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
+            session.count_costs(inputs)
+    for label, why in blind.items():
+        session.out(label, "invalid", f"the check proves nothing: {why}")
+
+
+def judge_all(
+    session: Session,
+    inputs: InputSet,
+    other: InputSet,
+    where: str,
+    answers: dict[str, Tree] | None = None,
+    filled: bool = True,
+    libraries: bool = True,
+) -> dict[str, str]:
+    """Every arm against the oracle: by the answers given, or called here, then with uninitialized memory filled.
+
+    Without the libraries, if so asked; and none is filled for that has given its answers timed: it was at the check
+    size, and torch.compile would compile anew. Returns label -> what wrong answer would have passed, empty if none.
+    """
+    if not session.racing:
+        return {}
+    with session.spending("verify"):
+        with session.fitting(session.job.size):
+            try:
+                truth, rows = oracle(session.job.pair.baseline, session.arms[0], inputs.base, other.base)
+            except Invalid as error:
+                session.out(error.args[0], "invalid", error.args[1])
+                return {}
+        plain, blind = answers or {}, {}
+        for arm in session.contenders(libraries):
+            if arm.label not in plain:
+                plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False)
+            _judge(session, arm, plain[arm.label], truth, plain, rows, where)
+        stale = fresh_answer(session, session.arms[0], other, inputs, filled=False) if filled else None
+        for arm in session.contenders(libraries) if filled else []:
+            if not arm.differs:
+                base, wrong = (_leading(tree, rows) for tree in (plain["baseline"], stale))
+                blind[arm.label] = blind_spot(truth, base, wrong, arm.precision, arm.tolerance)
+        for arm in session.contenders(libraries and answers is None) if filled else []:
+            answer = fresh_answer(session, arm, inputs, other, filled=True)
+            _judge(session, arm, answer, truth, plain, rows, f"{where} with uninitialized memory filled")
+        return blind
+
+
+def _judge(
+    session: Session, arm: LiveArm, out: Tree, truth: Tree, plain: dict[str, Tree], rows: int | None, where: str
+) -> None:
+    """Out with an arm whose answer (its leading `rows`) is not the oracle's, or whose gradients not the baseline's."""
+    if arm.label in session.bad:
+        return
+    if arm.differs:
+        problem = same_form(out, plain["baseline"])
+    else:
+        mine, base = (_leading(tree, rows) for tree in (out, plain["baseline"]))
+        problem = compare(mine, truth, base, arm.precision, arm.tolerance)
+    if not problem and rows and not arm.differs:  # beyond them, only the baseline's answer can tell
+        problem = compare(out, plain["baseline"], None, arm.precision, arm.tolerance)
+    if not problem and not arm.is_library:
+        problem = _grad_problem(arm, session.arms[0].grads)
+    if problem:
+        session.out(arm.label, "invalid", f"wrong answer {where}: {problem}")
+
+
+def _grad_problem(arm: LiveArm, theirs: dict[str, Any]) -> str:
+    """What is wrong with the gradients that a call left in its inputs, which are a part of its answer."""
+    if arm.grads.keys() != theirs.keys():
+        named = [", ".join(sorted(grads)) or "no input" for grads in (arm.grads, theirs)]
+        return f"leaves gradients in {named[0]}, the baseline in {named[1]}"
+    problem = compare(arm.grads, theirs, theirs, arm.precision, arm.tolerance) if theirs else ""
+    return f"gradient of {problem}" if problem else ""
+
+
+def _leading(tree: Tree, rows: int | None) -> Tree:
+    return map_arrays(lambda x: x[:rows], tree) if rows else tree
+
+
+def fresh_answer(session: Session, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool) -> Tree:
+    """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN.
+
+    An arm that changes its inputs, or returns a part of them where the baseline does not, is out.
+    """
+    mine = inputs.by_arm[arm.label]
+
+    def action() -> Tree:
+        guard.poison_outputs(mine)
+        begin = now()
+        with guard.filled_memory(filled):
+            arm.prepare(other.by_arm[arm.label], mine)
+            call = arm.bind(mine)
+            answer = call()
+            copy = clone(answer)
+        shortened = difference(mine, {name: call.keywords[name] for name in mine})
+        if shortened:
+            session.out(arm.label, "invalid", f"changed its input: it {shortened}")
+        arm.compile_s = arm.compile_s or now() - begin
+        arm.layout = {path: (laziness(t), order_of(t)) for path, t in tensors(answer)}
+        arm.returns, arm.grads = overlapping(unwritable(mine), answer), clone(harvest_grads(mine))
+        guard.poison_answer(answer, mine)
+        return copy
+
+    answer = session.attempt(arm.label, action)
+    found = inputs.violation()
+    if found:
+        inputs.restore()
+        session.out(arm.label, "invalid", f"changed its input `{found[0]}`")
+    left_to_do = _left_to_do(arm, session.arms[0])
+    if left_to_do:
+        session.out(arm.label, "invalid", left_to_do)
+    if arm.returns and not session.arms[0].returns:
+        session.out(arm.label, "invalid", f"returns memory of its input `{arm.returns}`")
+    return answer
+
+
+def _left_to_do(arm: LiveArm, baseline: LiveArm) -> str:
+    """What an answer leaves to whoever reads it, where the baseline's does not; empty if nothing.
+
+    Another order in memory is fine where the arm's inputs lie in another order: that is its lesson.
+    """
+    for path, (lazy, order) in arm.layout.items():
+        theirs = baseline.layout.get(path, ("", order))
+        if lazy and not theirs[0]:
+            return f"returns {lazy}, the baseline a whole one"
+        if not arm.is_library and all(arm.shares.values()) and order not in ("contiguous", theirs[1]):
+            return f"its answer lies in memory by {order}, the baseline's {theirs[1]}: the copy is left to its reader"
+    return ""
+
+
+def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet) -> None:
+    """The timed answers of a round against the baseline's."""
+    if "baseline" not in answers:
+        return
+    with session.spending("verify"):
+        wrong = {}
+        for arm in session.racing:
+            if arm.label in answers and arm.label != "baseline" and not arm.differs:
+                wrong[arm.label] = near(answers[arm.label], answers["baseline"], arm.precision, arm.tolerance)
+        if any(wrong.values()) and blame(session, inputs, session.job.size):
+            return  # somebody changed the inputs: nobody's answer says anything
+        for label, problem in wrong.items():
+            if problem:
+                session.out(label, "invalid", f"wrong answer in a timed round, against the baseline's: {problem}")
+
+
+def blame(session: Session, inputs: InputSet, size: str) -> bool:
+    """Were inputs changed? Then who did it is out: a call of each suspect on inputs of its own tells."""
+    found = inputs.violation()
+    if found is None:
+        return False
+    session.blamed += 1
+    path, suspects = found
+    for arm in [arm for arm in session.contenders() if arm.label in suspects]:
+        own = session.inputs(size)
+        fresh_answer(session, arm, own, own, filled=False)
+    if not any(label in session.bad for label in suspects):
+        session.out("baseline", "invalid", f"the input `{path}` was changed by {' or '.join(suspects)}")
+    inputs.restore()
+    return True

@@ -1,0 +1,174 @@
+"""Measure one pair, inside its own process: checks, a pilot, blocks of rounds, and a last look behind the scenes.
+
+A block has fresh inputs. A round runs every arm once, in random order, on inputs of which a random part was just
+overwritten: an answer remembered from an earlier call is a wrong answer. What is verified is what was timed.
+"""
+
+import os
+import random
+from collections.abc import Callable
+from functools import partial
+
+from common.checks import guard
+from common.checks.arrays import Tree, clone, nbytes
+from common.engine import behind, judge
+from common.engine.arms import LiveArm, weights
+from common.engine.conclude import pair_result
+from common.engine.inputs import InputSet, harvest_grads
+from common.engine.pilot import SLOW_S, plan, ready
+from common.engine.session import Job, NobodyLeft, Session
+from common.machine.clock import Call, Clock, Sample, make_clock
+from common.machine.device import clocks_now, slowdowns, use_device
+from common.record.result import PairResult
+
+CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
+
+
+def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
+    """All that is asked of a pair. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # else torch.compile leaves a pool of processes behind
+    say("load", 0.0)
+    use_device(job.device)
+    session, clock = Session(job, say, random.Random(job.seed)), None
+    try:
+        with session.spending("load"):
+            session.load()
+            use_device(job.device)  # CuPy too, now that a half has imported it
+            guard.listen_to_triton()
+        judge.check(session)
+        if _keep_timed(session):
+            clock = _time(session)
+    except NobodyLeft:
+        pass
+    return pair_result(session, clock)
+
+
+def _keep_timed(session: Session) -> bool:
+    """Leave the arms to be timed in the race. Is there a baseline, and something to compare with it?"""
+    timed = session.job.timed
+    believed = set(timed) - set(session.bad)
+    session.arms = [arm for arm in session.arms if arm.label in (*timed, "repeat") or arm.is_library]
+    return "baseline" in believed and len(believed) > 1
+
+
+def _time(session: Session) -> Clock:
+    """Pilot, then blocks; leaves the samples in the arms."""
+    job = session.job
+    name = getattr(session.arms[0].module, "CLOCK", "device") if job.info["kind"] == "cuda" else "wall"
+    with session.spending("warm-up"):
+        clock = make_clock(name, job.device)
+        session.say("pilot", 0.0)
+        source = session.inputs(job.size)
+        session.count_costs(source)
+        blocks, rounds = plan(session, clock, source)
+        for arm in session.racing:
+            nothing: list[Call] = [partial(_nothing, **source.by_arm[arm.label])] * arm.calls
+            arm.floor_s = min(clock.sample(nothing).seconds for _ in range(20))
+    for attempt in range(2 * blocks):  # a voided block is measured again, within reason
+        done = len(session.orders)
+        if done == blocks or len(session.racing) < 3:  # the baseline, the baseline again, and one more
+            break
+        session.say(f"block {done + 1} of {blocks}", done / blocks)
+        _block(session, clock, source, rounds, judged=done in (0, blocks - 1), first=attempt == 0)
+    if job.info["kind"] == "cuda":
+        session.clocks = clocks_now(job.info["uuid"])
+    with session.spending("verify"):
+        behind.look(session, clock, source)
+    return clock
+
+
+def _nothing(**inputs: object) -> None:
+    """A call like any other that does no work: what it reads is no time."""
+
+
+def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged: bool, first: bool) -> None:
+    """One block: its samples join those of the arms, unless an input was changed in it."""
+    job = session.job
+    sets = [session.inputs(job.size)]
+    sets += [session.inputs(job.size, like=sets[0]) for _ in range(1, max(arm.calls for arm in session.racing))]
+    ready(session, sets[0], source)
+    compared, samples = session.rng.randrange(rounds), []
+    order = session.rng.sample(session.racing, len(session.racing))
+    blamed, slowed = session.blamed, slowdowns(job.info)
+    for number in range(rounds):
+        order = order[1:] + order[:1]  # everybody is first in turn
+        with session.spending("inputs"):
+            values = source if source.mixes else session.inputs(job.size, like=sets[0])
+            for inputs in sets:
+                inputs.overwrite(values, session.rng)
+        last, judging = session.rng.choice(sets), judged and number == rounds - 1
+        seconds, answers = _round(session, clock, source, sets, last, order, judging or number == compared)
+        judge.compare_round(session, answers, last)
+        clean = not any(judge.blame(session, inputs, job.size) for inputs in ((last, source) if judging else ()))
+        if judging and clean and session.blamed == blamed:  # answers from inputs that somebody changed tell nothing
+            _judge_timed(session, last, source, answers, filled=first)
+        before, slowed = slowed, slowdowns(job.info)
+        if slowed != before:
+            session.voided += 1  # by a rule that is blind to the samples
+        else:
+            samples.append(seconds)
+    with session.spending("verify"):
+        for inputs in (*sets, source):
+            judge.blame(session, inputs, job.size)
+    if samples and session.blamed == blamed:
+        session.orders.append([list(seconds) for seconds in samples])
+        for arm in session.racing:
+            arm.seconds.append([seconds[arm.label] for seconds in samples])
+
+
+def _judge_timed(session: Session, inputs: InputSet, source: InputSet, answers: dict[str, Tree], filled: bool) -> None:
+    for label, why in judge.judge_all(session, inputs, source, "at the timed size", answers, filled).items():
+        if why:
+            session.out(label, "invalid", f"the check at the timed size proves nothing: {why}")
+
+
+def _round(
+    session: Session,
+    clock: Clock,
+    source: InputSet,
+    sets: list[InputSet],
+    last: InputSet,
+    order: list[LiveArm],
+    keep_all: bool,
+) -> tuple[dict[str, float], dict[str, Tree]]:
+    """Every arm once: (seconds, answers of the timed calls on `last`, as far as they are kept)."""
+    seconds, answers = {}, {}
+    others = [inputs for inputs in sets if inputs is not last]
+    for arm in [arm for arm in order if arm.label not in session.bad]:
+        chosen = [*session.rng.sample(others, arm.calls - 1), last]
+        sample = _sample(session, arm, clock, source, chosen)
+        if sample is None:
+            continue
+        arm.tails.append(sample.tail_s)
+        arm.cores.append(sample.cores)
+        if sample.waited:
+            arm.waited, arm.patience = arm.waited + 1, 2 * arm.patience
+        seconds[arm.label] = sample.seconds
+        if keep_all or nbytes(sample.outputs) <= CHEAP_OUTPUT:
+            answers[arm.label] = clone(sample.outputs)
+        guard.poison_answer(sample.outputs, last.by_arm[arm.label])
+    return seconds, answers
+
+
+def _sample(session: Session, arm: LiveArm, clock: Clock, source: InputSet, chosen: list[InputSet]) -> Sample | None:
+    """One sample of a call on each of these inputs; None if the arm raised.
+
+    Short calls are preceded by one on other inputs: our own checks since the last sample have emptied the caches.
+    """
+    mine = [inputs.by_arm[arm.label] for inputs in chosen]
+    for inputs in mine:
+        guard.poison_outputs(inputs)
+    calls: list[Call] = [arm.bind(inputs) for inputs in mine]
+    first = {**source.by_arm[arm.label], **weights(mine[-1])}  # a block has one set of weights
+
+    def action() -> Sample:
+        if arm.pilot_s < SLOW_S / 10:
+            for _ in range(session.rng.choice((1, 2))):  # so that no call knows whether it is timed
+                guard.poison_answer(arm.bind(first)(), first)
+        return clock.sample(calls, arm.host_s * arm.patience)
+
+    with session.spending("samples"):
+        sample: Sample | None = session.attempt(arm.label, action)
+    for inputs in (*mine, first):
+        harvest_grads(inputs)
+    return sample

@@ -1,0 +1,185 @@
+"""Run pairs: each in its own process, whatever becomes of it; and put together the record of the run.
+
+This process does without torch, which takes seconds to import: those that it starts have it.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from common.engine.job import Job
+from common.isolation import interrupt, process
+from common.machine import neighbours
+from common.machine.device import default_device, describe, use_device, versions
+from common.pairs.contract import OneLine
+from common.pairs.pair import Pair, source_hash, why_not
+from common.record.result import FAILED, SCHEMA, PairResult, Record, Row
+
+FAST_BLOCKS = 6
+Progress = Callable[[Pair, str, str, float], None]
+Neighbours = Callable[[dict[str, str]], None]  # who -> what they do
+
+
+class DeviceError(OneLine):
+    """The device that was asked for cannot be used."""
+
+
+def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
+    """A pair's sizes, in its own order, by one name or several (`default,large`)."""
+    timed = [size for size in pair.sizes if size not in pair.check_sizes]
+    chosen = {size for name in wanted.split(",") for size in _named(timed, name, on_cpu)}
+    return [size for size in timed if size in chosen]
+
+
+def _named(timed: list[str], name: str, on_cpu: bool) -> list[str]:
+    """`small` takes `small/*` too, `all` all; on a CPU `default` may be `cpu`."""
+    if name == "all":
+        return [
+            size
+            for size in timed
+            if (size == "cpu") <= on_cpu and not (on_cpu and size == "default" and "cpu" in timed)
+        ]
+    if name == "default" and on_cpu and "cpu" in timed:
+        return ["cpu"]
+    return [size for size in timed if size == name or size.startswith(f"{name}/")]
+
+
+@cache
+def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(what this machine is, what it can do), found once, in a child, because that needs CUDA. Raises DeviceError."""
+    try:
+        return process.call(_survey, device or default_device(), with_limits)
+    except process.Death as death:
+        raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
+
+
+def _survey(device: str, with_limits: bool, say: Callable[[str, float], None]) -> tuple[dict[str, Any], dict[str, Any]]:
+    from common.machine.limits import measure_limits
+
+    say("device", 0.0)
+    info = describe(device)
+    use_device(device)
+    say("limits", 0.5)
+    limits = {key: asdict(limit) for key, limit in measure_limits(device).items()} if with_limits else {}
+    return info, limits
+
+
+def run_pairs(
+    pairs: list[Pair],
+    size: str = "default",
+    device: str | None = None,
+    fast: bool = False,
+    check_only: bool = False,
+    on_progress: Progress = lambda pair, size, stage, fraction: None,
+    on_record: Callable[[Record], None] = lambda record: None,
+    on_neighbours: Neighbours = lambda found: None,
+) -> Record:
+    """Measure pairs one after the other. A bad pair never raises; Ctrl-C returns what there is, marked `interrupted`.
+
+    `on_record` gets the record so far after each pair; `on_neighbours`, before and after it, who else uses the machine.
+    Raises DeviceError, and KeyboardInterrupt before the first pair.
+    """
+    with interrupt.held_back():
+        record, jobs = _plan(pairs, size, device or default_device(), fast, check_only)
+        checked: dict[Path, tuple[str, ...]] = {}  # by baseline
+        untimed: dict[Path, PairResult] = {}  # what would be found again at every size
+        try:
+            for job in jobs:
+                say, path = partial(on_progress, job.pair, job.size), job.pair.baseline.path
+                say("start", 0.0)
+                if path in untimed:
+                    result = replace(untimed[path], size=job.size, sizes=job.pair.sizes[job.size], spent_s={})
+                else:
+                    result = _run_one(replace(job, checked=checked.get(path, ())), check_only, say, on_neighbours)
+                if {row.verdict for row in result.rows} == {"checked"} and not result.arms:
+                    untimed[path] = result
+                checked[path] = checked.get(path) or tuple(result.arms)  # none but whose every answer was right
+                record = replace(record, pairs=[*record.pairs, result])
+                on_record(record)
+        except KeyboardInterrupt:
+            record = replace(record, environment={**record.environment, "interrupted": True})
+    return record
+
+
+def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
+    """An empty record of this machine, and all that is to be done on it."""
+    device = "cpu" if device.startswith("cpu:") else device  # what a pair compares with
+    begin = time.monotonic()
+    info, limits = survey_apart(device, not check_only)
+    environment = {**_environment(info), "fast": fast, "survey_s": time.monotonic() - begin, "interrupted": False}
+    chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
+    blocks = FAST_BLOCKS if fast else None
+    jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(chosen)]
+    return Record(SCHEMA, environment, limits, []), jobs
+
+
+def _environment(info: dict[str, Any]) -> dict[str, Any]:
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of a machine's
+    return {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date, "argv": argv}
+
+
+def _run_one(
+    job: Job, check_only: bool, on_progress: Callable[[str, float], None], on_neighbours: Neighbours
+) -> PairResult:
+    """One pair in its process. Halves that cannot run here are skipped; without their baseline all are."""
+    on_cpu, variants = job.info["kind"] == "cpu", job.pair.variants
+    reasons = {half.label: why_not(half, job.info, job.info["gpus"]) for half in job.pair.halves}
+    labels = [label for label, reason in reasons.items() if not reason]
+    if "baseline" not in labels or len(labels) == 1:
+        return _untimed(job, {half.label: ("skipped", reasons[half.label] or reasons["baseline"]) for half in variants})
+    interpreted = {half.label for half in job.pair.halves if on_cpu and "triton" in half.imports}
+    timed = [label for label in labels if label not in interpreted and not check_only]
+    result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
+    why = "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU"
+    rows = [
+        replace(row, reason=why) if row.verdict == "checked" and interpreted & {row.variant, "baseline"} else row
+        for row in result.rows
+    ]
+    rows += [Row(half.label, "baseline", "skipped", reasons[half.label]) for half in variants if reasons[half.label]]
+    return replace(result, rows=rows)
+
+
+def _in_its_process(job: Job, on_progress: Callable[[str, float], None], on_neighbours: Neighbours) -> PairResult:
+    """What its process says of a pair, how long that took, and who else used the machine if it was timed."""
+    begin, heard = time.monotonic(), list[float]()
+
+    def hear(stage: str, fraction: float) -> None:
+        heard.append(time.monotonic())
+        on_progress(stage, fraction)
+
+    variables = {"TRITON_INTERPRET": "1"} if job.info["kind"] == "cpu" else {}
+    with neighbours.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as found:
+        try:
+            result: PairResult = process.call(_measure, job, environment=variables, on_progress=hear)
+        except process.Death as death:
+            result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
+    start_s = {"start": heard[0] - begin} if heard else {}
+    spent_s = {**start_s, **result.spent_s, "total": time.monotonic() - begin}
+    return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
+
+
+def _measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
+    from common.engine.measure import measure
+    from common.engine.session import DoesNotFit
+
+    try:
+        return measure(job, say)
+    except DoesNotFit as error:
+        return _untimed(job, {label: ("skipped", str(error)) for label in job.labels if label != "baseline"})
+
+
+def _untimed(job: Job, verdicts: dict[str, tuple[str, str]]) -> PairResult:
+    pair = job.pair
+    rows = [Row(label, "baseline", verdict, reason) for label, (verdict, reason) in verdicts.items()]
+    return PairResult(pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows)
+
+
+def has_failed(record: Record) -> bool:
+    """Is some pair invalid, or did it die?"""
+    return any(row.verdict in FAILED for pair in record.pairs for row in pair.rows)

@@ -1,0 +1,139 @@
+"""What one process knows while it measures a pair: the arms still in the race, who is out and why, where time went."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+
+from common.checks.guard import Company
+from common.checks.state import Watch
+from common.engine.arms import Invalid, LiveArm, count_costs, make_arms
+from common.engine.inputs import InputSet
+from common.engine.job import Job
+from common.isolation.process import one_line
+from common.machine.clock import now, synchronize
+from common.machine.device import free_bytes
+from common.pairs.pair import load
+
+
+class NobodyLeft(Exception):
+    """The baseline is out of the race; Session.bad says why."""
+
+
+class DoesNotFit(Exception):
+    """The work needs more memory than there is; str() says how much of each."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    return (
+        isinstance(error, MemoryError | torch.OutOfMemoryError)
+        or "can't allocate memory" in str(error)
+        or "OutOfMemoryError" in type(error).__name__
+    )
+
+
+@dataclass
+class Session:
+    """The state of a pair's measurement. `bad`: label -> (verdict, reason) of arms that are out of the race."""
+
+    job: Job
+    say: Callable[[str, float], None]
+    rng: random.Random
+    arms: list[LiveArm] = field(default_factory=list)
+    watch: Watch = field(default_factory=Watch)
+    company: Company = field(default_factory=Company)
+    bad: dict[str, tuple[str, str]] = field(default_factory=dict)
+    orders: list[list[list[str]]] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
+    voided: int = 0
+    blamed: int = 0  # how often inputs were found changed
+    clocks: dict[str, int] = field(default_factory=dict)  # of a GPU, when the last sample was taken
+    spent_s: dict[str, float] = field(default_factory=dict)  # what for -> seconds
+    _doing: str = ""
+    _since: float = field(default_factory=now)
+
+    @property
+    def racing(self) -> list[LiveArm]:
+        """The arms that are still in; none without a baseline."""
+        return [] if "baseline" in self.bad else [arm for arm in self.arms if arm.label not in self.bad]
+
+    def contenders(self, libraries: bool = True) -> list[LiveArm]:
+        return [arm for arm in self.racing if arm.label != "repeat" and (libraries or not arm.is_library)]
+
+    def out(self, label: str, verdict: str, reason: str) -> None:
+        self.bad.setdefault("baseline" if label == "repeat" else label, (verdict, reason))
+
+    @contextmanager
+    def spending(self, what: str) -> Iterator[None]:
+        """Its seconds count for `what`, and for nothing around it."""
+        before, self._doing = self._doing, self._switch(what)
+        try:
+            yield
+        finally:
+            self._doing = self._switch(before)
+
+    def _switch(self, what: str) -> str:
+        moment = now()
+        if self._doing:
+            self.spent_s[self._doing] = self.spent_s.get(self._doing, 0.0) + moment - self._since
+        self._since = moment
+        return what
+
+    def load(self) -> None:
+        """Import the halves, each a suspect of its own. Raises NobodyLeft."""
+        halves = [half for half in self.job.pair.halves if half.label in self.job.labels]
+        modules = {half.label: self.attempt(half.label, partial(load, half.path)) for half in halves}
+        if modules["baseline"] is None or "baseline" in self.bad:
+            raise NobodyLeft
+        again = load(self.job.pair.baseline.path)
+        self.arms = make_arms({label: module for label, module in modules.items() if module is not None}, again)
+
+    def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
+        """Fresh inputs for all arms in the race; an arm whose inputs are others than the baseline's is out."""
+        self.seeds.append(self.rng.randrange(2**31))
+        with self.spending("inputs"):
+            while self.racing:
+                try:
+                    with self.fitting(size):
+                        return InputSet(self.racing, self.job.pair.sizes[size], self.job.device, self.seeds[-1], like)
+                except Invalid as error:
+                    self.out(error.args[0], "invalid", error.args[1])
+        raise NobodyLeft
+
+    @contextmanager
+    def fitting(self, size: str) -> Iterator[None]:
+        """Memory that runs out inside is nobody's fault. Raises DoesNotFit."""
+        try:
+            yield
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            free = free_bytes(self.job.device)
+            there_is = "" if free is None else f"; {free / 2**30:.1f} GiB are free"
+            raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
+
+    def count_costs(self, inputs: InputSet) -> None:
+        for label, problem in count_costs(self.racing, inputs.by_arm).items():
+            self.out(label, "invalid", problem)
+
+    def attempt(self, label: str, action: Callable[[], Any]) -> Any:
+        """The action's result; an arm that raises or leaves traces is out (a broken device ends the whole process)."""
+        self.watch.seeded()
+        try:
+            result = action()
+            synchronize(self.job.device)
+        except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
+            synchronize(self.job.device)
+            self.out(label, "died", one_line(error))
+            self.watch.restore(), self.company.new()  # what it has left behind is not the next one's
+            return None
+        changed, company = self.watch.restore(), self.company.new()
+        if changed:
+            self.out(label, "invalid", f"leaves global state behind: {changed}")
+        if company:
+            self.out(label, "invalid", f"leaves {company}")
+        return result

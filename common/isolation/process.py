@@ -1,0 +1,196 @@
+"""Run a function in a process of its own: listen to it, stop it when it hangs, say how it died.
+
+What the child prints goes to a file, so that it cannot spoil the table; its last line helps explain a death.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psutil
+
+from common.isolation import interrupt, server
+from common.isolation.family import PATIENCE_S, adopt_orphans, adopting, end_all_but, family
+
+DEADLINE_S = 120.0  # without a sign of progress
+LOOK_S = 0.5  # how often a silent child's output is looked at
+MOST_OUTPUT = 256 << 20  # bytes that a child may print: what prints without end must not fill the disk
+LAST_OUTPUT = 1 << 16  # bytes in which its last line is looked for
+
+
+class Death(Exception):
+    """The child raised, died or hung; str() says which, in one line."""
+
+
+def one_line(error: BaseException) -> str:
+    """An error as its first line, with the last place in a pair's file that it passed through."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    frames = [(Path(frame.filename).name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    places = [f" ({name}:{line})" for name, line in frames if name.startswith(("baseline_", "optimized_"))]
+    return _printable(": ".join([type(error).__name__, *lines[:1]]) + "".join(places[-1:]))
+
+
+def _printable(text: str) -> str:
+    """Without what would move a cursor, change a colour or not be encoded."""
+    return "".join(character for character in text if character.isprintable())
+
+
+def call(
+    function: Callable[..., Any],
+    *arguments: Any,
+    environment: dict[str, str] | None = None,
+    on_progress: Callable[[str, float], None] = lambda stage, fraction: None,
+    deadline_s: float = DEADLINE_S,
+) -> Any:
+    """function(*arguments, say) in a child, where say(stage, fraction) reports progress; returns its result.
+
+    `environment` is set in the child before it imports anything but torch. Raises Death when the child raises, dies,
+    is silent for `deadline_s`, or prints without end. Whatever happens, every process that came to be below this one
+    meanwhile is gone afterwards: one call at a time.
+    """
+    with adopting(), _output_file() as log:
+        kept = family()
+        ours, theirs = server.context.Pipe(duplex=False)
+        process = server.context.Process(target=_child, args=(theirs, log, function, arguments, environment or {}))
+        try:
+            _start(process)
+            theirs.close()
+            return _listen(process, ours, log, on_progress, deadline_s)
+        finally:
+            _end(process, kept)
+            ours.close()
+
+
+@contextmanager
+def _output_file() -> Iterator[Path]:
+    """Where a child may print to, with the server running that it is forked from."""
+    with ExitStack() as stack:
+        try:
+            server.start()
+            name = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))
+            (log := Path(name) / "output").touch()
+        except OSError as error:
+            raise _no_process(error) from None
+        yield log
+
+
+def _start(process: Any) -> None:
+    try:
+        with interrupt.waiting():  # the server may still be importing torch
+            process.start()
+    except (OSError, EOFError) as error:  # EOFError: the server was killed
+        raise _no_process(error) from None
+
+
+def _no_process(error: OSError | EOFError) -> Death:
+    return Death(f"no process can be started here ({getattr(error, 'strerror', None) or error})")
+
+
+def _listen(
+    process: Any, pipe: Connection, log: Path, on_progress: Callable[[str, float], None], deadline_s: float
+) -> Any:
+    heard = time.monotonic()
+    while True:
+        left = heard + deadline_s - time.monotonic()
+        if log.stat().st_size > MOST_OUTPUT:
+            raise Death(f"printed more than {MOST_OUTPUT >> 20} MiB")
+        try:
+            with interrupt.waiting():
+                ready = wait([pipe, process.sentinel], min(max(left, 0.0), LOOK_S))
+                kind, *content = pipe.recv() if pipe in ready else ("",)
+        except Exception:  # noqa: BLE001 (the pipe has ended, in mid-message perhaps, or holds no message of ours)
+            raise Death(_cause(process, log)) from None
+        if kind == "result":
+            return content[0]
+        if kind == "error":
+            raise Death(content[0])
+        if kind == "say":
+            heard = time.monotonic()
+            on_progress(*content)
+        elif not process.is_alive() and not pipe.poll():
+            raise Death(_cause(process, log))
+        elif left <= 0:  # though it was listened to: this process may have been stopped for as long
+            raise Death(f"hung: no progress for {deadline_s:.0f} s")
+
+
+def _cause(process: Any, log: Path) -> str:
+    """How a dead child ended, and the last thing it printed."""
+    process.join(5)
+    code = process.exitcode
+    if code is None:
+        how = "closed or spoiled its pipe"
+    elif code < 0:
+        name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
+        how = f"killed by {name}" + (": often the system had no memory left" if name == "SIGKILL" else "")
+    else:
+        how = f"exited with status {code} before it was done"
+    said = _last_words(log)
+    return how + (f" ({said})" if said else "")
+
+
+def _last_words(log: Path) -> str:
+    """The last line that is not empty, as far as it can be shown."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - LAST_OUTPUT))
+        lines = file.read().decode("utf-8", errors="replace").split("\n")
+    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return _printable(said)[:160]
+
+
+def _end(process: Any, kept: set[psutil.Process]) -> None:
+    """End the child and all that it has left behind."""
+    if process.pid is None:  # interrupted on its way: the server may be about to fork it
+        server.stop()
+    end_all_but(kept)
+    if process.pid is not None:
+        process.join(PATIENCE_S)
+
+
+def _child(
+    pipe: Connection, log: Path, function: Callable[..., Any], arguments: tuple[Any, ...], environment: dict[str, str]
+) -> None:
+    try:
+        _settle(log, environment)
+        result = function(*arguments, lambda stage, fraction: pipe.send(("say", stage, fraction)))
+    except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
+        traceback.print_exc()
+        pipe.send(("error", one_line(error)))
+        sys.exit(1)
+    pipe.send(("result", result))
+
+
+def _settle(log: Path, environment: dict[str, str]) -> None:
+    """Make this new process one in which a pair may do what it likes."""
+    output = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.environ.update(environment)
+    adopt_orphans()  # seen from here, too, what a pair has left running is below it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if hasattr(os, "setsid"):
+        os.setsid()  # a group of its own: Ctrl-C reaches the parent alone, which then ends the child
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupt.SIGNALS)  # which the server blocks
+    if sys.platform == "linux":
+        with suppress(OSError):  # a container may keep /proc from being written to
+            Path("/proc/self/oom_score_adj").write_text("1000")  # short of memory, the system is to take the pair
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed cannot end its child: then the child ends itself and what is below it.
+
+    (But for one that hangs in C code without letting go of Python's lock: that one stays.)
+    """
+    parent: Any = multiprocessing.parent_process()
+    wait([parent.sentinel])
+    end_all_but(set())
+    psutil.Process().kill()

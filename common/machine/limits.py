@@ -1,0 +1,141 @@
+"""What this device can do at best, measured now: the denominators of the limit column.
+
+Each figure is the best of a few tries with working sets far above the caches (matrix products of random data, as of
+zeros they are faster); amounts per second, where a copy counts the bytes read and the bytes written, and one FMA
+counts two FLOPs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from common.machine.clock import make_clock, synchronize
+from common.machine.device import datasheet, describe
+
+BANDWIDTH_BYTES = {"cuda": 1 << 30, "cpu": 256 << 20}  # a buffer: at least 4 x any L2 / most last-level caches
+GEMM = {  # cost key -> (dtype, tf32, n on a GPU, n on a CPU or None): sizes that reach the peak in a few ms
+    "fp64_flops": (torch.float64, False, 4096, 1024),
+    "fp32_flops": (torch.float32, False, 4096, 1536),
+    "tf32_flops": (torch.float32, True, 8192, None),
+    "fp16_flops": (torch.float16, False, 8192, None),
+    "bf16_flops": (torch.bfloat16, False, 8192, None),
+}
+FP8_SIDE = 8192
+TRANSFER_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A resource's rate, amounts per second: as measured here and as the datasheet says, each with its origin."""
+
+    measured: float | None
+    datasheet: float | None
+    how: str
+    source: str
+
+
+def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
+    """Measured and datasheet peaks by cost key, in about 3 s; what a device does not have has no key."""
+    info = describe(device)
+    peaks, source = datasheet(info["name"])
+    found = {**_bandwidths(device, info["kind"]), **_gemms(device, info)}
+    if info["kind"] == "cuda":
+        found |= _fp8(device, info) | _transfers(device) | _link(device, info)
+    return {key: Limit(rate, peaks.get(key), how, source if key in peaks else "") for key, (rate, how) in found.items()}
+
+
+def of_limit(cost: dict[str, float], limits: dict[str, Any], which: str = "measured") -> tuple[float | None, str]:
+    """(least seconds for these amounts, the cost key that sets them); (None, "") where a needed peak is unknown."""
+    times = {}
+    for key, amount in cost.items():
+        peak = limits.get(key, {}).get(which)
+        if not peak:
+            return None, ""
+        times[key] = amount / peak
+    slowest = max(times, key=lambda key: times[key], default="")
+    return (times[slowest], slowest) if slowest else (None, "")
+
+
+def best(call: Callable[[], Any], device: str, clock: str, tries: int = 7) -> float:
+    """Seconds of the shortest of a few calls, after one that warms up; `clock`: see common.machine.clock.make_clock."""
+    timer = make_clock(clock, device)
+    call()
+    return min(timer.sample([call]).seconds for _ in range(tries))
+
+
+def _bandwidths(device: str, kind: str) -> dict[str, tuple[float, str]]:
+    size = BANDWIDTH_BYTES[kind]
+    clock = "device" if kind == "cuda" else "wall"
+    x, y = torch.rand(size // 4, device=device), torch.rand(size // 4, device=device)
+    label = f"{size >> 20} MiB float32, best of 7"
+    return {
+        "dram_bytes": (2 * size / best(lambda: y.copy_(x), device, clock), f"copy of {label}, read + written"),
+        "dram_read_bytes": (size / best(lambda: x.sum(), device, clock), f"sum of {label}"),
+        "dram_write_bytes": (size / best(lambda: y.fill_(1.0), device, clock), f"fill of {label}"),
+    }
+
+
+def _gemms(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
+    found = {}
+    gpu = info["kind"] == "cuda"
+    before = torch.backends.cuda.matmul.allow_tf32
+    try:
+        for key, (dtype, tf32, on_gpu, on_cpu) in GEMM.items():
+            n = on_gpu if gpu else on_cpu
+            if n is None or (gpu and info["capability"] < [8, 0] and key in ("tf32_flops", "bf16_flops")):
+                continue
+            torch.backends.cuda.matmul.allow_tf32 = tf32
+            a, b = (torch.randn(n, n, device=device).to(dtype) for _ in range(2))
+            seconds = best(partial(torch.matmul, a, b), device, "device" if gpu else "wall")
+            found[key] = (2 * n**3 / seconds, f"{n} x {n} x {n} matrix product, random data, best of 7")
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+    return found
+
+
+def _fp8(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
+    """e4m3 x e4m3 -> bf16; the right factor column-major and the scales on the device, as tensor cores ask for."""
+    if info["capability"] < [8, 9]:
+        return {}
+    n = FP8_SIDE
+    a, b = (torch.randn(n, n, device=device).to(torch.float8_e4m3fn) for _ in range(2))
+    one = torch.ones((), device=device)
+    product = partial(
+        torch._scaled_mm, a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
+    )
+    how = f"{n} x {n} x {n} matrix product of e4m3, fast accumulation, random data, best of 7"
+    return {"fp8_flops": (2 * n**3 / best(product, device, "device"), how)}
+
+
+def _transfers(device: str) -> dict[str, tuple[float, str]]:
+    size = TRANSFER_BYTES
+    host, there = torch.empty(size, dtype=torch.uint8).pin_memory(), torch.empty(size, dtype=torch.uint8, device=device)
+    how = f"{size >> 20} MiB, pinned, best of 7"
+    return {
+        "h2d_bytes": (size / best(lambda: there.copy_(host, non_blocking=True), device, "wall"), how),
+        "d2h_bytes": (size / best(lambda: host.copy_(there, non_blocking=True), device, "wall"), how),
+    }
+
+
+def _link(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
+    """From this GPU to the next one, where there is one."""
+    if info["gpus"] < 2:
+        return {}
+    other = f"cuda:{((torch.device(device).index or 0) + 1) % info['gpus']}"
+    return {
+        "link_bytes": (peer_rate(device, other, TRANSFER_BYTES), f"{TRANSFER_BYTES >> 20} MiB to {other}, best of 7")
+    }
+
+
+def peer_rate(device: str, other: str, size: int) -> float:
+    """Bytes per second of a copy from one GPU's memory to another's, until both are done."""
+    here, there = (torch.empty(size, dtype=torch.uint8, device=each) for each in (device, other))
+
+    def copy() -> None:
+        there.copy_(here, non_blocking=True)
+        synchronize(other)
+
+    return size / best(copy, device, "wall")

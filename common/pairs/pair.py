@@ -1,0 +1,181 @@
+"""Find the pairs of a folder, load one, say why it cannot run here.
+
+A pair is `baseline_<name>.py` and `optimized_<name>.py` or `optimized_<name>_<variant>.py`, as CONTRIBUTING.md says.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import itertools
+import sys
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from common.pairs.contract import ContractError, Half, read_half, with_helpers
+
+ROOT = Path(__file__).resolve().parents[2]
+_serial = itertools.count()
+
+
+class NoMatch(ContractError):
+    """No pair of a folder has a name that was asked for; `names`: those that there are."""
+
+    def __init__(self, where: str, only: str, names: list[str]) -> None:
+        super().__init__(f"no pair of {where} matches {only!r}: there are {', '.join(names)}")
+        self.names = names
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A baseline and its variants. `sizes`: name -> arguments of `inputs`."""
+
+    chapter: str
+    name: str
+    baseline: Half
+    variants: tuple[Half, ...]
+    sizes: dict[str, dict[str, Any]]
+
+    @property
+    def halves(self) -> tuple[Half, ...]:
+        return (self.baseline, *self.variants)
+
+    @property
+    def check_sizes(self) -> list[str]:
+        return [size for size in self.sizes if size.split("/")[0] == "check"]
+
+
+def chapters() -> dict[int, Path]:
+    """The chapters' folders, by number."""
+    folders = {int(path.name[2:]): path for path in ROOT.glob("ch*") if path.is_dir() and path.name[2:].isdigit()}
+    return dict(sorted(folders.items()))
+
+
+def discover(folder: Path, only: str = "*") -> list[Pair]:
+    """The pairs of a folder whose names match a pattern.
+
+    Raises ContractError: no such folder, no pairs, none that matches, or one of their files breaks the contract.
+    """
+    if not folder.is_dir():
+        raise ContractError(f"{folder}: no such folder")
+    baselines = {path.stem.removeprefix("baseline_"): path for path in sorted(folder.glob("baseline_*.py"))}
+    variants: dict[str, dict[str, Path]] = {name: {} for name in baselines}
+    for path in sorted(folder.glob("optimized_*.py")):
+        stem = path.stem.removeprefix("optimized_")
+        names = [name for name in baselines if stem == name or stem.startswith(f"{name}_")]
+        if not names and not fnmatchcase(stem, only):
+            continue
+        if not names:
+            raise ContractError(f"{path}: has no partner: add baseline_{stem}.py or rename it")
+        name = max(names, key=len)
+        suffix = stem.removeprefix(name).removeprefix("_")
+        variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
+    if not baselines:
+        raise ContractError(f"{folder}: holds no pairs: add baseline_<name>.py and optimized_<name>.py")
+    chosen = [name for name in baselines if fnmatchcase(name, only)]
+    if not chosen:
+        raise NoMatch(folder.name, only, list(baselines))
+    return [_pair(folder, name, baselines[name], variants[name]) for name in chosen]
+
+
+def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) -> Pair:
+    if not variants:
+        raise ContractError(f"{baseline}: has no partner: add optimized_{name}.py")
+    first = read_half(baseline, "baseline")
+    others = [read_half(path, label) for label, path in variants.items()]
+    if first.has_kernel and "reference" not in first.functions and any(half.has_kernel for half in others):
+        raise ContractError(
+            f"{baseline}: both halves are custom kernels: add reference(**inputs), simple and slow, as the oracle"
+        )
+    for half in others:
+        if half.constants["SIZES"] != first.constants["SIZES"]:
+            raise ContractError(
+                f"{half.path}: SIZES differ from those of {baseline.name}: write them the same in both halves"
+            )
+    return Pair(folder.resolve().name, name, first, _ladder(name, others), first.constants["SIZES"])
+
+
+def _ladder(name: str, variants: list[Half]) -> tuple[Half, ...]:
+    """The variants in reading order: a rung after the one its VERSUS names."""
+    rungs: dict[str, Half] = {}
+    while len(rungs) < len(variants):
+        waiting = [half for half in variants if half.label not in rungs]
+        ready = [half for half in waiting if half.versus is None or half.versus in rungs]
+        if not ready:
+            problem = f"VERSUS = {waiting[0].constants['VERSUS']!r} names no variant of {name} before it"
+            known = ", ".join(repr(label.removeprefix("optimized").removeprefix("/")) for label in rungs)
+            fix = f"write the suffix of an earlier rung ({known or 'none'})"
+            raise ContractError(f"{waiting[0].path}: {problem}: {fix}")
+        rungs |= {half.label: half for half in ready}
+    return tuple(rungs.values())
+
+
+def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:
+    """Why this half cannot run on this device (common.machine.device.describe); empty if it can."""
+    beside = {path.stem for path in half.path.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    missing = [name for name in sorted(half.imports - beside) if not importlib.util.find_spec(name)]
+    if missing:
+        return f"needs the package {', '.join(missing)}"
+    if half.needs_cuda and device["kind"] != "cuda":
+        return "needs an NVIDIA GPU"
+    capability = half.constants.get("REQUIRES", {}).get("capability", (0, 0))
+    if device["kind"] == "cuda" and tuple(device["capability"]) < tuple(capability):
+        wanted, has = (".".join(map(str, version)) for version in (capability, device["capability"]))
+        return f"needs compute capability {wanted}, this GPU has {has}"
+    least = half.constants.get("REQUIRES", {}).get("gpus", 1)
+    return f"needs {least} GPUs, this machine has {gpus}" if half.needs_cuda and gpus < least else ""
+
+
+def load(path: Path) -> ModuleType:
+    """Import a file as a fresh module; its folder is importable meanwhile, and its helpers are fresh too.
+
+    But for packages: torch's operators, of which a process has one each, and torch.compile look theirs up by name.
+    """
+    path = path.resolve()
+    name = f"_{path.parent.name}_{path.stem}_{next(_serial)}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    before = set(sys.modules)
+    sys.modules[name] = module  # Triton and pickle look a function's module up
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+        for helper in set(sys.modules) - before - {name}:
+            if Path(getattr(sys.modules[helper], "__file__", None) or "").parent == path.parent:
+                del sys.modules[helper]
+    return module
+
+
+def source_hash(pair: Pair) -> str:
+    """What the halves and their chapter's helpers say, without docstrings, comments and layout."""
+    trees = {path: tree for half in pair.halves for path, tree in with_helpers(half.path).items()}
+    folder = pair.baseline.path.parent
+    said = "\n".join(f"{path.relative_to(folder).as_posix()} {_said(trees[path])}" for path in sorted(trees))
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+@cache
+def _said(tree: ast.Module) -> str:
+    return _dump(tree)
+
+
+def _dump(node: Any) -> str:
+    """A syntax tree as text that is the same for every version of Python (ast.dump's is not)."""
+    if isinstance(node, list):
+        return "[" + ",".join(_dump(item) for item in node) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(key, value) for key, value in ast.iter_fields(node) if value not in (None, [])]
+    if (
+        isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        and ast.get_docstring(node, clean=False) is not None
+    ):
+        fields = [(key, value[1:] if key == "body" else value) for key, value in fields]
+    return type(node).__name__ + "(" + ",".join(f"{key}={_dump(value)}" for key, value in fields) + ")"

@@ -1,0 +1,68 @@
+"""Do the figures of a record follow from its samples? Then nobody needs to take them on trust."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from common.record import stats
+from common.record.result import Arm, PairResult, Record, Row
+
+SAME = 1e-6  # relative: what was computed from the same samples elsewhere may differ in the last digits
+
+
+def contradiction(record: Record) -> str:
+    """The first figure that the samples do not give, in a line; empty if there is none."""
+    return next(
+        (f"{pair.chapter} {pair.name} {pair.size}: {said}" for pair in record.pairs if (said := _wrong(pair))), ""
+    )
+
+
+def _wrong(pair: PairResult) -> str:
+    try:
+        for what, says, gives in _claims(pair):
+            if not _agree(says, gives):
+                return f"{what} is {_shown(says)}, its samples give {_shown(gives)}"
+    except KeyError as error:
+        return f"there are no samples of {error}"
+    except ValueError as error:  # of arms that do not belong together
+        return str(error)
+    return ""
+
+
+def _claims(pair: PairResult) -> Iterator[tuple[str, Any, Any]]:
+    """(what, as the record says, as its samples say) of everything that is computed from samples."""
+    for label, arm in pair.arms.items():
+        yield f"the median of {label}", arm.median_s, stats.overall_median(arm.seconds)
+    if pair.noise_floor is not None:
+        floor = stats.noise_floor(pair.arms["baseline"].seconds, pair.arms["repeat"].seconds)
+        yield "the noise floor", pair.noise_floor, floor
+    for row in pair.rows:
+        if row.ratio is not None:
+            yield from _claims_of(row, pair.arms, pair.noise_floor or 0.0)
+
+
+def _claims_of(row: Row, arms: dict[str, Arm], floor: float) -> Iterator[tuple[str, Any, Any]]:
+    where, seconds = f"{row.variant} vs {row.versus}", arms[row.variant].seconds
+    found = stats.estimate(arms[row.versus].seconds, seconds)
+    yield f"{where}: ratio", row.ratio, found.ratio
+    bounded = stats.sign_interval_rank(len(seconds)) > 0
+    yield f"{where}: interval", row.interval, (found.low, found.high) if bounded else None
+    yield f"{where}: verdict", row.verdict, stats.verdict(found, floor)[0] if bounded else "unsure"
+    for label, value in row.vs_library.items():
+        library = stats.estimate(arms[label].seconds, seconds)
+        claimed = [value["ratio"], *(value["interval"] or ())]
+        yield f"{where}: against {label}", claimed, [library.ratio, library.low, library.high]
+
+
+def _agree(says: Any, gives: Any) -> bool:
+    if isinstance(says, float | int) and isinstance(gives, float | int):
+        return math.isclose(says, gives, rel_tol=SAME, abs_tol=1e-12)
+    if isinstance(says, tuple | list) and isinstance(gives, tuple | list):
+        return len(says) == len(gives) and all(map(_agree, says, gives))
+    return bool(says == gives)
+
+
+def _shown(figure: Any) -> str:
+    if isinstance(figure, tuple | list):
+        return f"[{', '.join(map(_shown, figure))}]"
+    return f"{figure:.6g}" if isinstance(figure, float) else str(figure)

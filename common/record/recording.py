@@ -1,0 +1,154 @@
+"""What is committed under recorded/<device>/: of each chapter, and each class of sizes, the records of its runs.
+
+`<chapter>.json` holds the default sizes, `<chapter>_<class>.json` those of a class: `ch3_large.json` has `large/*`. A
+run of some of the pairs stands beside them, under its date: `ch3_large.20260301-120000.json`. Of a pair that stands in
+several files the newest counts. A file is one run, on one state of the machine; two files may have other dates,
+software and limits.
+
+    python -m common.record.recording RUN.json     keeps what is whole of a record of `--json`, of a stopped run, too
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from common.pairs.contract import OneLine
+from common.pairs.pair import ROOT, Pair, discover, source_hash
+from common.record.result import FAILED, PairResult, Record, file_of_device, load_record, save_record
+
+FOLDER = ROOT / "recorded"
+CLASSES = ("default", "small", "medium", "large", "long", "batch")  # in this order; others behind them
+
+
+def class_of(size: str) -> str:
+    """`large` of `large/8192x8192`. What a CPU takes for the default size belongs to the default."""
+    name = size.split("/")[0]
+    return "default" if name == "cpu" else name
+
+
+def recorded(chapter: str, of_class: str = "default", folder: Path | None = None) -> list[tuple[Path, Record]]:
+    """A chapter's records in a class of sizes, of all devices, newest first. Raises RecordError.
+
+    Each without the pairs and sizes that a newer one of its device has, unless only the older was timed.
+    """
+    stem, root = _stem(chapter, of_class), folder or FOLDER
+    files = [path for name in (f"{stem}.json", f"{stem}.*.json") for path in root.glob(f"*/{name}")]
+    found = sorted(((path, load_record(path)) for path in files), key=lambda item: _date(item[1]), reverse=True)
+    seen: dict[Path, set[tuple[str, str]]] = {}
+    current = []
+    for path, record in found:
+        known = seen.setdefault(path.parent, set())
+        pairs = [pair for pair in record.pairs if (pair.name, pair.size) not in known]
+        known |= {(pair.name, pair.size) for pair in pairs if pair.arms}
+        current += [(path, replace(record, pairs=pairs))] if pairs else []
+    return current
+
+
+def together(records: Sequence[Record]) -> Record | None:
+    """What several runs of the newest one's device have: its origin names all dates, limits are the newest's."""
+    if not records:
+        return None
+    newest = max(records, key=_date)
+    parts = [each for each in records if each.environment["device"]["name"] == newest.environment["device"]["name"]]
+    dates = sorted({_date(each)[:10] for each in parts})
+    pairs = sorted((pair for each in parts for pair in each.pairs), key=lambda pair: pair.name)
+    return replace(newest, environment={**newest.environment, "dates": dates}, pairs=pairs)
+
+
+def _date(record: Record) -> str:
+    return str(record.environment["date"])
+
+
+def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
+    """In which classes of sizes something is recorded of a chapter, in their order."""
+    patterns = (f"*/{chapter}{suffix}.json" for suffix in ("", ".*", "_*"))
+    stems = {path.name.split(".")[0] for pattern in patterns for path in (folder or FOLDER).glob(pattern)}
+    found = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
+    return sorted(found, key=lambda name: (CLASSES.index(name) if name in CLASSES else len(CLASSES), name))
+
+
+def recorded_sizes(chapter: str, folder: Path | None = None) -> list[tuple[Path, Record]]:
+    """Of the GPU that was recorded last: the records of each class of sizes, in their order. Raises RecordError.
+
+    They are several runs: what is said of two of them together must name both origins.
+    """
+    found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder)]
+    on_gpus = [item for item in found if item[1].environment["device"]["kind"] == "cuda"]
+    last = max(on_gpus, key=lambda item: _date(item[1]), default=None)
+    return [item for item in on_gpus if last and item[0].parent == last[0].parent]
+
+
+def keep_record(record: Record, folder: Path | None = None, is_part: bool = False) -> list[Path]:
+    """Save a chapter's record, a file for each class of its sizes; returns them. Raises RecordError.
+
+    `is_part`: of some pairs, beside what there is. Parts that hold nothing any more that is not newer here are removed.
+    """
+    chapter, paths = record.pairs[0].chapter, []
+    for of_class in dict.fromkeys(class_of(pair.size) for pair in record.pairs):
+        stem = _stem(chapter, of_class)
+        suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
+        path = file_of_device(record.environment, f"{stem}{suffix}.json", folder or FOLDER)
+        save_record(replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class]), path)
+        paths.append(path)
+        if older := set(path.parent.glob(f"{stem}.*.json")) - {path}:
+            for useless in older - {each for each, _ in recorded(chapter, of_class, folder)}:
+                useless.unlink()
+    return paths
+
+
+def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
+    """Of a run what may be recorded, and why the rest may not.
+
+    That is every pair, in a class of sizes, that is as it was measured, was measured in full at all these sizes, and
+    failed at none of them. For the default stands, on a CPU, what that takes for it; a size that was skipped, saying
+    what it lacks, counts as measured if another was timed.
+    """
+    known = {pair.name: pair for pair in pairs}
+    groups: dict[tuple[str, str], list[PairResult]] = {}
+    for result in record.pairs:
+        groups.setdefault((result.name, class_of(result.size)), []).append(result)
+    kept, said = [], []
+    for (name, of_class), results in groups.items():
+        sizes = {size for size in known[name].sizes if class_of(size) == of_class} if name in known else set()
+        measured = {result.size for result in results}
+        if of_class == "default":  # a CPU's is `cpu`, where there is one
+            sizes = {"default"} if record.environment["device"]["kind"] == "cuda" else measured
+        lacking = sorted(sizes - measured)
+        failed = [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]
+        if name not in known or any(result.source_hash != source_hash(known[name]) for result in results):
+            said.append(f"not recorded: {name} {of_class}: the pair has changed since")
+        elif failed or lacking:
+            why = f"failed {', '.join(failed)}" if failed else f"without {', '.join(lacking)}"
+            said.append(f"not recorded: {name} {of_class}: {why}")
+        elif record.environment["fast"] or not any(result.arms for result in results):
+            why = "measured with --fast" if record.environment["fast"] else "nothing was timed"
+            said.append(f"not recorded: {name} {of_class}: {why}")
+        else:
+            kept += results
+    return replace(record, pairs=kept), said
+
+
+def _stem(chapter: str, of_class: str) -> str:
+    return chapter if of_class == "default" else f"{chapter}_{of_class}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        if len(arguments) != 1 or arguments[0].startswith("-"):
+            raise OneLine("usage: python -m common.record.recording RUN.json")
+        record = load_record(arguments[0])
+        chapter = record.pairs[0].chapter if record.pairs else ""
+        if not (ROOT / chapter / "README.md").exists():
+            raise OneLine(f"{arguments[0]}: of {chapter}, which is no chapter of the course")
+        kept, said = whole(record, discover(ROOT / chapter) if chapter else [])
+        said += [f"recorded in {path}" for path in keep_record(kept, is_part=True)] if kept.pairs else []
+    except OneLine as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(said or [f"{arguments[0]}: nothing was measured"]))
+    return 0 if kept.pairs else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Results as tables, on the console and in Markdown, and as figures."""

@@ -1,0 +1,126 @@
+"""Heat maps: where a pair was measured over a grid of two of its arguments, what a variant is worth in each cell.
+
+A row of figures for each pair: the speedup of its best variant over the library that is fastest there (over the
+baseline where no cell has one), and the peak of the memory that a call allocates, as a share of the other's.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import geometric_mean
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from common.record.recording import class_of
+from common.record.result import PairResult, Record, Row
+from common.show.plot import ratio_bars, sweep
+from common.show.report import digits, origin
+from common.show.summary import fastest_library
+
+LEAST = 4  # cells: two by two
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Results of one pair at every combination of two arguments: `cells[row value, column value]`."""
+
+    name: str
+    arguments: tuple[str, str]
+    values: tuple[list[int], list[int]]
+    cells: dict[tuple[int, int], PairResult]
+
+
+def grids(record: Record) -> list[Grid]:
+    """The grids that a record has, each of one class of a pair's sizes; those with cells missing are none."""
+    groups: dict[tuple[str, str, str], list[PairResult]] = {}
+    for pair in record.pairs:
+        groups.setdefault((pair.chapter, pair.name, class_of(pair.size)), []).append(pair)
+    return [grid for pairs in groups.values() if len(pairs) >= LEAST and (grid := _grid(pairs))]
+
+
+def _grid(pairs: list[PairResult]) -> Grid | None:
+    shared = set.intersection(*(set(pair.sizes) for pair in pairs))
+    varied = [name for name in pairs[0].sizes if name in shared and len({repr(pair.sizes[name]) for pair in pairs}) > 1]
+    if len(varied) != 2 or not all(type(pair.sizes[name]) is int for pair in pairs for name in varied):
+        return None
+    row, column = varied
+    rows, columns = (sorted({pair.sizes[name] for pair in pairs}) for name in varied)
+    cells = {(pair.sizes[row], pair.sizes[column]): pair for pair in pairs}
+    if not len(cells) == len(pairs) == len(rows) * len(columns):
+        return None
+    return Grid(pairs[0].name, (row, column), (rows, columns), cells)
+
+
+def draw(found: list[Grid], record: Record) -> Figure:
+    """Speedup on the left, memory on the right, a row for each grid."""
+    figure = Figure(figsize=(9.0, 0.4 + 3.0 * len(found)), layout="constrained")
+    left_out = len(record.pairs) - sum(len(grid.cells) for grid in found)
+    figure.suptitle(origin(record) + f" (not drawn: {left_out} results of other sizes)" * bool(left_out))
+    for (left, right), grid in zip(figure.subplots(len(found), 2, squeeze=False), found, strict=True):
+        label = _best(grid)
+        beside, other = _beside(grid, label)
+        speed = {place: ratio for place, (ratio, _) in beside.items()}
+        memory = {place: _memory(grid.cells[place], label, of) for place, (_, of) in beside.items()}
+        name = f"{grid.name} {label.replace('optimized', '').strip('/')}".strip()
+        _heat(left, grid, speed, f"{name}: time of the {other} / its own", "BrBG", lambda value: f"{digits(value)}x")
+        _heat(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
+    return figure
+
+
+def _best(grid: Grid) -> str:
+    """The variant that is fastest over all cells where it could be timed, on a geometric mean."""
+    times: dict[str, list[float]] = {}
+    for pair in grid.cells.values():
+        for label, arm in pair.arms.items():
+            if label.startswith("optimized"):
+                times.setdefault(label, []).append(arm.median_s)
+    most = max(map(len, times.values()), default=0)
+    return min((geometric_mean(each), label) for label, each in times.items() if len(each) == most)[1] if most else ""
+
+
+def _beside(grid: Grid, label: str) -> tuple[dict[tuple[int, int], tuple[float, str]], str]:
+    """In each cell the speedup of a variant, and over which arm; and what these arms are, the same in all cells."""
+    rows = [(place, pair, row) for place, pair in grid.cells.items() if (row := _row(pair, label))]
+    libraries = {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}
+    if libraries:
+        return libraries, "fastest library"
+    return {place: (row.ratio, "baseline") for place, _, row in rows if row.ratio}, "baseline"
+
+
+def _row(pair: PairResult, label: str) -> Row | None:
+    return next((row for row in pair.rows if row.variant == label and row.versus == "baseline"), None)
+
+
+def _memory(pair: PairResult, label: str, other: str) -> float | None:
+    mine, theirs = pair.arms.get(label), pair.arms.get(other)
+    if not (mine and theirs and mine.peak_bytes is not None and theirs.peak_bytes):
+        return None
+    return mine.peak_bytes / theirs.peak_bytes
+
+
+def _heat(
+    axes: Any, grid: Grid, cells: Mapping[tuple[int, int], float | None], title: str, colors: str, text: Any
+) -> None:
+    """Coloured on a logarithmic scale with 1 in the middle; a cell without a figure stays white."""
+    rows, columns = grid.values
+    table = np.array([[cells.get((row, column)) or np.nan for column in columns] for row in rows], dtype=float)
+    span = np.nanmax(np.abs(np.log2(table)), initial=0.5) if np.isfinite(table).any() else 0.5
+    axes.imshow(np.log2(table), cmap=colors, vmin=-span, vmax=span, aspect="auto", origin="lower")
+    for (i, j), value in np.ndenumerate(table):
+        color = "white" if abs(np.log2(value)) > 0.65 * span else "black"  # the colours are darkest at both ends
+        told = text(value) if np.isfinite(value) else "none"
+        axes.text(j, i, told, ha="center", va="center", fontsize=9, color=color)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set(ylabel=grid.arguments[0], xlabel=grid.arguments[1])
+    axes.set_title(title, fontsize=10)
+
+
+def for_record(record: Record) -> Figure:
+    """The figure that suits a record: heat maps of what was measured over grids, a sweep of several sizes, or bars."""
+    if found := grids(record):
+        return draw(found, record)
+    sizes = Counter((pair.chapter, pair.name) for pair in record.pairs)
+    return sweep(record) if max(sizes.values(), default=0) > 1 else ratio_bars(record)

@@ -1,0 +1,192 @@
+"""The course's figures: ratios with intervals, rooflines, sweeps. Saving and showing the Figures is the caller's.
+
+Colours are Okabe and Ito's, which colour-blind readers can tell apart; markers differ too.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from common.record.result import PairResult, Record, Row, write_file
+from common.show.report import digits, origin, variant
+
+COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
+SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
+MARKERS = "osD^vP*X<>h"  # eleven against seven colours: 77 series before a pair repeats
+MOST_UPRIGHT = 6  # names of sizes that find room beside one another
+
+
+def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:
+    """A figure of so many inches, and its axes."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def believed(record: Record) -> list[tuple[PairResult, Row]]:
+    """The rows that have a ratio and an interval."""
+    return [(pair, row) for pair in record.pairs for row in pair.rows if row.ratio and row.interval]
+
+
+def ratio_bars(record: Record) -> Figure:
+    """A bar a row: baseline time / variant time on a log axis, with its 95 % interval and the line of no difference."""
+    rows = believed(record)
+    figure, axes = new_figure(height=1.2 + 0.4 * max(1, len(rows)))
+    labels = [pair.name if variant(row) == "optimized" else f"{pair.name} {variant(row)}" for pair, row in rows]
+    ratios = np.array([row.ratio for _, row in rows])
+    ends = np.array([row.interval for _, row in rows]).reshape(-1, 2)
+    places = np.arange(len(rows))
+    axes.barh(places, ratios - 1, left=1, color=[COLORS[row.verdict] for _, row in rows], height=0.6)
+    axes.errorbar(
+        ratios, places, xerr=[ratios - ends[:, 0], ends[:, 1] - ratios], fmt="o", color="black", markersize=3, capsize=3
+    )
+    for place, (_, row) in zip(places, rows, strict=True):
+        right = (max(ends[place, 1], 1), place)
+        text = f"{digits(ratios[place])}x {row.verdict}"
+        axes.annotate(text, right, (6, 0), textcoords="offset points", va="center", fontsize=9)
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set(
+        xscale="log",
+        yticks=places,
+        yticklabels=labels,
+        xlabel="time of what it is compared with / time of the variant (95 % interval)",
+        title=origin(record),
+    )
+    _plain_ticks(axes.xaxis)
+    axes.set_xlim(min(0.5, ends.min(initial=1) / 1.5), max(2, ends.max(initial=1)) * 3)  # room for the words
+    axes.invert_yaxis()
+    return figure
+
+
+def _plain_ticks(axis: Any) -> None:
+    """1, 2, 5, 10 on a logarithmic axis, instead of powers of ten."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def roofline(
+    points: list[tuple[str, float, float]],
+    limits: dict[str, Any],
+    title: str = "",
+    flops_keys: tuple[str, ...] = ("fp32_flops",),
+) -> Figure:
+    """Points (label, FLOP per byte, FLOP/s) under the roofs: solid as measured, dotted as the datasheet says."""
+    figure, axes = new_figure(height=5.5)
+    intensity = np.logspace(-2, 4, 200)
+    for color, key in zip(SERIES, [key for key in flops_keys if key in limits], strict=False):
+        for which, style in (("measured", "-"), ("datasheet", ":")):
+            memory, compute = _rate(limits["dram_bytes"], which), _rate(limits[key], which)
+            if memory and compute:
+                axes.plot(
+                    intensity,
+                    np.minimum(intensity * memory, compute) / 1e9,
+                    style,
+                    color=color,
+                    label=f"{key.split('_')[0]} roof, {which}",
+                )
+        ridge = _rate(limits[key], "measured") / _rate(limits["dram_bytes"], "measured")
+        axes.axvline(ridge, color=color, linewidth=0.8, alpha=0.4)
+        axes.annotate(
+            f"ridge {digits(ridge)}",
+            (ridge, 0.02),
+            xycoords=("data", "axes fraction"),
+            fontsize=8,
+            rotation=90,
+            color=color,
+        )
+    for i, (label, flop_per_byte, rate) in enumerate(points):
+        axes.plot(
+            flop_per_byte,
+            rate / 1e9,
+            MARKERS[i % len(MARKERS)],
+            color=SERIES[i % len(SERIES)],
+            markeredgecolor="black",
+            label=label,
+        )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="arithmetic intensity (FLOP per byte of DRAM traffic)",
+        ylabel="performance (GFLOP/s)",
+        title=title,
+    )
+    axes.grid(which="both", alpha=0.2)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def _rate(limit: Any, which: str) -> float:
+    """A rate from a Limit or from its form in a record; 0 where there is none."""
+    return (limit.get(which) if isinstance(limit, dict) else getattr(limit, which)) or 0.0
+
+
+def sweep(*records: Record) -> Figure:
+    """Ratio over size, a curve a variant; below it, of what memory limits, bandwidth over bytes under that limit.
+
+    Records of several runs have each their date in the title and a line for each limit.
+    """
+    by_memory = [pair for record in records for pair in record.pairs if pair.limit_by == "dram_bytes" and pair.arms]
+    figure = Figure(figsize=(8.0, 8.5 if by_memory else 4.5), layout="constrained")
+    axes, *below = figure.subplots(2 if by_memory else 1, squeeze=False)[:, 0]
+    for place in below:
+        _bandwidths(place, by_memory, [record.limits["dram_bytes"] for record in records])
+    curves: dict[str, list[tuple[str, Row]]] = {}
+    for pair, row in [found for record in records for found in believed(record)]:
+        if row.versus == "baseline":
+            curves.setdefault(f"{pair.name}{row.variant.replace('optimized', '').replace('/', ' ')}", []).append(
+                (pair.size, row)
+            )
+    for i, (label, points) in enumerate(curves.items()):
+        ratios = np.array([row.ratio for _, row in points])
+        ends = np.array([row.interval for _, row in points])
+        errors = [ratios - ends[:, 0], ends[:, 1] - ratios]
+        axes.errorbar(
+            [size for size, _ in points],
+            ratios,
+            yerr=errors,
+            marker=MARKERS[i % len(MARKERS)],
+            color=SERIES[i % len(SERIES)],
+            capsize=3,
+            label=label,
+        )
+    axes.axhline(1, color="black", linewidth=1)
+    if len({size for points in curves.values() for size, _ in points}) > MOST_UPRIGHT:
+        axes.tick_params("x", labelrotation=90, labelsize=7)
+    title = " / ".join(dict.fromkeys(map(origin, records)))
+    axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant", title=title)
+    _plain_ticks(axes.yaxis)
+    axes.legend(fontsize=8)
+    return figure
+
+
+def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]) -> None:
+    """Of every arm but the repeat: the useful minimum of bytes / its time, over these bytes.
+
+    Points, no curves: two shapes or types of as many bytes are different work.
+    """
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for pair in pairs:
+        size = pair.cost["dram_bytes"]
+        for label, arm in pair.arms.items():
+            if label != "repeat":
+                curves.setdefault(f"{pair.name} {label}", []).append((size / 1e6, size / arm.median_s / 1e9))
+    for i, (label, points) in enumerate(curves.items()):
+        look = {"marker": MARKERS[i % len(MARKERS)], "color": SERIES[i % len(SERIES)]}
+        axes.plot(*zip(*sorted(points), strict=True), label=label, linewidth=0, alpha=0.8, **look)
+    for which, style in (("measured", "-"), ("datasheet", ":")):
+        for number, peak in enumerate(filter(None, dict.fromkeys(_rate(limit, which) for limit in limits))):
+            label = "_" * bool(number) + f"limit, {which}"  # a legend leaves out what begins with _
+            axes.axhline(peak / 1e9, color="black", linewidth=1, linestyle=style, label=label)
+    axes.set(xscale="log", yscale="log", xlabel="bytes that must be moved (MB)", ylabel="bandwidth (GB/s)")
+    for axis in (axes.xaxis, axes.yaxis):
+        _plain_ticks(axis)
+    axes.grid(which="both", alpha=0.2)
+    axes.legend(fontsize=8)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure in the format that the file's name says. Raises RecordError."""
+    write_file(path, lambda file: figure.savefig(file, format=path.suffix.removeprefix("."), dpi=150))

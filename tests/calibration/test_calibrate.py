@@ -1,0 +1,492 @@
+"""A harness that measures wrongly fails the calibration, each fault its own check; figures follow from what is kept."""
+
+import ast
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from statistics import median
+
+import psutil
+import pytest
+import torch
+from samples import wait_until
+
+from common.calibration import calibrate, known_times, markdown, trials
+from common.calibration.checks import contradiction, judge, own_cost
+from common.calibration.findings import PAIRS, SCHEMA, Findings, Known, Run, Said, Spin, keep, load, newest, to_json
+from common.engine import runner
+from common.engine.runner import has_failed, run_pairs
+from common.machine.device import describe
+from common.pairs.pair import ROOT, discover, source_hash
+from common.pairs.pair import load as load_half
+from common.record.result import Record, RecordError
+from common.show import report
+
+# Planted data: 200 runs of a harness that is right, and of one with a fault
+
+RUNS = 200
+FALSE_CALL = Said("faster", 1.03, 1.025, 1.035)
+CALIBRATED = {
+    "copy": Said("same", 1.0, 0.99, 1.01),
+    "plus_1": Said("same", 100 / 101, 0.985, 0.995),
+    "plus_5": Said("slower", 100 / 105, 0.945, 0.96),
+}
+MISSES = {  # the right verdict, but the truth is not in the interval
+    "copy": Said("same", 1.01, 1.005, 1.015),
+    "plus_1": Said("same", 1.0, 0.995, 1.005),
+    "plus_5": Said("slower", 0.94, 0.93, 0.95),
+}
+INVALID = Said("invalid", None, None, None, "wrong answer")
+UNSURE = Said("unsure", 0.97, 0.95, 0.99)
+REFUSED = Said("checked", None, None, None, "too short for this clock")
+
+
+def planted(times=0, half="copy", said=FALSE_CALL, runs=RUNS):
+    """Runs of which the first few say something else of one half."""
+    return [Run(i, 12, 0.005, {**CALIBRATED, half: said} if i < times else CALIBRATED) for i in range(runs)]
+
+
+def spins(off=1.0, clock="CLOCK_MONOTONIC_RAW"):
+    lengths = (1e-3, 1e-2, 1e-1)
+    return [Spin(s, {clock: [s] * 5}, [s * (off if s == lengths[0] else 1.0)] * 5) for s in lengths]
+
+
+def known(own=0.0, cold=18e-6, **off):
+    """What `own` repetitions cost in vain, and reads of a cold L2 that take so long."""
+    return Known(spins(**off), [1e-5 * (1 + own)] * 9, [1e-5 * (200 + own)] * 9, 200, [cold] * 5, [10e-6] * 5)
+
+
+def sound(quiet=None, busy=None, kind="cuda", name="NVIDIA H200", date="2026-01-02T03:04:05+00:00", **changes):
+    environment = {"device": {"kind": kind, "name": name}, "versions": {"torch": "2.11.0"}, "date": date}
+    parts = {
+        "schema": SCHEMA,
+        "environment": {**environment, "argv": [], "runs": RUNS, "took_s": 240, "neighbours": []},
+        "source_hashes": {pair.name: source_hash(pair) for pair in discover(PAIRS)},
+        "repetitions": {"baseline": 100, "copy": 100, "plus_1": 101, "plus_5": 105},
+        "runs": {"quiet": quiet or planted(), "busy": busy or planted()},
+        "nothing": [Run(0, 12, 0.005, {"optimized": REFUSED})] * 2,
+        "copies": [0.97, 0.98, 0.99, 0.98],
+        "known": known(),
+        "checks": [],
+    }
+    found = Findings(**{**parts, **changes})
+    return replace(found, checks=judge(found))
+
+
+def failing(found):
+    return [(check.check, check.condition) for check in judge(found) if not check.passed]
+
+
+def test_a_sound_harness_passes_every_check():
+    found = sound()
+    assert failing(found) == []
+    assert contradiction(found) == ""
+    assert [check.runs for check in found.checks] == [*[RUNS] * 8, 2, 9, 15, 5, 4]
+
+
+EQUAL = "equal halves are called different"
+HELD = [f"the interval holds the true {truth}" for truth in ("1.0000", "0.9901", "0.9524")]
+WRONG = "a planted difference is called the wrong way"
+COPY = "a copy reaches the measured limit"
+EMPTY = "an empty call gets no ratio"
+OWN = "a call costs little besides its repetitions"
+SPIN = "a spin is as long as by CLOCK_MONOTONIC_RAW"
+READ = "a read with a cold L2 is slower than with a warm one"
+
+
+@pytest.mark.parametrize(
+    ("faults", "found_by"),
+    [
+        ({"quiet": planted(16)}, [(EQUAL, "quiet"), (HELD[0], "quiet")]),  # 8 %
+        ({"busy": planted(16)}, [(EQUAL, "busy")]),
+        ({"quiet": planted(16, said=INVALID)}, [(EQUAL, "quiet"), (HELD[0], "quiet")]),
+        ({"quiet": planted(20, "plus_5", UNSURE)}, [("a planted 5% is found", "quiet")]),  # 90 %
+        ({"quiet": planted(20, "copy", MISSES["copy"])}, [(HELD[0], "quiet")]),
+        ({"quiet": planted(20, "plus_1", MISSES["plus_1"])}, [(HELD[1], "quiet")]),
+        ({"quiet": planted(20, "plus_5", MISSES["plus_5"])}, [(HELD[2], "quiet")]),
+        ({"quiet": planted(1, "plus_1")}, [(WRONG, "quiet")]),
+        ({"busy": planted(1, "plus_1")}, [(WRONG, "busy")]),
+        ({"busy": planted(1, "plus_5")}, [(WRONG, "busy")]),
+        ({"known": known(own=2.1)}, [(OWN, "quiet")]),
+        ({"known": known(off=1.07)}, [(SPIN, "quiet")]),
+        ({"known": known(off=0.93)}, [(SPIN, "quiet")]),
+        ({"known": known(off=1.07, clock="%globaltimer")}, [("a spin is as long as by %globaltimer", "quiet")]),
+        ({"known": known(cold=11e-6)}, [(READ, "quiet")]),  # 1.1 times the warm read
+        ({"copies": [1.1] * 4}, [(COPY, "quiet")]),
+        ({"copies": [0.85] * 4}, [(COPY, "quiet")]),
+        ({"copies": [0.98, 0.98, 0.98, None]}, [(COPY, "quiet")]),
+        ({"copies": []}, [(COPY, "quiet")]),
+        ({"nothing": [Run(0, 12, 0.005, {"optimized": CALIBRATED["copy"]})] * 2}, [(EMPTY, "quiet")]),
+        ({"nothing": [Run(0, 12, 0.005, {"optimized": Said("checked", None, None, None)})]}, [(EMPTY, "quiet")]),
+        ({"nothing": [Run(0, 12, 0.005, {})]}, [(EMPTY, "quiet")]),
+        ({"nothing": []}, [(EMPTY, "quiet")]),
+    ],
+)
+def test_each_fault_is_found_by_its_own_check(faults, found_by):
+    assert failing(sound(**faults)) == found_by
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        {"quiet": planted(10)},  # 5 %
+        {"quiet": planted(10, "plus_5", UNSURE)},  # 95 % found
+        {"quiet": planted(14, "plus_1", MISSES["plus_1"])},  # 93 % held
+        {"busy": planted(RUNS, "plus_5", UNSURE)},  # power is promised on a quiet machine only
+        {"quiet": planted(RUNS, "plus_1", Said("slower", 0.97, 0.96, 0.979)), "repetitions": {
+            "baseline": 97, "copy": 97, "plus_1": 100, "plus_5": 102,
+        }},
+        {"known": known(off=1.04)},
+        {"known": known(own=1.9)},
+        {"copies": [0.91] * 4},
+    ],
+)  # fmt: skip
+def test_what_is_within_the_accepted_range_passes(within):
+    assert [name for name, _ in failing(sound(**within)) if "interval" not in name] == []
+
+
+def test_there_are_no_reads_on_a_cpu_and_nothing_follows_from_no_runs():
+    on_cpu = sound(known=replace(known(), cold_s=[], warm_s=[]))
+    assert READ not in [check.check for check in on_cpu.checks]
+    assert failing(on_cpu) == []
+    none = replace(on_cpu, runs={"quiet": [], "busy": []})
+    assert len(failing(none)) == 8
+
+
+def test_what_a_check_has_found_is_said_in_figures():
+    rows = {(check.check, check.condition): (check.found, check.accepted) for check in sound(planted(3)).checks}
+    assert rows[EQUAL, "quiet"] == ("3 (1.5%)", "at most 5%")
+    assert rows[EQUAL, "busy"] == ("0 (0.0%)", "at most 5%")
+    assert rows["a planted 5% is found", "quiet"] == ("200 (100.0%)", "at least 95%")
+    assert rows[WRONG, "quiet"] == ("0 (0.0%)", "never")
+    assert rows[SPIN, "quiet"] == ("+0.00% to +0.00%", "within 5%")
+    assert rows[OWN, "quiet"] == ("as much as 0.00", "at most 2")
+    assert rows[READ, "quiet"] == ("1.80x (18.0 us, 10.0 us)", "above 1.2x")
+    assert rows[COPY, "quiet"] == ("98.0% (97.0% to 99.0%)", "90% to 102%")
+
+
+# The file
+
+
+def test_what_is_kept_is_what_is_read(tmp_path):
+    found = sound(planted(3), kind="cpu", name="Intel(R) Xeon(R) @ 2.50GHz")
+    path = keep(found, tmp_path)
+    assert path == tmp_path / "intel_r__xeon_r____2_50ghz" / "calibration.json"
+    assert load(path) == found
+    assert len(path.read_text().splitlines()) > 2 * RUNS  # a line a run, for whoever compares two versions
+
+
+def test_the_newest_of_each_kind_of_device_is_shown(tmp_path):
+    for kind, name, year in (("cpu", "A", 2025), ("cuda", "B", 2024), ("cuda", "C", 2026), ("cpu", "D", 2023)):
+        keep(sound(kind=kind, name=name, date=f"{year}-01-02T03:04:05+00:00"), tmp_path)
+    assert [found.environment["device"]["name"] for _, found in newest(tmp_path)] == ["C", "A"]
+    assert newest(tmp_path / "nowhere") == []
+
+
+def edited(change):
+    data = json.loads(to_json(sound(planted(3))))
+    change(data)
+    return json.dumps(data)
+
+
+def say(run, half, **changes):
+    return lambda data: data["runs"]["quiet"][run]["said"][half].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (edited(say(0, "copy", verdict="same")), r"quiet run 0, copy: same, but its interval says faster"),
+        (edited(say(0, "copy", ratio=1.0, low=0.99, high=1.01, verdict="same")), r"3 \(1.5%\), but .* give 2 \(1.0%\)"),
+        (edited(lambda data: data["copies"].append(1.2)), r"a copy reaches"),
+        (edited(lambda data: data["repetitions"].update(plus_5=110)), r"planted|interval"),
+        (edited(lambda data: data["checks"].pop()), r"not a calibration \(ValueError"),
+        (edited(lambda data: data["checks"][0].update(passed=False)), EQUAL),
+        (edited(lambda data: data.pop("runs")), r"not a calibration \(KeyError"),
+        (edited(lambda data: data.update(more=1)), r"not a calibration \(TypeError"),
+        (edited(lambda data: data["known"].update(spins=3)), r"not a calibration \(TypeError"),
+        (edited(lambda data: data.update(schema=99)), r"schema 1"),
+        ("[]", r"not a calibration"),
+        ("{", r"not JSON"),
+        ("[" * 100_000, r"not JSON"),
+    ],
+)  # fmt: skip
+def test_a_file_whose_figures_do_not_follow_is_refused_in_one_line(text, complaint, tmp_path):
+    path = tmp_path / "calibration.json"
+    path.write_text(text)
+    with pytest.raises(RecordError, match=complaint) as caught:
+        load(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_refused_in_one_line(tmp_path):
+    with pytest.raises(RecordError, match=r"cannot be read \(No such file or directory\)$"):
+        load(tmp_path / "calibration.json")
+
+
+def test_committed_calibrations_are_believed():
+    for path, found in newest():
+        assert found.environment["runs"] >= calibrate.RUNS, path
+
+
+# The table in the README
+
+
+def test_the_table_shows_every_check_with_device_date_and_versions(tmp_path):
+    found = sound(planted(16))
+    path = keep(found, tmp_path)
+    text = markdown.markdown([(path, found)], found.source_hashes)
+    assert "NVIDIA H200, 2026-01-02 (torch 2.11.0)" in text
+    assert "(/recorded/nvidia_h200/calibration.json), in 4.0 minutes" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert f"| {EQUAL} | quiet | 200 | 16 (8.0%) | at most 5% | **not passed** |" in rows
+    assert f"| {EQUAL} | busy | 200 | 0 (0.0%) | at most 5% | passed |" in rows
+    assert len(rows) == 2 + len(found.checks)
+
+
+def test_pairs_that_have_changed_since_show_no_figure(tmp_path):
+    found = sound()
+    text = markdown.markdown([(keep(found, tmp_path), found)], {**found.source_hashes, "work": "changed"})
+    assert "Stale" in text
+    assert "|" not in text
+    assert markdown.markdown([], {}) == report.NOTHING
+
+
+# The pairs
+
+
+def test_the_pairs_agree_with_their_references_at_every_check_size(monkeypatch):
+    monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits: (describe("cpu"), {}))
+    record = run_pairs(discover(PAIRS), device="cpu", check_only=True)
+    verdicts = {(pair.name, row.variant): row.verdict for pair in record.pairs for row in pair.rows}
+    assert set(verdicts.values()) == {"checked"}
+    assert len(verdicts) == 5
+    assert not has_failed(record)
+
+
+def test_the_planted_truth_is_the_count_of_repetitions():
+    (pair,) = discover(PAIRS, "work")
+    assert trials.repetitions(pair) == {"baseline": 100, "copy": 100, "plus_1": 101, "plus_5": 105}
+
+
+@pytest.mark.parametrize("pair", discover(PAIRS), ids=lambda pair: pair.name)
+def test_halves_differ_in_their_repetitions_only(pair):
+    def code(path):
+        tree = ast.parse(path.read_text())
+        planted = [node for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "REPETITIONS"]
+        return [ast.dump(node) for node in tree.body[1:] if node not in planted]
+
+    assert {str(code(each.path)) for each in pair.halves} == {str(code(pair.baseline.path))}
+
+
+class Counted(torch.overrides.TorchFunctionMode):
+    """How often torch.sin was called."""
+
+    calls = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.calls += function is torch.sin
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("path", sorted(PAIRS.glob("*_work*.py")), ids=lambda path: path.stem)
+def test_work_does_what_it_says_as_often_as_it_says(path):
+    work, x = load_half(path), torch.tensor([math.pi / 6, -math.pi / 2])
+    state = work.setup(torch.rand(2))
+    with Counted() as counted:
+        out = work.run(x, **state)
+    assert counted.calls == work.REPETITIONS
+    torch.testing.assert_close(state["once"], torch.tensor([0.5, -1.0]))
+    torch.testing.assert_close(out, torch.tensor([math.sin(0.5), -math.sin(1.0)]))
+    assert not set(map(torch.Tensor.data_ptr, state.values())) & {x.data_ptr()}
+
+
+def test_nothing_is_nothing_and_a_copy_is_a_copy():
+    x = torch.rand(1000)
+    nothing, copy = (load_half(PAIRS / f"baseline_{name}.py") for name in ("nothing", "copy"))
+    assert nothing.run(x) is x
+    y = copy.setup(torch.zeros(1000))["y"]
+    samples = copy.run(x, y)
+    assert torch.equal(y, x)
+    assert torch.equal(samples, copy.reference(x))
+    assert 200 < len(samples) <= 256
+    assert copy.cost(x) == {"dram_bytes": 8000}
+
+
+# What is measured, and under which conditions
+
+
+def test_a_spin_lasts_until_its_clock_says_so():
+    ticks = iter([100, 103, 107, 112, 999])
+    assert known_times.spin(10, lambda: next(ticks)) == 12
+    name, now_ns = known_times.other_clock()
+    begin = time.perf_counter_ns()
+    assert 2_000_000 <= known_times.spin(2_000_000, now_ns) < 1.05 * (time.perf_counter_ns() - begin), name
+
+
+def job(device):
+    return trials.job_of(discover(PAIRS, "work")[0], Record(2, {"device": describe(device)}, {}, []), device)
+
+
+def test_spins_on_a_cpu_are_read_with_the_harness(monkeypatch):
+    monkeypatch.setattr(known_times, "SPINS", {"cpu": {1e-3: 5, 5e-3: 3}})
+    monkeypatch.setattr(known_times, "SAMPLES", 7)
+    found = known_times.look(job("cpu"), lambda stage, fraction: None)
+    assert [(spin.nominal_s, len(spin.read_s)) for spin in found.spins] == [(1e-3, 5), (5e-3, 3)]
+    for spin in found.spins:
+        ((_, true_s),) = spin.true_s.items()
+        assert min(true_s) >= spin.nominal_s
+        assert all(got >= 0.99 * true for got, true in zip(spin.read_s, true_s, strict=True))
+    assert len(found.one_s) == len(found.many_s) == 7
+    assert 50 * median(found.one_s) < median(found.many_s) < 400 * median(found.one_s)
+    assert found.cold_s == found.warm_s == []
+
+
+@pytest.mark.gpu
+def test_known_times_on_a_gpu():
+    found = trials.apart(known_times.look, job("cuda:0"))
+    for spin in found.spins:
+        assert list(spin.true_s) == ["its cycles at the SM clock", "%globaltimer"]
+        assert all(math.isclose(true, spin.nominal_s, rel_tol=0.3) for true in spin.true_s["%globaltimer"])
+        assert median(spin.read_s) > 0.95 * spin.nominal_s
+    assert own_cost(found) < 10
+    assert len(found.cold_s) == len(found.warm_s) == known_times.SAMPLES
+
+
+def test_what_a_call_costs_besides_is_part_of_the_planted_truth():
+    assert math.isclose(own_cost(known(own=1.5)), 1.5)
+    names = [check.check for check in sound(known=known(own=100.0)).checks]
+    assert "the interval holds the true 0.9756" in names  # 200 / 205, no longer 100 / 105
+
+
+def test_all_cores_are_kept_busy_and_no_longer():
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    with trials.all_cores_busy() as hogs:
+        assert len(hogs) == cores
+        for hog in hogs:
+            wait_until(lambda pid=hog.pid: psutil.Process(pid).cpu_times().user > 1, running=hog)
+    assert not any(psutil.pid_exists(hog.pid) for hog in hogs)
+    with pytest.raises(ZeroDivisionError), trials.all_cores_busy() as hogs:
+        1 / len(hogs[cores:])
+    assert not any(psutil.pid_exists(hog.pid) for hog in hogs)
+
+
+def test_a_core_that_was_not_busy_all_the_time_fails_the_calibration(monkeypatch):
+    monkeypatch.setattr(trials, "HOG", "pass")
+    with pytest.raises(trials.Failed, match="with status 0"), trials.all_cores_busy() as hogs:
+        hogs[0].wait()
+
+
+KEEPS_BUSY = """
+import time
+from common.calibration import trials
+with trials.all_cores_busy() as hogs:
+    print(*[hog.pid for hog in hogs], flush=True)
+    time.sleep(60)
+"""
+
+
+def test_cores_are_free_again_when_whoever_kept_them_busy_is_killed():
+    parent = subprocess.Popen([sys.executable, "-c", KEEPS_BUSY], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    kept = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
+    parent.kill()
+    parent.wait()
+    assert kept
+    assert psutil.wait_procs(kept, timeout=10)[1] == []
+
+
+def test_a_measurement_that_cannot_be_made_is_one_line():
+    with pytest.raises(trials.Failed, match=r"^AttributeError: .*$"):
+        trials.apart(trials.measure_all, [None])
+
+
+# From end to end
+
+
+A_MILLISECOND = "torch.exp(torch.ones(1 << 20))"  # or more: nothing at all is measured in batches, for seconds
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """The same pairs in fewer blocks, a copy and a nothing that take a moment, and limits that are not measured."""
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for path in PAIRS.glob("*.py"):
+        text = path.read_text().replace('"cpu": {"n": 16_777_216}', '"cpu": {"n": 2_097_152}')
+        (folder / path.name).write_text(text.replace("    return x\n", f"    {A_MILLISECOND}\n    return x\n"))
+    limits = {"dram_bytes": {"measured": 1e10, "datasheet": None, "how": "", "source": ""}}
+    monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits: (describe("cpu"), limits))
+    monkeypatch.setattr(calibrate, "PAIRS", folder)
+    monkeypatch.setattr(calibrate, "FEW", 1)
+    monkeypatch.setattr(trials, "BLOCKS", 6)  # the fewest that give an interval
+    return folder
+
+
+def test_a_calibration_measures_judges_and_keeps(small, tmp_path, capsys):
+    status = calibrate.main(["--device", "cpu", "--runs", "2", "--record"], tmp_path / "recorded")
+    out = capsys.readouterr().out
+    ((path, found),) = newest(tmp_path / "recorded")
+    assert status == (0 if all(check.passed for check in found.checks) else 1)
+    assert f"recorded in {path}" in out
+    assert all(f" {check.check} " in out for check in found.checks)
+    assert re.search(
+        rf"^{sum(check.passed for check in found.checks)} of {len(found.checks)} checks passed$", out, re.MULTILINE
+    )
+    assert [[(run.seed, run.blocks) for run in runs] for runs in found.runs.values()] == [[(0, 6), (1, 6)], [(0, 6)]]
+    said = [said for runs in found.runs.values() for run in runs for said in run.said.values()]
+    assert all(said.low <= said.ratio <= said.high for said in said)
+    assert (len(found.copies), len(found.nothing)) == (2, 1)
+    assert found.repetitions["plus_5"] == 105
+    assert found.source_hashes == {pair.name: source_hash(pair) for pair in discover(small)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--runs", "0"], "--runs: at least 1"),
+        (["--runs", "many"], "invalid int value"),
+        (["--fast"], "unrecognized arguments: --fast"),
+        (["--device", "cuda:77"], "device cuda:77"),
+        (["--device", "abacus"], "abacus"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(arguments, complaint, capsys):
+    assert calibrate.main(arguments) == 2
+    errors = [line for line in capsys.readouterr().err.splitlines() if " done" not in line]
+    assert len(errors) == 1
+    assert errors[0].startswith("calibrate: ")
+    assert complaint in errors[0]
+
+
+def test_a_measurement_that_dies_is_status_1(small, monkeypatch, capsys):
+    def dies(*_):
+        raise trials.Failed("killed by SIGKILL")
+
+    monkeypatch.setattr(calibrate, "calibrate", dies)
+    assert calibrate.main(["--device", "cpu"]) == 1
+    assert capsys.readouterr().err == "calibrate: killed by SIGKILL\n"
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_measured(tmp_path, capsys):
+    (tmp_path / "recorded").write_text("a file")
+    assert calibrate.main(["--device", "cpu", "--record"], tmp_path / "recorded") == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to one process")
+@pytest.mark.usefixtures("signals_as_in_a_terminal")
+def test_ctrl_c_is_one_line_and_status_130():
+    command = [sys.executable, "-m", "common.calibration.calibrate", "--device", "cpu"]
+    running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    assert running.stderr.readline() == "this machine's limits: 0 of 1 done\n"
+    running.send_signal(signal.SIGINT)
+    _, rest = running.communicate(timeout=30)
+    assert rest == "interrupted\n"
+    assert running.returncode == 130

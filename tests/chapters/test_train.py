@@ -1,0 +1,190 @@
+"""Chapter 5's training example: it learns, its answers turn with what it is given, and its command line."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from common.pairs.pair import ROOT
+
+sys.path.append(str(ROOT / "ch5"))
+import train as command_line
+import volume
+
+DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Operations are this small; and a run of the program sets threads, too."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def losses_of(device, steps, **how):
+    return volume.train(volume.models(0, device, **how)[0], steps)
+
+
+def close(one, other):
+    return one == pytest.approx(other, rel=1e-3)  # rounding grows from step to step
+
+
+def test_a_volume_is_a_determinant_and_turns_its_sign_in_a_mirror():
+    corner = torch.tensor([[[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]]).float()
+    assert volume.volumes(corner).item() == pytest.approx(1 / 6)
+    points, expected = volume.bodies(300_000, 0)
+    assert expected.square().mean().item() == pytest.approx(2 / 3, rel=0.05)
+    assert points.mean(1).abs().max() < 1e-6
+    q = volume.turns(300_000, 1)
+    handedness = torch.ones(300_000)
+    handedness[1::2] = -1
+    assert torch.allclose(volume.volumes(points @ q.mT), expected * handedness, atol=1e-4)
+    assert q.mean(0).abs().max() < 0.01  # no direction is preferred
+
+
+def test_bodies_and_weights_follow_from_the_seed():
+    assert all(map(torch.equal, volume.bodies(5, 3), volume.bodies(5, 3)))
+    assert not torch.equal(volume.bodies(5, 3)[0], volume.bodies(5, 4)[0])
+    one, again, other = (volume.models(seed)[0].read for seed in (3, 3, 4))
+    assert torch.equal(one, again) and not torch.equal(one, other)
+
+
+@pytest.mark.parametrize("features", [1, 2, 16, 99])
+@pytest.mark.parametrize("product", ["sgp", "fcgp"])
+def test_the_plain_network_has_as_many_parameters(features, product):
+    clifford, plain = map(volume.size, volume.models(features=features, product=product))
+    assert 0.8 * clifford < plain <= clifford
+
+
+@pytest.mark.parametrize("product", ["sgp", "fcgp"])
+def test_layers_learn_what_the_plain_network_does_not(product):
+    clifford, plain = volume.models(0, DEVICE, features=8, product=product)
+    losses, others = volume.train(clifford, 120), volume.train(plain, 120)
+    assert len(losses) == len(others) == 120
+    assert sum(losses[-16:]) < sum(losses[:16]) / 50  # 16 steps see every body once
+    points, _ = volume.bodies(500, 1, DEVICE)
+    q = volume.turns(500, 0, DEVICE)
+    assert volume.error(clifford, points) < 0.15
+    assert volume.error(clifford, points @ q.mT) == pytest.approx(volume.error(clifford, points), rel=1e-3)
+    assert volume.gap(clifford, points, q) < 1e-5
+    assert volume.error(plain, points @ q.mT) > 0.5
+
+
+def test_a_bias_on_another_blade_shows():
+    clifford, _ = volume.models(0, DEVICE, features=4)
+    points, q = volume.bodies(50, 1, DEVICE)[0], volume.turns(50, 0, DEVICE)
+    assert volume.gap(clifford, points, q) < 1e-5
+    as_it_was = clifford.layers[0].forward
+    clifford.layers[0].forward = lambda x: as_it_was(x) + 0.1  # on all blades
+    assert volume.gap(clifford, points, q) > 1e-2
+
+
+@pytest.mark.parametrize("product", ["sgp", "fcgp"])
+def test_both_forms_draw_one_curve(product):
+    fused, eager = (losses_of(DEVICE, 40, features=5, product=product, eager=eager) for eager in (False, True))
+    assert close(fused, eager)
+    assert losses_of(DEVICE, 40, features=5, product=product) == fused  # the same seed, the same bits
+
+
+@pytest.mark.parametrize("product", ["sgp", "fcgp"])
+def test_the_kernels_draw_it_too(run_on, product):
+    pytest.importorskip("triton")
+    fused = run_on("cpu", losses_of, "cpu", 2, features=3, product=product)
+    assert close(fused, losses_of("cpu", 2, features=3, product=product, eager=True))
+
+
+def test_every_step_is_told():
+    told = []
+    assert volume.train(volume.models()[1], 3, tell=lambda step, loss: told.append((step, loss)))
+    assert [step for step, _ in told] == [0, 1, 2]
+
+
+# The command line
+
+
+def run(capsys, monkeypatch, *arguments):
+    """(status, stdout, stderr), in this process, which has imported torch already."""
+    monkeypatch.setattr(sys, "argv", ["train.py", *map(str, arguments)])
+    status = command_line.main()
+    return status, *capsys.readouterr()
+
+
+def test_a_run_prints_losses_errors_and_times(tmp_path, monkeypatch, capsys):
+    drawn = tmp_path / "loss.png"
+    status, out, err = run(capsys, monkeypatch, "--device", "cpu", "--steps", 25, "--features", 4, "--plot", drawn)
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert "316 parameters, 4 features, sgp by operators" in lines[0]
+    steps = [line for line in lines if line.startswith("step")]
+    assert (steps[0].split()[1], steps[1].split()[1], steps[-1].split()[1]) == ("0", "2", "24")
+    errors = {line[:15].strip(): line.split()[-2:] for line in lines if line.endswith("%")}
+    assert errors["Clifford layers"][0] == errors["Clifford layers"][1] != errors["plain network"][1]
+    assert "ms a step" in out
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]
+    again = run(capsys, monkeypatch, "--device", "cpu", "--steps", 25, "--features", 4)[1].splitlines()
+    assert again[: len(lines) - 3] == lines[:-3]  # all but the times
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--steps", "0"], ["--steps", "2.5"], ["--seed", "-1"], ["--seed", "x"], ["--features", "0"],
+    ["--features", "1000000"], ["--device", "tpu"], ["--device", "cuda:99"], ["--product", "gp"], ["--plot", "x.txt"],
+    ["--plot", "/none/x.png"], ["--layers", "3"], ["more"],
+])  # fmt: skip
+def test_bad_input_is_one_line(arguments, monkeypatch, capsys):
+    status, out, err = run(capsys, monkeypatch, *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("train.py: ")
+
+
+def test_a_figure_is_whole_or_as_it_was(tmp_path, monkeypatch):
+    drawn = tmp_path / "loss.png"
+    drawn.write_bytes(b"before")
+
+    def dies(figure, file, **how):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", dies)
+    with pytest.raises(KeyboardInterrupt):
+        command_line.draw(drawn, [2.0, 1.0], [2.0, 1.5])
+    assert drawn.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [drawn]
+
+
+def test_a_loss_that_is_no_number_is_one_line():
+    with pytest.raises(command_line.OneLine, match="nan after 3 steps"):
+        command_line.timed(lambda model, steps, seed, tell: [1.0, 2.0, float("nan")], None, 3, 0)
+
+
+def started(*arguments, **how):
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+
+
+def test_help_does_not_wait_for_torch():
+    out, err = started("-X", "importtime", ROOT / "ch5/train.py", "--help").communicate(timeout=60)
+    assert out.startswith("usage: train.py")
+    assert "| torch\n" not in err and "argparse" in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX has them")
+@pytest.mark.usefixtures("signals_as_in_a_terminal")
+def test_ctrl_c_is_one_line(tmp_path):
+    process = started(ROOT / "ch5/train.py", "--device", "cpu", "--steps", "1000000", cwd=tmp_path)
+    assert "parameters" in process.stdout.readline()
+    assert process.stdout.readline().startswith("step")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "interrupted\n")
+
+
+def test_the_readmes_code_runs(monkeypatch):
+    code = (ROOT / "ch5/README.md").read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, "ch5/README.md", "exec"), {})

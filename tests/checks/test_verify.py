@@ -1,0 +1,394 @@
+"""Wrong answers are rejected, each for its own reason; honest ones of every kind pass."""
+
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from common.checks.arrays import copy_into, difference, overwrite_slice, same_placement
+from common.checks.verify import compare, near
+
+N = 40_001
+SIZES = [1, 127, 129, N]
+
+
+def draw(*shape, seed=0, dtype=torch.float32):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def tf32(x):
+    """Rounded to the 10 bits of TF32's mantissa."""
+    return ((x.view(torch.int32) + (1 << 12)) & ~((1 << 13) - 1)).view(torch.float32)
+
+
+# Honest answers: (out, oracle, baseline's answer)
+
+
+def elementwise(n):
+    x = draw(n)
+    return 2 * x + 1, 2 * x.double() + 1, torch.add(x, x) + 1
+
+
+def softmax(n):
+    x = 5 * draw(7, n)
+    return torch.exp(x - x.logsumexp(1, True)), x.double().softmax(1), x.softmax(1)
+
+
+def product(n):
+    a, b = draw(33, n), draw(n, 65, seed=1)
+    chunks = sum(a[:, i : i + 16] @ b[i : i + 16] for i in range(0, n, 16))  # another order of summation
+    return chunks, a.double() @ b.double(), a @ b
+
+
+def total(n):
+    x = draw(9, n)  # zero mean: most of it cancels
+    return x.flip(1).cumsum(1)[:, -1], x.double().sum(1), x.sum(1)
+
+
+def mean_and_variance(n):
+    x = draw(5, n) + 3  # the second formula loses a digit to cancellation, as many a one-pass kernel does
+    return (
+        [x.mean(1), x.square().mean(1) - x.mean(1).square()],
+        [x.double().mean(1), x.double().var(1, False)],
+        [x.mean(1), x.var(1, False)],
+    )
+
+
+@pytest.mark.parametrize("n", [1, 127, 129, 4001])
+@pytest.mark.parametrize("problem", [elementwise, softmax, product, total, mean_and_variance])
+def test_an_honest_answer_passes(problem, n):
+    out, oracle, base = problem(n)
+    assert compare(out, oracle, base) == ""
+    assert compare(base, oracle, base) == ""
+    assert compare(out, base) == ""  # arm against arm, as in a timed round
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_every_floating_dtype_is_judged_at_its_own_precision(dtype):
+    a, b = draw(64, 200, dtype=dtype), draw(200, 64, seed=1, dtype=dtype)
+    oracle = a.double() @ b.double()
+    chunks = (a[:, :100].float() @ b[:100].float() + a[:, 100:].float() @ b[100:].float()).to(dtype)
+    out = a[:, :100] @ b[:100] + a[:, 100:] @ b[100:] if dtype == torch.float64 else chunks
+    assert compare(out, oracle, a @ b) == ""
+    assert compare(0 * out, oracle, a @ b) != ""
+    assert compare(1.5 * out, oracle, a @ b) != ""
+
+
+def test_numpy_arrays_pass_as_tensors_do():
+    x = np.random.default_rng(0).standard_normal(N).astype(np.float32)
+    assert compare(2 * x, 2 * x.astype(np.float64), x + x) == ""
+    assert "element" in compare(0 * x, 2 * x.astype(np.float64), x + x)
+
+
+def test_a_view_with_strides_of_its_own_passes():
+    x = draw(31, 65)
+    assert compare(x.T, x.double().T.contiguous(), x.T.contiguous()) == ""
+
+
+# Wrong answers
+
+
+def swapped(x):
+    x = x.clone()
+    x[[0, -1]] = x[[-1, 0]]
+    return x
+
+
+def with_value(x, at, value):
+    x = x.clone()
+    x.reshape(-1)[at] = value
+    return x
+
+
+WRONG = {
+    "zeros": torch.zeros_like,
+    "ones": torch.ones_like,
+    "a constant": lambda x: torch.full_like(x, float(x.mean())),
+    "the wrong sign": lambda x: -x,
+    "twice": lambda x: 2 * x,
+    "one percent off": lambda x: 1.01 * x,
+    "shifted": lambda x: x + 0.01,
+    "swapped ends": swapped,
+    "reversed": lambda x: x.flip(0),
+    "rolled by one": lambda x: x.roll(1),
+    "the last value": lambda x: with_value(x, -1, 0),
+    "the first value": lambda x: with_value(x, 0, 0),
+    "bfloat16 inside": lambda x: x.bfloat16().float(),
+    "float16 inside": lambda x: x.half().float(),
+    "tf32 inside": tf32,
+    "NaN": lambda x: with_value(x, x.numel() // 2, float("nan")),
+    "inf": lambda x: with_value(x, x.numel() // 2, float("inf")),
+    "a small bias everywhere": lambda x: x * (1 + 3e-5),
+}
+
+
+NEEDS_TWO = ("a constant", "swapped ends", "reversed", "rolled by one")  # right for a single value
+
+
+@pytest.mark.parametrize(("how", "n"), [(how, n) for how in WRONG for n in SIZES if n > 1 or how not in NEEDS_TWO])
+def test_a_wrong_answer_is_rejected_at_every_size(how, n):
+    x = draw(n).abs() + 0.5 + draw(n, seed=1).abs()
+    honest = 3 * x
+    assert compare(honest, 3 * x.double(), x + x + x) == ""
+    assert compare(WRONG[how](honest), 3 * x.double(), x + x + x) != ""
+
+
+@pytest.mark.parametrize("tail", [1, 63, 300, 5000])
+def test_a_tail_that_was_not_computed_is_rejected(tail):
+    x = draw(N)
+    out = 2 * x
+    out[-tail:] = 0
+    assert "expected" in compare(out, 2 * x.double(), x + x)
+
+
+def test_a_tail_of_lower_precision_shows_in_its_chunk():
+    x = draw(1 << 20)
+    out = x * 1.1
+    base = x.double().mul(1.1).float()
+    out[-(1 << 14) :] *= 1 + 5e-6  # a 64th of the array, far inside the tolerance of an element
+    assert compare(x * 1.1, x.double() * 1.1, base) == ""
+    assert "RMS error" in compare(out, x.double() * 1.1, base)
+    assert "chunk 64 of 64" in compare(out, x.double() * 1.1, base)
+
+
+def test_large_arrays_are_walked_to_the_end():
+    x = draw(100, 50_001)
+    out = 2 * x
+    assert compare(out, 2 * x.double(), x + x) == ""
+    out[-1, -1] += 1
+    assert f"element {x.numel() - 1} of {x.numel()}" in compare(out, 2 * x.double(), x + x)
+
+
+def test_the_reason_names_element_values_and_place():
+    x = torch.ones(300)
+    out = x.clone()
+    out[270] = 7
+    assert compare(out, x.double(), x) == "element 270 of 300 is 7, expected 1"
+    assert compare({"a": x, "b": [x, out]}, {"a": x, "b": [x, x]}, {"a": x, "b": [x, x]}).startswith(
+        "b[1]: element 270"
+    )
+
+
+# Precision and tolerance
+
+
+def test_tf32_passes_only_where_it_is_declared():
+    a, b = draw(64, 256), draw(256, 64, seed=1)
+    out, oracle = tf32(a) @ tf32(b), a.double() @ b.double()
+    assert compare(out, oracle, a @ b) != ""
+    assert compare(out, oracle, a @ b, precision="tf32") == ""
+    assert compare(tf32(a)[:, :255] @ tf32(b)[:255], oracle, a @ b, precision="tf32") != ""  # another problem
+    assert compare(0 * out, oracle, a @ b, precision="tf32") != ""
+
+
+def test_lower_precision_is_found_inside_the_elementwise_tolerance():
+    """An error of 1e-5 hides behind 2e-4, not behind ten times the baseline's own error."""
+    x = draw(N)
+    found = compare(2 * x * (1 + 1e-5 * draw(N, seed=1)), 2 * x.double(), x + x)
+    assert "RMS error" in found
+    assert "fp32" in found
+
+
+@pytest.mark.parametrize("precision", ["", "fp64", "fp32", "tf32", "fp16", "bf16", "fp8"])
+def test_no_precision_lets_zeros_or_twice_the_answer_pass(precision):
+    x = draw(N)
+    for wrong in (torch.zeros_like(x), 2 * x, -x, x.roll(1)):
+        assert compare(wrong, x.double(), x, precision=precision) != ""
+
+
+def test_a_custom_tolerance_is_looser_and_not_blind():
+    x = draw(N)
+    spiky = with_value(x, 5, float(x[5]) + 0.01)  # both halves are off where the sum cancels
+    assert "element 5" in compare(spiky, x.double(), spiky)
+    assert compare(spiky, x.double(), spiky, custom=(1e-1, 1e-1)) == ""
+    assert compare(0 * x, x.double(), spiky, custom=(1e-1, 1e-1)) != ""
+
+
+# NaN and inf
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("out", "oracle", "is_right"),
+    [
+        ([1, NAN, 3], [1, NAN, 3], True),
+        ([1, INF, 3], [1, INF, 3], True),
+        ([1, -INF, 3], [1, -INF, 3], True),
+        ([1, 2, 3], [1, NAN, 3], False),
+        ([1, NAN, 3], [1, 2, 3], False),
+        ([1, INF, 3], [1, -INF, 3], False),
+        ([1, INF, 3], [1, NAN, 3], False),
+        ([1, NAN, 3], [1, INF, 3], False),
+        ([1, 0, 3], [1, INF, 3], False),
+        ([1, NAN, 9], [1, NAN, 3], False),  # the rest is still compared
+        ([NAN, NAN, NAN], [1, 2, 3], False),
+    ],
+)
+def test_nan_and_inf_stand_where_the_oracle_has_them(out, oracle, is_right):
+    out, oracle = torch.tensor(out), torch.tensor(oracle, dtype=torch.float64)
+    assert (compare(out, oracle, out) == "") is is_right
+    assert (compare(out, oracle) == "") is is_right or out.dtype != oracle.dtype
+
+
+def test_nan_on_both_sides_is_no_agreement_with_the_oracle():
+    x = draw(N)
+    both = with_value(x, 3, NAN)
+    assert "NaN or inf" in compare(both, x.double(), both)
+
+
+def test_what_the_dtype_cannot_hold_is_infinite():
+    x = torch.tensor([1.0, 60000.0, -60000.0], dtype=torch.float16)
+    assert compare(x + x, 2 * x.double(), 2 * x) == ""
+    assert compare(torch.tensor([2.0, 65504.0, -65504.0], dtype=torch.float16), 2 * x.double(), 2 * x) != ""
+
+
+# Shapes, dtypes, kinds
+
+
+def test_shapes_that_broadcasting_would_forgive_are_rejected():
+    x = draw(6, 1)
+    for wrong in (x.reshape(6), x.reshape(1, 6), x.expand(6, 6), x[:1], x.reshape(6, 1, 1), x.sum()):
+        assert compare(wrong, x.double(), x).startswith("shape ")
+
+
+def test_an_answer_on_another_device_is_rejected():
+    x = draw(6)
+    for judged in (compare(x.to("meta"), x.double(), x), near(x.to("meta"), x)):
+        assert judged == "on meta, the baseline's is on cpu"
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool])
+def test_another_dtype_is_rejected(dtype):
+    x = torch.ones(300)
+    assert compare(x.to(dtype), x.double(), x).startswith("dtype ")
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
+def test_integers_are_equal_or_wrong(dtype):
+    x = torch.arange(N, dtype=torch.int64).remainder(200).to(dtype)
+    assert compare(x, x, x) == ""
+    assert compare(with_value(x, 7, 8), x, x) == f"1 of {N} values differ"
+
+
+def test_integers_beyond_a_floats_mantissa_are_compared_exactly():
+    x = torch.tensor([2**53 + 1, 2**62])
+    assert compare(x.clone(), x, x) == ""
+    assert compare(x - 1, x, x) == "2 of 2 values differ"
+
+
+def test_booleans_are_equal_or_wrong():
+    x = draw(N) > 0
+    assert compare(x.clone(), x, x) == ""
+    assert compare(~x, x, x) == f"{N} of {N} values differ"
+
+
+def test_empty_answers_are_right_in_shape_only():
+    x = torch.empty(0, 4)
+    assert compare(torch.empty(0, 4), x.double(), x) == ""
+    assert compare(torch.empty(4, 0), x.double(), x).startswith("shape ")
+    assert compare(torch.empty(0, 4, dtype=torch.int32), x.double(), x).startswith("dtype ")
+
+
+def test_all_zeros_are_right_where_the_truth_is_zero():
+    x = torch.zeros(N)
+    assert compare(x, x.double(), x) == ""
+    assert compare(with_value(x, 9, 1e-30), x.double(), x) != ""
+
+
+def test_a_single_number_is_compared_too():
+    x = torch.tensor(3.0)
+    assert compare(x, x.double(), x) == ""
+    assert compare(x + 0.01, x.double(), x) != ""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        3.0,
+        "answer",
+        lambda: 1,
+        [],
+        {},
+        [torch.ones(3)] * 2,
+        {"y": torch.ones(3)},
+        [[torch.ones(3)]],
+        np.ones(3, np.float32),
+    ],
+)
+def test_another_structure_is_rejected(wrong):
+    truth = torch.ones(3)
+    assert compare(wrong, truth.double(), truth) != ""
+
+
+def test_lists_tuples_and_dicts_are_compared_by_place():
+    a, b = draw(300), draw(300, seed=1)
+    assert compare((a, b), [a.double(), b.double()], [a, b]) == ""
+    assert compare((b, a), [a.double(), b.double()], [a, b]).startswith("[0]: ")
+    assert compare({"a": a, "b": b}, {"b": b.double(), "a": a.double()}, {"a": a, "b": b}) == ""
+    assert compare({"a": a}, {"a": a.double(), "b": b.double()}, {"a": a, "b": b}).startswith(
+        "returns 1 value(s), expected 2"
+    )
+
+
+# What inputs may not differ in, and how they are renewed
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ({"x": torch.zeros(3, 4), "n": 2}, ""),  # values are copied from the baseline's
+        ({"x": torch.zeros(4, 3).T, "n": 2}, ""),  # strides are placement
+        ({"x": torch.zeros(4, 3), "n": 2}, "x is torch.float32 [4, 3] instead of torch.float32 [3, 4]"),
+        ({"x": torch.zeros(3, 4).half(), "n": 2}, "x is torch.float16 [3, 4] instead of torch.float32 [3, 4]"),
+        ({"x": torch.zeros(3, 4), "n": 3}, "n is 3 instead of 2"),
+        ({"x": torch.zeros(3, 4)}, "has x instead of n, x"),
+        ({"x": [torch.zeros(3, 4)], "n": 2}, "has n, x[0] instead of n, x"),
+        ({"x": 1.0, "n": 2}, "x is 1.0 instead of tensor"),
+    ],
+)
+def test_inputs_may_differ_in_placement_only(other, expected):
+    found = difference({"x": torch.ones(3, 4), "n": 2}, other)
+    assert found.startswith(expected)
+    assert bool(found) is bool(expected)
+
+
+def test_placement_is_kind_and_strides():
+    x = torch.ones(3, 4)
+    assert same_placement({"x": x, "n": 1}, {"x": 2 * x, "n": 1})
+    assert not same_placement({"x": x}, {"x": torch.ones(4, 3).T})
+    assert not same_placement({"x": x}, {"x": np.ones((3, 4), np.float32)})
+
+
+def test_values_are_copied_across_strides_and_kinds():
+    x, strided, array = draw(3, 4), torch.zeros(4, 3).T, np.zeros((3, 4), np.float32)
+    copy_into([strided, array], [x, x])
+    assert torch.equal(strided, x)
+    assert np.array_equal(array, x.numpy())
+
+
+@pytest.mark.parametrize("shape", [(1,), (7,), (8,), (64, 3), (3, 64), (1, 1, 1)])
+def test_every_target_gets_the_same_new_part(shape):
+    source, before = draw(*shape, seed=1), draw(*shape)
+    targets = [{"x": before.clone()}, {"x": before.clone().T.contiguous().T if len(shape) == 2 else before.clone()}]
+    overwrite_slice(targets, {"x": source}, random.Random(0))
+    assert torch.equal(targets[0]["x"], targets[1]["x"])
+    new = targets[0]["x"] == source
+    assert new.any()
+    assert torch.equal(targets[0]["x"][~new], before[~new])
+    assert new.all() or max(shape) > 1
+
+
+def test_over_many_rounds_every_part_is_renewed():
+    x, source, rng = torch.zeros(1000), torch.ones(1000), random.Random(0)
+    for _ in range(100):
+        overwrite_slice([[x]], [source], rng)
+    assert x.mean() > 0.99
+
+
+def test_integers_are_renewed_whole_and_empty_arrays_left_alone():
+    target = {"index": torch.arange(9), "nothing": torch.empty(0)}
+    overwrite_slice([target], {"index": torch.arange(9).flip(0), "nothing": torch.empty(0)}, random.Random(0))
+    assert target["index"].tolist() == list(range(8, -1, -1))

@@ -1,0 +1,727 @@
+"""The command line: every mistake is one line and exit status 2, and what comes out goes where it belongs."""
+
+import errno
+import gzip
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from samples import HONEST, half, one_pair, pair_result, record, write_pair
+
+import benchmark
+from common.cli import compare, request
+from common.engine import runner
+from common.pairs.pair import ROOT, discover, source_hash
+from common.record import recording, result, stats
+from common.record.result import Row, load_record, save_record
+from common.show import console
+
+ESCAPE = "\x1b"
+SWEPT = {"check": {"n": 7}, "default": {"n": 64}, "small/a": {"n": 8}, "small/b": {"n": 9}}
+
+
+def call(*argv):
+    """The exit status of benchmark.py with these arguments."""
+    try:
+        return benchmark.main([str(argument) for argument in argv])
+    except SystemExit as stop:  # argparse's own
+        return stop.code
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    write_pair(tmp_path / "pairs", "double", half())
+    write_pair(tmp_path / "pairs", "triple", {"fused": half(sizes=SWEPT)}, half(sizes=SWEPT))
+    return tmp_path / "pairs"
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """What run_pairs was asked; instead of running it returns `ran.record`."""
+
+    class Ran:
+        record = record(pair_result())
+        asked = None
+
+        def run_pairs(self, pairs, size, device, fast, check, on_progress, on_record, on_neighbours):
+            self.asked = ([pair.name for pair in pairs], size, device, fast, check)
+            on_record(self.record)
+            return self.record
+
+    found = Ran()
+    monkeypatch.setattr(runner, "run_pairs", found.run_pairs)
+    return found
+
+
+# Mistakes
+
+
+def fifo(folder):
+    """The arguments of a run whose record is to replace what is no file: a named pipe, /dev/null."""
+    os.mkfifo(folder / "pipe")
+    return ["--chapter", 1, "--json", folder / "pipe"]
+
+
+def wrong_pair(folder, how):
+    texts = {
+        "missing": half().replace("def run", "def _run"),
+        "misspelt": half().replace("def run", "def runn"),
+        "syntax": "def def",
+        "fine": half(),
+    }
+    write_pair(folder, "double", texts[how])
+    return folder
+
+
+def foreign(folder, content):
+    (folder / "foreign.json").write_text(content)
+    return folder / "foreign.json"
+
+
+MISTAKES = {  # arguments, what must be said
+    "nothing asked": (lambda tmp: [], ["nothing to do", "--chapter N"]),
+    "unknown chapter": (lambda tmp: ["--chapter", 99], ["no chapter 99", "there are 1"]),
+    "negative chapter": (lambda tmp: ["--chapter", -1], ["no chapter -1"]),
+    "chapter no number": (lambda tmp: ["--chapter", "one"], ["--chapter", "'one'"]),
+    "chapter and path": (lambda tmp: ["--chapter", 1, "--path", tmp], ["--chapter and --path exclude each other"]),
+    "unknown option": (lambda tmp: ["--chapter", 1, "--quick"], ["--quick"]),
+    "option without value": (lambda tmp: ["--chapter"], ["--chapter", "expected one argument"]),
+    "stray word": (lambda tmp: ["ch1"], ["ch1"]),
+    "list and limits": (lambda tmp: ["--list", "--limits"], ["--limits", "not allowed with"]),
+    "pattern": (lambda tmp: ["--chapter", 1, "--only", "no_such*"], ["'no_such*'", "coalescing"]),
+    "pattern of a list": (lambda tmp: ["--list", "--only", "no_such*"], ["'no_such*'"]),
+    "size": (lambda tmp: ["--chapter", 1, "--size", "huge"], ["'huge'", "there are all", "default"]),
+    "size of one pair": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--size", "small"], ["'small'", "default"]),
+    "check is no size to time": (lambda tmp: ["--chapter", 1, "--size", "check"], ["'check'", "default"]),
+    "missing path": (lambda tmp: ["--path", tmp / "nowhere"], ["nowhere: no such folder"]),
+    "path to a file": (lambda tmp: ["--path", foreign(tmp, "")], ["foreign.json: no such folder"]),
+    "empty path": (lambda tmp: ["--path", tmp], ["holds no pairs: add baseline_<name>.py"]),
+    "missing function": (
+        lambda tmp: ["--path", wrong_pair(tmp, "missing")],
+        ["optimized_double.py", "no function `run`"],
+    ),
+    "misspelt function": (
+        lambda tmp: ["--path", wrong_pair(tmp, "misspelt")],
+        ["optimized_double.py", "did you mean `run`"],
+    ),
+    "syntax error": (lambda tmp: ["--path", wrong_pair(tmp, "syntax")], ["optimized_double.py:1", "syntax error"]),
+    "syntax error in a list": (lambda tmp: ["--path", wrong_pair(tmp, "syntax"), "--list"], ["optimized_double.py:1"]),
+    "orphan": (
+        lambda tmp: ["--path", foreign(tmp, "").rename(tmp / "optimized_alone.py").parent],
+        ["optimized_alone.py", "add baseline_alone.py"],
+    ),
+    "record of a fast run": (lambda tmp: ["--chapter", 1, "--record", "--fast"], ["--record", "--fast"]),
+    "record of a size": (lambda tmp: ["--chapter", 3, "--record", "--size", "large/4096x4096"], ["--record", "--size"]),
+    "record of a CPU's sizes": (lambda tmp: ["--chapter", 1, "--record", "--size", "cpu"], ["--record", "--size"]),
+    "record of no class": (lambda tmp: ["--chapter", 3, "--record", "--size", "huge"], ["no selected pair", "large"]),
+    "one of several sizes": (lambda tmp: ["--chapter", 3, "--size", "default,huge"], ["has a size 'huge'", "large"]),
+    "no size after a comma": (lambda tmp: ["--chapter", 3, "--size", "large,"], ["has a size ''", "large"]),
+    "record of a class and a size": (
+        lambda tmp: ["--chapter", 3, "--record", "--size", "default,large/4096x4096"],
+        ["--record", "--size"],
+    ),
+    "record of a check": (lambda tmp: ["--chapter", 3, "--record", "--check"], ["--record", "--check"]),
+    "record of a folder": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--record"], ["--record", "--path"]),
+    "json in no folder": (lambda tmp: ["--chapter", 1, "--json", tmp / "no" / "r.json"], ["r.json: cannot be written"]),
+    "json onto nothing": (lambda tmp: ["--chapter", 1, "--json", ""], ["cannot be written (it is a folder)"]),
+    "json onto a pipe": (fifo, ["cannot be written (it is no regular file)"]),
+    "json onto a folder": (lambda tmp: ["--chapter", 1, "--json", tmp], ["cannot be written (it is a folder)"]),
+    "json under a file": (lambda tmp: ["--chapter", 1, "--json", foreign(tmp, "") / "r.json"], ["cannot be written"]),
+    "plot in no folder": (lambda tmp: ["--chapter", 1, "--plot", tmp / "no" / "p.png"], ["p.png: cannot be written"]),
+    "plot of another kind": (lambda tmp: ["--chapter", 1, "--plot", tmp / "p.xlsx"], ["p.xlsx", ".png"]),
+    "compare one": (lambda tmp: ["--compare", "a.json"], ["--compare", "expected 2 arguments"]),
+    "compare nothing": (lambda tmp: ["--compare", tmp / "a.json", tmp / "b.json"], ["a.json: cannot be read"]),
+    "compare a folder": (lambda tmp: ["--compare", tmp, tmp], ["cannot be read"]),
+    "compare no json": (lambda tmp: ["--compare", foreign(tmp, "{"), tmp], ["foreign.json: not JSON"]),
+    "compare foreign json": (
+        lambda tmp: ["--compare", foreign(tmp, '{"type": "other"}'), tmp],
+        ["foreign.json: not a benchmark record"],
+    ),
+    "compare a newer record": (
+        lambda tmp: ["--compare", foreign(tmp, '{"schema": 99}'), tmp],
+        ["foreign.json: written by a newer version of the course (schema 99"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MISTAKES)
+def test_a_mistake_is_one_line_and_status_2_and_nothing_runs(what, tmp_path, capsys, ran):
+    arguments, expected = MISTAKES[what]
+    assert call(*arguments(tmp_path)) == 2
+    assert ran.asked is None
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("benchmark.py: ")
+    assert err.count("\n") == 1, err
+    for words in expected:
+        assert words in err
+
+
+@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
+def test_a_device_that_is_not_there_is_one_line(device, pairs, capfd):
+    assert call("--path", pairs, "--device", device) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith("benchmark.py: ")
+    assert err.count("\n") == 1, err
+    assert device in err
+
+
+def shell(*arguments, **options):
+    """benchmark.py as its user starts it, from another folder."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.run([sys.executable, *arguments], text=True, cwd=Path.home(), timeout=120, **options)
+
+
+def test_a_mistake_on_the_real_command_line_is_no_traceback():
+    done = shell(ROOT / "benchmark.py", "--chapter", "99")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("benchmark.py: there is no chapter 99")
+    assert done.stderr.count("\n") == 1
+
+
+# Quick answers
+
+
+@pytest.mark.parametrize("option", ["--help", "--list"])
+def test_quick_answers_import_nothing_slow(option):
+    done = shell("-X", "importtime", ROOT / "benchmark.py", option)
+    imported = {
+        line.split("|")[-1].strip().split(".")[0]
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
+    assert done.returncode == 0
+    assert "argparse" in imported  # it does say what is imported
+    assert not imported & {"torch", "numpy", "triton", "cupy", "matplotlib", "jsonschema", "rich"}
+
+
+def test_help_shows_every_option_and_examples(capsys):
+    assert call("--help") == 0
+    out = capsys.readouterr().out
+    for option in (
+        "--chapter",
+        "--path",
+        "--only",
+        "--size",
+        "--device",
+        "--check",
+        "--fast",
+        "--list",
+        "--limits",
+        "--compare",
+        "--json",
+        "--plot",
+        "--verbose",
+        "--profile",
+        "--record",
+    ):
+        assert option in out
+    assert "examples:" in out
+
+
+def test_the_list_names_pairs_variants_sizes_and_needs(tmp_path, capsys):
+    write_pair(
+        tmp_path, "double", {"": half(), "triton": half(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')}
+    )
+    assert call("--path", tmp_path, "--list") == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first == f"{tmp_path.name}/double: Double a vector and shift it: 8 bytes moved per element."
+    assert [line.strip() for line in rest] == [
+        "optimized",
+        "optimized/triton  needs an NVIDIA GPU, triton, gpus 2",
+        "sizes: check, default",
+    ]
+
+
+def test_the_list_of_everything_holds_every_chapter(capsys):
+    assert call("--list") == 0
+    out = capsys.readouterr().out
+    chapters = [folder for folder in ROOT.glob("ch*") if folder.is_dir()]
+    assert chapters
+    for folder in chapters:
+        for pair in discover(folder):
+            assert f"{folder.name}/{pair.name}: {pair.baseline.summary}" in out
+
+
+# What is asked of the harness, and what becomes of its answer
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], (["double", "triple"], "default", None, False, False)),
+        (["--only", "dou*"], (["double"], "default", None, False, False)),
+        (["--size", "small"], (["double", "triple"], "small", None, False, False)),
+        (["--size", "small/b"], (["double", "triple"], "small/b", None, False, False)),
+        (["--size", "all"], (["double", "triple"], "all", None, False, False)),
+        (["--fast", "--device", "cpu"], (["double", "triple"], "default", "cpu", True, False)),
+        (["--check"], (["double", "triple"], "default", None, False, True)),
+    ],
+)
+def test_options_reach_the_harness(options, expected, pairs, ran):
+    assert call("--path", pairs, *options) == 0
+    assert ran.asked == expected
+
+
+def test_a_chapter_is_measured_whole(ran):
+    assert call("--chapter", 1) == 0
+    assert ran.asked[0] == [pair.name for pair in discover(ROOT / "ch1")]
+
+
+@pytest.mark.parametrize(
+    ("row", "status"),
+    [
+        (Row("optimized", "baseline", "slower", "", 0.5, (0.4, 0.6)), 0),
+        (Row("optimized", "baseline", "unsure", "noise", 1.0, (0.4, 1.6)), 0),
+        (Row("optimized", "baseline", "checked"), 0),
+        (Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU"), 0),
+        (Row("optimized", "baseline", "invalid", "wrong answer"), 1),
+        (Row("optimized", "baseline", "died", "killed by SIGSEGV"), 1),
+    ],
+)
+def test_only_invalid_and_dead_pairs_are_a_failure_and_every_reason_is_told(row, status, pairs, ran, capsys):
+    ran.record = record(pair_result("fine"), pair_result(rows=[row]))
+    assert call("--path", pairs) == status
+    out = capsys.readouterr().out
+    assert row.verdict in out
+    assert row.reason in out
+
+
+def of_chapter_3(name, size="default", **fields):
+    """What a run of this pair of the course could have found."""
+    (pair,) = discover(ROOT / "ch3", name)
+    return pair_result(name, chapter="ch3", size=size, source_hash=source_hash(pair), **fields)
+
+
+DEAD = {"rows": [Row("optimized", "baseline", "died", "no kernel")], "arms": {}}
+
+
+@pytest.mark.parametrize(
+    ("options", "interrupted", "status"), [([], False, 0), ([], True, 130), (["--only", "s*"], False, 0)]
+)
+def test_a_part_of_a_chapter_is_recorded_beside_it(options, interrupted, status, ran, monkeypatch, tmp_path, capsys):
+    """Of a run that was interrupted, or was of some pairs only: those that were measured at all sizes of a class."""
+    ran.record = record(of_chapter_3("softmax"), of_chapter_3("softmax", "small/4096x256"), interrupted=interrupted)
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    assert call("--chapter", 3, "--record", "--size", "default,small", *options) == status
+    is_part = bool(options) or interrupted
+    files = ["ch3.20260102-030405.json"] if is_part else ["ch3.json", "ch3_small.json"]
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == files
+    out = capsys.readouterr().out
+    assert ("not recorded: softmax small: without small/" in out) == is_part
+    assert all(f"recorded in {tmp_path / 'nvidia_h200' / file}\n" in out for file in files)
+
+
+def test_of_an_interrupted_run_everything_is_in_its_json(ran, tmp_path):
+    ran.record = record(pair_result(), interrupted=True)
+    assert call("--chapter", 1, "--json", tmp_path / "r.json") == 130
+    assert load_record(tmp_path / "r.json").environment["interrupted"]
+
+
+@pytest.mark.parametrize("size", ["large", "default,small,large", "all"])
+def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_named(
+    size, ran, monkeypatch, tmp_path, capsys
+):
+    sizes = ["large/a", "large/b"] if size == "large" else ["default", "small/a", "large/a"]
+    ran.record = record(*(pair_result(size=each, chapter="ch3") for each in sizes))
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    assert call("--chapter", 3, "--record", "--size", size) == 0
+    assert ran.asked[1] == size
+    files = ["ch3_large.json"] if size == "large" else ["ch3.json", "ch3_small.json", "ch3_large.json"]
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("recorded in")]
+    assert said == [f"recorded in {tmp_path / 'nvidia_h200' / file}" for file in files]
+    assert all((tmp_path / "nvidia_h200" / file).exists() for file in files)
+
+
+def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, monkeypatch, tmp_path, capsys):
+    ran.record = record(of_chapter_3("softmax"), of_chapter_3("rms_norm", **DEAD))
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    assert call("--chapter", 3, "--record") == 1
+    (path,) = tmp_path.glob("*/*")
+    assert path.name == "ch3.20260102-030405.json" and [pair.name for pair in load_record(path).pairs] == ["softmax"]
+    assert "not recorded: rms_norm default: failed default\n" in capsys.readouterr().out
+
+
+def test_json_and_plot_are_written(pairs, ran, tmp_path):
+    for name in ("r.json", "p.png", "p.svg", "p.pdf"):
+        assert call("--path", pairs, "--json" if name == "r.json" else "--plot", tmp_path / name) == 0
+    assert load_record(tmp_path / "r.json").pairs[0].rows == ran.record.pairs[0].rows
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (tmp_path / "p.svg").read_bytes()
+    assert (tmp_path / "p.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("rows", [[], [Row("optimized", "baseline", "checked")]])
+def test_a_plot_of_nothing_is_not_drawn_and_no_error(rows, pairs, ran, tmp_path, capsys):
+    ran.record = record(pair_result(rows=rows))
+    assert call("--path", pairs, "--check", "--plot", tmp_path / "p.png") == 0
+    assert not (tmp_path / "p.png").exists()
+    assert f"{tmp_path / 'p.png'} not drawn: nothing was timed" in capsys.readouterr().out
+
+
+def test_limits_are_shown_with_units_and_origin(monkeypatch, capsys):
+    limits = {
+        "dram_bytes": {"measured": 4.1e12, "datasheet": 4.8e12, "how": "a copy", "source": "a datasheet"},
+        "fp32_flops": {"measured": 5.12e13, "datasheet": None, "how": "a product", "source": ""},
+    }
+    monkeypatch.setattr(runner, "survey_apart", lambda device: ({"name": "A device"}, limits))
+    assert call("--limits") == 0
+    out = capsys.readouterr().out
+    for words in ("A device", "4100 GB/s", "4800 GB/s", "51.2 TFLOP/s", "a copy", "a datasheet"):
+        assert words in out
+
+
+def test_the_table_shows_what_the_record_holds(pairs, ran, capsys):
+    row = Row(
+        "optimized/fused",
+        "baseline",
+        "faster",
+        "",
+        2.345,
+        (2.22, 2.46),
+        {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}},
+        "tf32",
+        ["a note"],
+    )
+    base = pair_result()
+    ran.record = record(
+        pair_result(rows=[row], arms={**base.arms, "optimized/fused": base.arms["optimized"]}, voided_rounds=3)
+    )
+    assert call("--path", pairs) == 0
+    out = capsys.readouterr().out
+    for words in (
+        "NVIDIA H200",
+        "double",
+        "default",
+        "fused",
+        "faster",
+        "2.35x",
+        "[2.22, 2.46]",
+        "tf32",
+        "2.00 ms -> 1.00 ms",
+        "50%",
+        "25%",
+        "0.500x",
+        "a note",
+        "3 round(s) voided",
+    ):
+        assert words in out
+    assert "fast)" not in out
+
+
+def test_cpu_results_and_fast_runs_say_so(pairs, ran, capsys):
+    ran.record = record(pair_result(), kind="cpu", name="A processor", fast=True)
+    assert call("--path", pairs) == 0
+    assert "A processor (CPU results, 1 of 2 cores), fast" in capsys.readouterr().out
+
+
+def test_where_the_time_went_is_told_on_request(pairs, ran, capsys):
+    spent = {"start": 0.25, "check": 1.0, "blocks": 2.0, "total": 4.0}
+    dead = pair_result("dead", rows=[], spent_s={"total": 1.0})
+    ran.record = record(pair_result(spent_s=spent), dead, survey_s=8.0)
+    assert call("--path", pairs) == 0
+    assert "0.25 s" not in capsys.readouterr().out
+    assert call("--path", pairs, "--verbose") == 0
+    *_, survey, measured, dead, everything = capsys.readouterr().out.splitlines()
+    assert survey == "this machine and its limits: 8.00 s"
+    assert measured == "double default: start 0.25 s, check 1.00 s, blocks 2.00 s, rest 0.75 s, total 4.00 s"
+    assert dead == "dead default: rest 1.00 s, total 1.00 s"
+    shares = "start 0.25 s (5%), check 1.00 s (20%), blocks 2.00 s (40%), rest 1.75 s (35%), total 5.00 s (100%)"
+    assert everything == f"all: {shares}"
+
+
+def test_neighbours_are_told_once_with_the_pairs_concerned(pairs, ran, capsys):
+    make, other = "make (pid 7) kept 1.0 cores busy", "python (pid 8) uses this GPU, too"
+    one = pair_result("one", neighbours=[make, other])
+    ran.record = record(one, pair_result("two"), pair_result("three", neighbours=[make]))
+    assert call("--path", pairs) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not alone")]
+    assert said == [f"not alone on this machine (one, three): {make}", f"not alone on this machine (one): {other}"]
+
+
+def test_pairs_that_lack_the_size_are_named(pairs, ran, capsys):
+    for size in ("small", "small/a,small/b"):
+        assert call("--path", pairs, "--size", size) == 0
+        assert capsys.readouterr().err.splitlines()[0] == f"left out, having no size {size}: double"
+    for size in ("default", "small,default", "all"):
+        assert call("--path", pairs, "--size", size) == 0
+        assert "left out" not in capsys.readouterr().err
+
+
+# Files that cannot be written or read
+
+
+def test_a_record_that_cannot_be_written_costs_no_run(pairs, ran, monkeypatch, tmp_path, capsys):
+    def fail(record, path):
+        raise result.RecordError(f"{path}: cannot be written (No space left on device)")
+
+    monkeypatch.setattr(result, "save_record", fail)
+    assert call("--path", pairs, "--json", "r.json", "--plot", tmp_path / "p.png") == 1
+    out, err = capsys.readouterr()
+    assert "2.00x [1.98, 2.02]" in out
+    assert err.splitlines() == ["benchmark.py: r.json: cannot be written (No space left on device)"]
+    assert (tmp_path / "p.png").exists()
+
+
+def test_a_record_that_could_be_written_in_the_end_is_no_failure(pairs, ran, monkeypatch, tmp_path):
+    save, left = result.save_record, [result.RecordError("no space")]
+
+    def fail_once(record, path):
+        if left:
+            raise left.pop()
+        save(record, path)
+
+    monkeypatch.setattr(result, "save_record", fail_once)
+    assert call("--path", pairs, "--json", tmp_path / "r.json") == 0
+    assert load_record(tmp_path / "r.json").pairs
+
+
+def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_path, capsys):
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / "p.png").write_text("old")
+    monkeypatch.setattr(os, "fsync", fail)
+    monkeypatch.setattr(recording, "keep_record", lambda record, is_part: [tmp_path])
+    assert call("--chapter", 1, "--record", "--plot", tmp_path / "p.png") == 1
+    out, err = capsys.readouterr()
+    assert "2.00x [1.98, 2.02]" in out
+    assert err == f"benchmark.py: {tmp_path / 'p.png'}: cannot be written (No space left on device)\n"
+    assert (tmp_path / "p.png").read_text() == "old"
+    assert "recorded in" in out  # one file's trouble is not another's
+    assert os.listdir(tmp_path) == ["p.png"]
+
+
+@pytest.mark.parametrize(("option", "folder"), [("--record", "recorded"), ("--profile", "results")])
+def test_where_a_run_leaves_files_is_looked_at_before_it(option, folder, ran, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(request, "ROOT", tmp_path)
+    (tmp_path / folder).write_text("no folder")
+    assert call("--chapter", 1, option) == 2
+    assert ran.asked is None
+    said = f"{tmp_path / folder / 'ch1'}: cannot be written (Not a directory)"
+    assert capsys.readouterr().err == f"benchmark.py: {said}\n"
+
+
+def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, monkeypatch, tmp_path, capsys):
+    (tmp_path / "h200").mkdir()
+    (tmp_path / "h200" / "ch1.json").write_text("{")
+    ran.record = record(pair_result(), kind="cpu")
+    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    assert call("--path", pairs) == 0
+    *table, said = capsys.readouterr().out.splitlines()
+    assert any("2.00x [1.98, 2.02]" in line for line in table)
+    assert said.startswith(f"nothing recorded is shown: {tmp_path / 'h200' / 'ch1.json'}: not JSON (")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of a file")
+def test_a_record_beyond_what_the_system_allows_is_one_line(pairs, tmp_path):
+    import resource
+
+    (tmp_path / "r.json").write_text("old")
+    done = shell(
+        ROOT / "benchmark.py", "--path", pairs, "--check", "--json", tmp_path / "r.json",
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500)),
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # else Python's imports fail at that limit before we do
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "checked" in done.stdout
+    assert done.stderr.splitlines()[-1] == f"benchmark.py: {tmp_path / 'r.json'}: cannot be written (File too large)"
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "r.json").read_text() == "old"
+    assert sorted(os.listdir(tmp_path)) == ["pairs", "r.json"]
+
+
+def test_a_reader_that_has_seen_enough_costs_no_record(pairs, tmp_path):
+    command = [sys.executable, ROOT / "benchmark.py", "--path", pairs, "--check", "--json", tmp_path / "r.json"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child.stdout.close()
+    assert child.stderr.read().splitlines() == ["[1] double default", "[2] triple default"]
+    assert child.wait() == 0
+    child.stderr.close()
+    assert len(load_record(tmp_path / "r.json").pairs) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_list_onto_a_full_disk_is_one_line():
+    with open("/dev/full", "w") as full:
+        done = shell(ROOT / "benchmark.py", "--list", stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, "benchmark.py: [Errno 28] No space left on device\n")
+
+
+# Colours
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "no_color", "is_plain"),
+    [(Terminal, "", False), (Terminal, "1", True), (io.StringIO, "", True), (io.StringIO, "1", True)],
+)
+def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, stream())
+    (pair,) = [one for one in discover(ROOT / "ch1") if one.name == "coalescing"]
+    with console.progress(1) as (on_progress, on_neighbours):
+        on_progress(pair, "default", "start", 0.0)
+        on_neighbours({"make (pid 7)": "kept 1.0 cores busy"})
+        on_neighbours({"make (pid 7)": "kept 1.1 cores busy"})  # once is enough
+        on_progress(pair, "default", "block 1 of 6", 0.5)
+    console.print_record(record(pair_result()), console.make_console())
+    assert "double" in sys.stdout.getvalue()
+    assert "faster" in sys.stdout.getvalue()
+    assert (ESCAPE not in sys.stdout.getvalue()) is is_plain
+    assert (ESCAPE not in sys.stderr.getvalue()) is is_plain
+    if is_plain:
+        said = "[1] coalescing default\nnot alone on this machine: make (pid 7) kept 1.0 cores busy\n"
+        assert sys.stderr.getvalue() == said
+
+
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", stream())
+    reason = "IndexError: x[bold] is [/] out of range [0, 5]"
+    console.print_record(
+        record(pair_result(rows=[Row("optimized", "baseline", "died", reason)])), console.make_console()
+    )
+    assert reason in sys.stdout.getvalue()
+
+
+# From the shell, for real
+
+
+@pytest.fixture(scope="module")
+def real_run(tmp_path_factory):
+    """One measured and one wrong pair, run as a user does."""
+    folder = tmp_path_factory.mktemp("real")
+    cost = "def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}"
+    chatty = f"import os\nos.system('echo chatter >&2')\nprint('chatter', flush=True)\n{HONEST}"
+    write_pair(folder / "pairs", "double", half(chatty, extra=cost), half(extra=cost))
+    write_pair(folder / "pairs", "liar", half("return 0 * x"))
+    options = ["--fast", "--json", folder / "r.json", "--plot", folder / "p.png", "--device", "cpu"]
+    done = shell(ROOT / "benchmark.py", "--path", folder / "pairs", *options)
+    return done, folder
+
+
+def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_run):
+    done, _ = real_run
+    assert ESCAPE not in done.stdout + done.stderr
+    assert "chatter" not in done.stdout + done.stderr  # what a pair prints is its own affair
+    progress = [line for line in done.stderr.splitlines() if not line.startswith("not alone on this machine")]
+    assert progress == ["[1] double default", "[2] liar default"]
+    assert "liar optimized: wrong answer at size check" in done.stdout
+    assert "cores), fast" in done.stdout
+    assert done.returncode == 1
+
+
+def test_a_run_leaves_a_valid_record_and_a_plot(real_run):
+    _, folder = real_run
+    kept = load_record(folder / "r.json")
+    assert [pair.name for pair in kept.pairs] == ["double", "liar"]
+    assert kept.environment["fast"]
+    assert kept.environment["argv"][:2] == ["--path", "pairs"]  # and no folder of this machine
+    assert kept.environment["device"]["kind"] == "cpu"
+    assert {"dram_bytes", "dram_read_bytes", "dram_write_bytes", "fp64_flops", "fp32_flops"} <= set(kept.limits)
+    assert all(limit["measured"] > 0 for limit in kept.limits.values())
+    double = kept.pairs[0]
+    assert double.limit_s == pytest.approx(double.cost["dram_bytes"] / kept.limits["dram_bytes"]["measured"])
+    assert kept.pairs[1].rows[0].ratio is None
+    assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+# Two records
+
+
+def saved(folder, file, *pairs, **environment):
+    save_record(record(*pairs, **environment), folder / file)
+    return folder / file
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        ((2.0, (1.9, 2.1)), (2.0, (1.9, 2.1)), 0),
+        ((2.0, (1.9, 2.1)), (3.0, (2.9, 3.1)), 0),
+        ((2.0, (1.9, 2.1)), (1.95, (1.8, 2.0)), 0),  # the intervals overlap
+        ((2.0, (1.9, 2.1)), (1.87, (1.85, 1.89)), 0),  # they do not, by less than the margin
+        ((2.0, (1.9, 2.1)), (1.5, (1.4, 1.6)), 3),
+        ((1.0, (0.99, 1.01)), (0.5, (0.4, 0.6)), 3),
+        ((2.0, (1.9, 2.1)), None, 3),
+        (None, (1.0, (0.9, 1.1)), 0),
+        (None, None, 0),
+    ],
+)
+def test_a_regression_is_status_3(old, new, status, tmp_path, capsys):
+    def row(found):
+        if not found:
+            return Row("optimized", "baseline", "invalid", "wrong answer")
+        verdict, reason = stats.verdict(stats.Estimate(found[0], *found[1]))
+        return Row("optimized", "baseline", verdict, reason, *found)
+
+    files = [
+        saved(tmp_path, f"{name}.json", pair_result(rows=[row(found)])) for name, found in (("old", old), ("new", new))
+    ]
+    assert call("--compare", *files) == status
+    line, summary = capsys.readouterr().out.splitlines()
+    assert line.startswith("REGRESSED " if status else "ok ")
+    assert "ch1 double default optimized vs baseline" in line
+    assert summary == f"{int(status == 3)} of 1 regressed"
+
+
+def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, capsys):
+    old = saved(tmp_path, "old.json", pair_result("kept"), pair_result("gone"), pair_result("kept", size="small"))
+    rows = (pair_result("kept", ratio=1.0), pair_result("fresh"))
+    assert call("--compare", old, saved(tmp_path, "new.json", *rows)) == 3
+    out = capsys.readouterr().out
+    assert "1 of 1 regressed" in out
+    assert "faster 2.00x [1.98, 2.02] -> same 1.00x [0.990, 1.01]" in out
+    assert re.search("missing +ch1 gone", out)
+    assert call("--compare", old, saved(tmp_path, "new.json", *rows, name="Another")) == 0
+    assert "different devices, NVIDIA H200 and Another: no regression can be told" in capsys.readouterr().out
+    assert call("--compare", old, saved(tmp_path, "other.json", pair_result("fresh"))) == 2
+    assert "has no row in common" in capsys.readouterr().err
+
+
+# Profiles
+
+
+def test_both_halves_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys):
+    pair = one_pair(tmp_path, half(), half("return 2 * x.exp().log() + w_shift"))
+    write_pair(tmp_path, "gpu", half(extra='DEVICE = "cuda"'), half(extra='DEVICE = "cuda"'))
+    write_pair(tmp_path, "dies", half("raise ValueError('no')"))
+    traces = compare.profile_pairs(
+        [pair, *discover(tmp_path, "gpu"), *discover(tmp_path, "dies")], tmp_path / "out", "cpu"
+    )
+    assert [trace.name for trace in traces] == [
+        f"{name}.json.gz" for name in ("baseline_double", "optimized_double", "baseline_dies")
+    ]
+    contents = [json.loads(gzip.decompress(trace.read_bytes())) for trace in traces]
+    names = [{event.get("name") for event in content["traceEvents"]} for content in contents]
+    assert "aten::exp" in names[0]
+    assert "aten::exp" not in names[1]
+    assert "aten::mul" in names[1]
+    out = capsys.readouterr().out
+    assert "aten::exp" in out
+    assert "baseline_gpu: skipped: needs an NVIDIA GPU" in out
+    assert "optimized_dies: ValueError: no" in out
+
+
+def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(benchmark, "ROOT", tmp_path)
+    monkeypatch.setattr(
+        compare, "profile_pairs", lambda pairs, out, device: asked.append(([pair.name for pair in pairs], out, device))
+    )
+    assert call("--path", pairs, "--profile", "--device", "cpu") == 0
+    assert asked == [(["double", "triple"], tmp_path / "results" / "pairs", "cpu")]

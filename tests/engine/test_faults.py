@@ -1,0 +1,303 @@
+"""Whatever a pair, a user, a disk or another process does to a run: it is told in a line, and nobody is left behind."""
+
+import itertools
+import os
+import re
+import signal
+import struct
+import tempfile
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from faults import DEATHS, HARMLESS, HUNG, IN_BOTH_HALVES, LEFT_BEHIND, ORPHANS, SKIPPED, leaves, stuck_when_timed
+from samples import HONEST, PATIENCE_S, half, is_alive, launching, row_of, wait_until, write_pair
+
+from common.engine import runner
+from common.engine.runner import has_failed
+from common.isolation import interrupt, process, server
+from common.pairs.pair import discover
+from common.record.result import BELIEVED, load_record, save_record
+
+run_pairs = partial(runner.run_pairs, device="cpu")
+needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to look for processes")
+
+
+pytestmark = [
+    pytest.mark.xdist_group("faults"),  # with pytest -n, one process: its pairs die once for all tests
+    pytest.mark.usefixtures("signals_as_in_a_terminal"),
+]
+
+
+# Pairs that take their process with them
+
+HUNG_S, SLOW_S = 1.5, 60.0  # without a sign of progress: long enough to hang in, and for a busy machine
+MOST_OUTPUT = 48 << 20
+
+
+@pytest.fixture(scope="module")
+def wrecks(machine, tmp_path_factory):
+    """(record, folder, processes left behind) of one run over all of them."""
+    folder, call = tmp_path_factory.mktemp("wrecks"), process.call
+    wrong = {name: text for name, (text, _) in {**DEATHS, **SKIPPED, **LEFT_BEHIND}.items()}
+    for name, text in {**wrong, **HARMLESS}.items():
+        write_pair(folder, name, text, text if name in IN_BOTH_HALVES else None)
+
+    def impatient(function, job, **options):
+        return call(function, job, **options, deadline_s=HUNG_S if job.pair.name in HUNG else SLOW_S)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "call", impatient)
+        patch.setattr(process, "MOST_OUTPUT", MOST_OUTPUT)
+        record = run_pairs(discover(folder), fast=True)
+    left = [pid for file in folder.glob("*.pid") for pid in map(int, file.read_text().split()) if is_alive(pid)]
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    return record, folder, left
+
+
+@pytest.mark.parametrize("name", DEATHS)
+def test_a_pair_that_dies_says_how(name, wrecks):
+    row = row_of(wrecks[0], name)
+    assert (row.verdict, row.ratio, row.interval) == ("died", None, None)
+    assert re.search(DEATHS[name][1], row.reason), row.reason
+    assert row.reason.isprintable()
+
+
+@pytest.mark.parametrize("name", SKIPPED)
+def test_what_cannot_run_here_is_skipped_with_the_reason(name, wrecks):
+    row = row_of(wrecks[0], name)
+    assert (row.verdict, row.ratio) == ("skipped", None)
+    assert re.search(SKIPPED[name][1], row.reason), row.reason
+
+
+@pytest.mark.parametrize("name", LEFT_BEHIND)
+def test_a_pair_that_leaves_something_running_is_invalid(name, wrecks):
+    row = row_of(wrecks[0], name)
+    assert (row.verdict, row.ratio) == ("invalid", None)
+    assert re.search(LEFT_BEHIND[name][1], row.reason), row.reason
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_the_pairs_around_them_are_measured(name, wrecks):
+    row = row_of(wrecks[0], name)
+    assert row.verdict in BELIEVED, row.reason
+    assert row.ratio > 0
+
+
+@needs_proc
+def test_nobody_is_left_behind(wrecks):
+    _, folder, left = wrecks
+    noted = {file.stem.removeprefix("optimized_") for file in folder.glob("*.pid")}
+    assert noted == set(ORPHANS)  # each did start one
+    assert left == []
+
+
+def test_a_wrecked_run_is_a_failed_run_and_its_record_can_be_kept(wrecks, tmp_path):
+    assert has_failed(wrecks[0])
+    save_record(wrecks[0], tmp_path / "r.json")
+    assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == [pair.name for pair in wrecks[0].pairs]
+
+
+def answers(say):
+    return 42
+
+
+@pytest.mark.parametrize("step", ["mkdtemp", "start"])
+def test_a_machine_with_no_room_for_a_process_is_one_line(step, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    target = (tempfile, "mkdtemp") if step == "mkdtemp" else (server.context.Process, "start")
+    monkeypatch.setattr(*target, fail)
+    with pytest.raises(process.Death, match=r"^no process can be started here \(No space left on device\)$"):
+        process.call(print)
+    monkeypatch.undo()
+    assert process.call(answers) == 42  # and the next one starts
+
+
+def writes(content, then, say):
+    """Writes into the pipe past what is made for it."""
+    os.write(say.__closure__[0].cell_contents.fileno(), content)
+    then()
+
+
+@pytest.mark.parametrize(
+    ("content", "then", "said"),
+    [
+        (struct.pack("!i", 1000) + b"half", partial(os._exit, 5), "^exited with status 5 before it was done$"),
+        (struct.pack("!i", 4) + b"junk", partial(os._exit, 5), "^exited with status 5 before it was done$"),
+    ],
+)
+def test_half_a_message_is_a_death_as_any_other(content, then, said):
+    with pytest.raises(process.Death, match=said):
+        process.call(writes, content, then)
+
+
+def says_and_answers(say):
+    say("half", 0.5)
+    return 42
+
+
+def test_who_listens_late_takes_nobody_for_dead():
+    """A run that was stopped and goes on: its pair has been done for long."""
+    late = lambda stage, fraction: time.sleep(1.0)  # noqa: E731
+    assert process.call(says_and_answers, on_progress=late, deadline_s=0.5) == 42
+
+
+# Ctrl-C is for where a run waits
+
+
+def test_an_interrupt_strikes_where_a_run_waits_and_nowhere_else():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupt.held_back():
+        signal.raise_signal(signal.SIGINT)
+        with interrupt.held_back():  # as `run_pairs` does in benchmark.py's
+            assert interrupt.came()
+        with pytest.raises(KeyboardInterrupt), interrupt.waiting():
+            pytest.fail("waited")
+    assert signal.getsignal(signal.SIGINT) is before
+    with interrupt.waiting():  # a note is of its own run
+        pass
+    with pytest.raises(KeyboardInterrupt), interrupt.held_back(), interrupt.waiting():
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_what_tidies_up_after_an_interrupt_is_not_interrupted():
+    tidied = []
+    with interrupt.held_back():
+        try:
+            with interrupt.waiting():
+                signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            signal.raise_signal(signal.SIGINT)
+            tidied.append(True)
+    assert tidied
+
+
+def test_a_signal_that_is_ignored_stays_ignored():
+    """As SIGHUP is under nohup."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with interrupt.held_back(), interrupt.waiting():
+            signal.raise_signal(signal.SIGINT)
+            assert not interrupt.came()
+        with interrupt.held_back():
+            with interrupt.held_back():
+                signal.raise_signal(signal.SIGTERM)
+            assert interrupt.came()  # the inner one is no end of it
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# Ctrl-C and a polite kill, as a terminal and a system send them: to benchmark.py and all that it started
+
+
+@pytest.fixture
+def launch(tmp_path):
+    with launching(tmp_path) as start:
+        yield start
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, launch, tmp_path):
+    stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)"
+    write_pair(tmp_path / "pairs", "a", half())
+    write_pair(tmp_path / "pairs", "b", leaves("daemon", stuck))
+    write_pair(tmp_path / "pairs", "c", half())
+    running = launch("--path", "pairs", "--check", "--json", "r.json")
+    wait_until((tmp_path / "stuck").exists, running)
+    assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == ["a"]  # saved as soon as it was there
+    os.killpg(running.pid, number)
+    os.killpg(running.pid, number)  # impatience changes nothing
+    out, err = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 130
+    assert "Traceback" not in out + err
+    assert any(re.match(r"\s*a\s.*\bchecked\b", line) for line in out.splitlines()), out
+    record = load_record(tmp_path / "r.json")
+    assert [(pair.name, pair.rows[0].verdict) for pair in record.pairs] == [("a", "checked")]
+    assert record.environment["interrupted"]
+    assert err.splitlines()[-1] == "interrupted after 1 of 3 pairs"
+    wait_until(lambda: not launch.left())
+
+
+@needs_proc
+def test_a_benchmark_that_is_killed_leaves_nobody_either(launch, tmp_path):
+    stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)"
+    write_pair(tmp_path / "pairs", "a", leaves("daemon", stuck))
+    running = launch("--path", "pairs", "--check")
+    wait_until((tmp_path / "stuck").exists, running)
+    running.kill()
+    wait_until(lambda: not launch.left())  # the server needs a moment to see it
+
+
+@needs_proc
+@pytest.mark.parametrize(("earlier", "number"), [(["a"], signal.SIGINT), ([], interrupt.SIGNALS[-1])])
+def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier, number, launch, tmp_path):
+    for name in earlier:
+        write_pair(tmp_path / "pairs", name, half())
+    write_pair(tmp_path / "pairs", "z", stuck_when_timed(tmp_path / "stuck"))
+    running = launch("--path", "pairs", "--fast", "--device", "cpu", "--json", "r.json")
+    wait_until((tmp_path / "stuck").exists, running)
+    os.killpg(running.pid, number)
+    out, err = running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 130
+    assert "Traceback" not in out + err
+    assert err.splitlines()[-1] == f"interrupted after {len(earlier)} of {len(earlier) + 1} pairs"
+    wait_until(lambda: not launch.left())
+    assert sorted(os.listdir(tmp_path)) == ["pairs", *["r.json"] * len(earlier), "stuck"]
+    if earlier:
+        record = load_record(tmp_path / "r.json")
+        assert record.environment["interrupted"]
+        assert [pair.name for pair in record.pairs] == earlier
+        assert record.pairs[0].rows[0].verdict in BELIEVED, record.pairs[0].rows[0].reason
+        assert set(record.pairs[0].arms) == {"baseline", "optimized", "repeat"}
+
+
+def listens(pid):
+    """Does this process catch every signal that interrupts a run?"""
+    caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return caught is not None and all(int(caught[1], 16) >> number - 1 & 1 for number in interrupt.SIGNALS)
+
+
+@pytest.fixture
+def checked_run(launch, tmp_path):
+    """Starts a run of two pairs that cannot end while there is a file `held`, and waits until it listens to signals."""
+    waits = f"while Path({str(tmp_path / 'held')!r}).exists(): time.sleep(0.01)\n{HONEST}"
+    for name in ("a", "b"):
+        write_pair(tmp_path / "pairs", name, half(waits, extra="import time\nfrom pathlib import Path"))
+
+    def start():
+        running = launch("--path", "pairs", "--check", "--device", "cpu", "--json", "r.json")
+        wait_until(lambda: running.poll() is not None or listens(running.pid))
+        return running
+
+    return start
+
+
+@needs_proc
+def test_an_interrupt_at_any_moment_is_status_130(checked_run, launch, tmp_path):
+    """Or else it came too late: the run was done, as may be at any moment but the first."""
+    checked_run().communicate(timeout=PATIENCE_S)  # a first one takes longer: its files are not in memory yet
+    running, begin = checked_run(), time.monotonic()
+    running.communicate(timeout=PATIENCE_S)
+    assert running.returncode == 0
+    whole_s = time.monotonic() - begin
+    (tmp_path / "held").touch()  # while the first moment lasts
+    moments = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)  # imports, the server's imports, this machine, pairs, the table
+    for moment, number in zip(moments, itertools.cycle(interrupt.SIGNALS), strict=False):
+        (tmp_path / "r.json").unlink(missing_ok=True)
+        running = checked_run()
+        time.sleep(moment * whole_s)
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, number)
+        out, err = running.communicate(timeout=PATIENCE_S)
+        assert "Traceback" not in out + err
+        wait_until(lambda: not launch.left())  # what has nothing to do ends by itself
+        (tmp_path / "held").unlink(missing_ok=True)
+        assert set(os.listdir(tmp_path)) <= {"pairs", "r.json"}
+        kept = load_record(tmp_path / "r.json").pairs if (tmp_path / "r.json").exists() else []
+        assert running.returncode == 130 or (running.returncode == 0 and len(kept) == 2 and moment > 0), (number, err)

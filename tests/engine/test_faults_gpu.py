@@ -1,0 +1,114 @@
+"""What a pair can do to a GPU costs that pair; the next one is unharmed; other users of the GPU are named."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+from samples import half, write_pair
+
+from common.engine import runner
+from common.isolation import process
+from common.machine.device import clocks_now, describe, slowdowns
+from common.pairs.pair import ROOT, discover
+from common.record.result import BELIEVED
+
+pytestmark = pytest.mark.gpu
+
+HUNG_S = 20.0
+WRECKS = {  # text of the variant, verdict, what is said
+    "a_illegal_access": (
+        half(
+            """
+            if not seen:
+                seen.append(True)
+                write((1,), (1,), (0x10,))
+            return 2 * x + w_shift
+            """,
+            extra="""
+                import cupy
+                seen = []
+                code = 'extern "C" __global__ void write(float* x) { x[0] = 1; }'
+                write = cupy.RawKernel(code, "write")
+            """,
+        ),
+        "died",
+        "illegal memory access|IllegalAddress|launch failure",
+    ),
+    "c_fills_memory": (
+        half("kept.append(torch.empty(1 << 33, device='cuda'))\nreturn 2 * x + w_shift", extra="kept = []"),
+        "died",
+        "OutOfMemoryError|out of memory",
+    ),
+    "e_never_ends": (
+        half("torch.cuda._sleep(1 << 62)\nreturn 2 * x + w_shift"),
+        "died",
+        "^hung: no progress",
+    ),
+    "g_asserts": (
+        half("torch.zeros(3, device='cuda')[x.long() * 0 + 7]\nreturn 2 * x + w_shift"),
+        "died",
+        "device-side assert",
+    ),
+    "i_too_large": (
+        half(inputs='return {"x": torch.empty(n << 40, device=device), "w_shift": torch.empty(1, device=device)}'),
+        "skipped",
+        "not fit in memory; .* GiB are free",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wrecks")
+    for name, (text, *_) in WRECKS.items():
+        write_pair(folder, name, text, text if name == "i_too_large" else None)
+    for letter in "bdfhj":  # after each of them, in the order of names
+        write_pair(folder, f"{letter}_unharmed", half())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "call", partial(process.call, deadline_s=HUNG_S))
+        return runner.run_pairs(discover(folder), device="cuda:0", fast=True)
+
+
+@pytest.mark.parametrize("name", WRECKS)
+def test_what_a_pair_does_to_the_gpu_is_told(name, record):
+    (row,) = next(pair.rows for pair in record.pairs if pair.name == name)
+    _, verdict, reason = WRECKS[name]
+    assert (row.verdict, row.ratio) == (verdict, None)
+    assert re.search(reason, row.reason), row.reason
+
+
+@pytest.mark.parametrize("letter", "bdfhj")
+def test_the_next_pair_is_unharmed(letter, record):
+    pair = next(pair for pair in record.pairs if pair.name == f"{letter}_unharmed")
+    (row,) = pair.rows
+    assert row.verdict in (*BELIEVED, "checked"), row.reason  # two microseconds may be too short for the clock
+    assert pair.arms["baseline"].median_s > 0
+    assert pair.clocks["sm_mhz"] > 0
+
+
+def test_another_process_on_the_gpu_is_named(tmp_path):
+    write_pair(tmp_path / "pairs", "double", half())
+    ready = tmp_path / "ready"
+    code = f"import time, torch; x = torch.ones(1, device='cuda'); open({str(ready)!r}, 'w').close(); time.sleep(120)"
+    # started by a shell that ends at once, or it would be one of our own
+    pid = int(subprocess.check_output(["sh", "-c", '"$0" -c "$1" >&2 & echo $!', sys.executable, code], cwd=ROOT))
+    try:
+        while not ready.exists():
+            time.sleep(0.1)
+        (pair,) = runner.run_pairs(discover(tmp_path / "pairs"), device="cuda:0", fast=True).pairs
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    assert [text for text in pair.neighbours if f"(pid {pid}) uses this GPU, too" in text]
+
+
+def test_slowdowns_are_counted_by_the_driver():
+    info = describe("cuda:0")
+    counters = slowdowns(info)
+    assert {"thermal slowdown (hardware)", "thermal slowdown (software)", "power brake"} <= counters.keys()
+    assert all(isinstance(count, int) and count >= 0 for count in counters.values())
+    assert clocks_now(info["uuid"])["celsius"] > 0

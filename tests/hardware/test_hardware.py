@@ -1,0 +1,540 @@
+"""The measured datasheet: its file and its cache, what is read off its curves, kernels that do what they count."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from types import SimpleNamespace
+
+import numpy as np
+import pynvml
+import pytest
+import torch
+
+from common.engine.runner import DeviceError
+from common.hardware import cpu, facts, gpu, kernels, links, plots, show
+from common.hardware import sheet as sheets
+from common.hardware.levels import levels, working_sets
+from common.hardware.transfers import SIZES
+from common.machine import limits
+from common.machine.device import datasheet, describe, versions
+from common.pairs.pair import ROOT
+from common.record.result import RecordError
+from common.show.console import make_console
+from common.xray.capture import CudaLaunch
+from common.xray.compilers import compile_for
+from common.xray.occupancy import MACHINES
+from common.xray.sass import dissect
+
+MIB = 1 << 20
+GPUS = {name: MACHINES[name] for name in ("sm_75", "sm_80", "sm_90", "sm_100")}
+SETS = working_sets(16 << 10, 1 << 30, kernels.TILE)
+L1, L2 = 228 << 10, 50 * MIB
+
+
+def stairs(size, *steps):
+    return float(steps[0] if size <= L1 else steps[1] if size <= L2 else steps[2])
+
+
+def gpu_sheet():
+    """A made-up GPU whose curves have clean steps."""
+    bandwidth = {
+        kind: [[size, stairs(size, 32e12, 8e12, 4e12) / part] for size in SETS if size % (part * kernels.TILE) == 0]
+        for kind, part in (("read", 1), ("write", 1), ("copy", 2))
+    }
+    latency = [[size, stairs(size, 33, 250, 700), stairs(size, 33, 250, 700) / 2e9] for size in SETS]
+    device = {"kind": "cuda", "name": "A made-up GPU", "uuid": "GPU-1", "driver": "580.1", "gpus": 2}
+    return sheets.Sheet(
+        1,
+        {"device": device, "versions": {"torch": "2.11.0"}, "date": "2026-11-21T10:00:00+00:00"},
+        [
+            {"name": "streaming multiprocessors", "value": 132, "unit": "", "source": "cudaDeviceProp"},
+            {"name": "L1 and shared memory per SM", "value": 256 << 10, "unit": "B", "source": "the guide"},
+            {"name": "L2", "value": L2, "unit": "B", "source": "cudaDeviceProp"},
+            {"name": "memory bus", "value": 6144, "unit": "bit", "source": "NVML"},
+        ],
+        {
+            "dram_bytes": asdict(limits.Limit(4.2e12, 4.8e12, "a copy", "a datasheet")),
+            "fp8_flops": asdict(limits.Limit(1.3e15, None, "a product", "")),
+            "link_bytes": asdict(limits.Limit(3.9e11, 4.5e11, "256 MiB to cuda:1", "a datasheet")),
+        },
+        bandwidth,
+        latency,
+        levels({"L1": L1, "L2": L2}, bandwidth, latency),
+        {"host to device, pinned": [[4096, 4e8], [16384, 1.5e9]], "cuda:0 to cuda:1": [[4096, 2e8]]},
+        [{"between": [0, 1], "peer_access": True, "link": "NVLink, 18 links of each GPU", "source": "NVML"}],
+    )
+
+
+# The file
+
+
+def test_a_sheet_comes_back_from_its_file_as_it_was(tmp_path):
+    sheets.save(gpu_sheet(), tmp_path / "sheet.json")
+    assert sheets.load(tmp_path / "sheet.json") == gpu_sheet()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "not JSON"),
+        ("[1, 2]", "not a machine's datasheet"),
+        ('{"schema": 2}', "not a machine's datasheet"),
+        (json.dumps({**asdict(gpu_sheet()), "latency": [[1, 2]]}), r"latency\[0\]"),
+        (json.dumps({**asdict(gpu_sheet()), "bandwidth": {"read": [[1, 0]]}}), "bandwidth.read"),
+        (json.dumps({**asdict(gpu_sheet()), "bandwidth": {}}), "bandwidth.*'read' is a required"),
+        (json.dumps({**asdict(gpu_sheet()), "facts": []}), "facts"),
+        (json.dumps({**asdict(gpu_sheet()), "more": 1}), "more"),
+    ],
+)
+def test_a_foreign_or_broken_file_is_one_line(text, says, tmp_path):
+    (tmp_path / "sheet.json").write_text(text)
+    with pytest.raises(RecordError, match=says) as caught:
+        sheets.load(tmp_path / "sheet.json")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(RecordError, match="cannot be read"):
+        sheets.load(tmp_path / "none.json")
+
+
+def test_the_newest_gpu_is_what_was_recorded(tmp_path):
+    assert sheets.recorded(tmp_path) is None
+    old, made = gpu_sheet(), gpu_sheet()
+    newer = replace(made, environment={**made.environment, "date": "2026-11-22T10:00:00+00:00"})
+    newer.environment["device"] = {**newer.environment["device"], "name": "Another GPU"}
+    on_cpu = replace(made, environment={**made.environment, "date": "2026-11-23", "device": describe("cpu")})
+    paths = [sheets.keep(sheet, tmp_path) for sheet in (newer, old, on_cpu)]
+    assert paths[0] == tmp_path / "another_gpu" / "hardware.json"
+    assert sheets.recorded(tmp_path) == newer
+
+
+# The cache
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """Which devices were measured; the machine is a made-up GPU, whose description the test may change."""
+    found = SimpleNamespace(devices=[], info=dict(gpu_sheet().environment["device"]), torch="2.11.0")
+
+    def measure(device, on_progress):
+        found.devices.append(device)
+        environment = {"device": dict(found.info), "versions": {"torch": found.torch}, "date": "2026-11-21"}
+        return replace(gpu_sheet(), environment=environment)
+
+    monkeypatch.setattr(sheets, "survey_apart", lambda device, with_limits: (found.info, {}))
+    monkeypatch.setattr(sheets, "versions", lambda: {"torch": found.torch})
+    monkeypatch.setattr(sheets, "measured_apart", measure)
+    return found
+
+
+def test_a_machine_is_measured_once(measured, tmp_path):
+    first = sheets.cached_or_measured("cuda:0", folder=tmp_path)
+    assert sheets.cached_or_measured("cuda:0", folder=tmp_path) == first
+    assert measured.devices == ["cuda:0"]
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.json")] == ["a_made_up_gpu/580.1_GPU-1.json"]
+
+
+@pytest.mark.parametrize("change", ["fresh", "driver", "uuid", "torch", "broken"])
+def test_another_machine_or_a_broken_cache_is_measured_anew(change, measured, tmp_path):
+    sheets.cached_or_measured("cuda:0", folder=tmp_path)
+    if change in ("driver", "uuid"):
+        measured.info = {**measured.info, change: "another"}
+    elif change == "torch":
+        measured.torch = "2.12.0"
+    elif change == "broken":
+        sheets.cache_file(measured.info, tmp_path).write_text("{")
+    sheets.cached_or_measured("cuda:0", fresh=change == "fresh", folder=tmp_path)
+    assert len(measured.devices) == 2
+    sheets.cached_or_measured("cuda:0", folder=tmp_path)
+    assert len(measured.devices) == 2
+
+
+def test_two_equal_gpus_have_a_sheet_each(measured, tmp_path):
+    first, second = (dict(measured.info, uuid=f"GPU-{number}") for number in (1, 2))
+    for measured.info in (first, second, first, second):
+        sheets.cached_or_measured("cuda:0", folder=tmp_path)
+    assert len(measured.devices) == 2
+
+
+def test_a_sheet_that_cannot_be_kept_is_not_lost(measured, tmp_path, monkeypatch):
+    def full(sheet, path):
+        raise RecordError("no space left")
+
+    monkeypatch.setattr(sheets, "save", full)
+    unwritten = []
+    assert sheets.cached_or_measured("cuda:0", folder=tmp_path, unwritten=unwritten).facts
+    assert unwritten == ["no space left"]
+    with pytest.warns(UserWarning, match="no space"):
+        sheets.cached_or_measured("cuda:0", folder=tmp_path)
+
+
+def test_a_device_that_is_not_there_is_one_line():
+    with pytest.raises(DeviceError, match="cuda:99"):
+        sheets.measured_apart("cuda:99")
+
+
+# What is read off the curves
+
+
+def test_working_sets_double_in_two_steps():
+    assert working_sets(16, 100) == [16, 24, 32, 48, 64, 96]
+    assert working_sets(16, 100, 16) == [16, 32, 48, 64, 96]
+
+
+def test_a_level_is_read_where_a_set_surely_lies_in_it():
+    found = gpu_sheet().levels
+    assert {name: level["bytes"] for name, level in found.items()} == {"L1": 96 << 10, "L2": 24 * MIB, "DRAM": 1 << 30}
+    assert [level["read"] for level in found.values()] == [32e12, 8e12, 4e12]
+    assert [level["cycles"] for level in found.values()] == [33, 250, 700]
+    assert found["L2"]["seconds"] == pytest.approx(125e-9)
+    assert found["DRAM"]["copy"] == 2e12
+
+
+def test_dram_reaches_what_the_limits_reached():
+    sheet = gpu_sheet()
+    reached = {"dram_read_bytes": 3e12, "dram_write_bytes": 4.5e12, "dram_bytes": 4.2e12}
+    limits_ = {key: {"measured": rate} for key, rate in reached.items()}
+    found = gpu.gpu_levels({"L1": L1, "L2": L2}, sheet.bandwidth, sheet.latency, limits_)
+    assert [found["DRAM"][kind] for kind in ("read", "write", "copy")] == [4e12, 4.5e12, 4.2e12]
+    assert set(found["L1"]) == {"bytes", "read", "cycles", "seconds"}
+    assert found["L2"] == sheet.levels["L2"]
+
+
+def test_a_level_without_a_set_of_its_own_is_left_out():
+    sheet = gpu_sheet()
+    small = {"read": [point for point in sheet.bandwidth["read"] if point[0] <= 64 * MIB]}
+    assert list(levels({"L1": L1, "L2": L2}, small, sheet.latency)) == ["L1", "L2"]  # 64 MiB is hardly DRAM's
+    assert list(levels({"L1": 24 << 10, "L2": L2}, small, [])) == ["L2"]
+    assert levels({}, {"read": []}, []) == {}
+
+
+# Facts
+
+
+def test_the_facts_of_a_cpu_are_those_of_the_system():
+    found = {fact["name"]: fact for fact in facts.cpu_facts(describe("cpu"))}
+    assert found["cores"]["value"] == os.cpu_count()
+    assert found["memory"]["value"] > 1 << 28
+    assert all(fact["source"] and fact["value"] for fact in found.values())
+
+
+def test_caches_are_found_with_how_many_cores_share_them(tmp_path):
+    for index, (kind, level, size, sharing) in enumerate(
+        [("Data", 1, "48K", "0"), ("Instruction", 1, "32K", "0"), ("Unified", 2, "2M", "0,64"),
+         ("Unified", 3, "96M", "0-7,64-71")]
+    ):  # fmt: skip
+        folder = tmp_path / "cpu0" / "cache" / f"index{index}"
+        folder.mkdir(parents=True)
+        for name, text in {"type": kind, "level": level, "size": size, "shared_cpu_list": sharing}.items():
+            (folder / name).write_text(f"{text}\n")
+    assert facts.cpu_caches(tmp_path) == {"L1d": (48 << 10, 1), "L2": (2 * MIB, 2), "L3": (96 * MIB, 16)}
+    assert facts.cpu_caches(tmp_path / "none") == {}
+
+
+def test_what_nvml_does_not_tell_is_no_fact(monkeypatch):
+    def silent(*arguments):
+        raise pynvml.NVMLError_NotSupported
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetNvLinkState", silent)
+    assert links.active_nvlinks(None) is None
+    assert facts._facts(("a", None, "", "x"), ("b", 0, "", "x")) == [
+        {"name": "b", "value": 0, "unit": "", "source": "x"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("nvlink", "ancestor", "says"),
+    [
+        (pynvml.NVML_P2P_STATUS_OK, pynvml.NVML_TOPOLOGY_SYSTEM, "NVLink, 2 links of each GPU"),
+        (pynvml.NVML_P2P_STATUS_NOT_SUPPORTED, pynvml.NVML_TOPOLOGY_HOSTBRIDGE, "PCIe, over a host bridge"),
+        (pynvml.NVML_P2P_STATUS_NOT_SUPPORTED, 12345, "not told by NVML"),
+    ],
+)
+def test_a_link_is_named_from_nvml(nvlink, ancestor, says, monkeypatch):
+    def state(handle, link):
+        if link > 3:
+            raise pynvml.NVMLError_InvalidArgument
+        return link < 2
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetP2PStatus", lambda *_: nvlink)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetTopologyCommonAncestor", lambda *_: ancestor)
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetNvLinkState", state)
+    assert links._link("one", "other") == says
+
+
+# Limits
+
+
+def test_a_copy_between_gpus_has_a_limit():
+    assert limits.of_limit({"link_bytes": 3.9e11}, gpu_sheet().limits) == (1.0, "link_bytes")
+    assert limits.of_limit({"link_bytes": 9e11}, gpu_sheet().limits, "datasheet") == (2.0, "link_bytes")
+    assert limits.of_limit({"link_bytes": 1.0}, {}) == (None, "")
+
+
+def test_a_gpu_without_neighbour_or_fp8_has_no_such_limit():
+    assert limits._link("cuda:0", {"gpus": 1}) == {}
+    assert limits._fp8("cuda:0", {"capability": [8, 0]}) == {}
+
+
+def test_a_links_datasheet_counts_one_direction():
+    """Vendors give both together."""
+    both = {"NVIDIA A100-SXM4-80GB": 600e9, "NVIDIA H100 80GB HBM3": 900e9, "NVIDIA H200": 900e9, "NVIDIA B200": 1.8e12}
+    for name, of_both in both.items():
+        peaks, source = datasheet(name)
+        assert peaks["link_bytes"] == of_both / 2
+        assert "per direction" in source
+
+
+# Kernels
+
+
+def anatomy(name, machine):
+    threads = 1 if name == "chase" else kernels.THREADS
+    return dissect(compile_for(CudaLaunch(name, kernels.SOURCE, kernels.OPTIONS, threads, 0), machine), machine)
+
+
+@pytest.mark.parametrize("architecture", GPUS)
+def test_the_kernels_keep_enough_bytes_on_the_way(architecture):
+    pytest.importorskip("cuda.bindings.nvrtc")
+    machine = GPUS[architecture]
+    accesses = {
+        "read_set": {"global loads"},
+        "write_set": {"global stores"},
+        "copy_set": {"global loads", "global stores"},
+    }
+    for name, wide in accesses.items():
+        found = anatomy(name, machine)
+        assert found.spills == 0
+        assert found.occupancy.warps == machine.warps  # as many blocks an SM as are launched
+        for what in wide:
+            assert found.counts[what, 128] == kernels.UNROLL
+    chase = anatomy("chase", machine)
+    assert chase.spills == 0
+    assert chase.counts["global loads", 64] >= kernels.CHASES
+
+
+def visits(tiles, mixed, blocks, steps):
+    """How often each tile is walked over, by the kernels' arithmetic."""
+    block = np.arange(blocks)
+    first, width = (block * tiles // blocks, 6 * block + 1) if mixed else (block, np.full(blocks, blocks))
+    walks = first[:, None] + width[:, None] * np.arange(steps)
+    return np.bincount((walks % tiles).ravel(), minlength=tiles)
+
+
+@pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS)
+def test_the_blocks_together_walk_the_whole_set(machine):
+    probe = object.__new__(gpu.Probe)
+    probe.sms, probe.l2_bytes = machine.sms, machine.l2_bytes
+    probe.blocks = machine.sms * machine.warps * 32 // kernels.THREADS
+    assert probe.blocks < 1 << 14
+    for size in working_sets(gpu.SMALLEST, 512 * MIB, kernels.TILE):
+        tiles = size // kernels.TILE
+        mixed = size <= probe.l2_bytes
+        seen = visits(tiles, mixed, probe.blocks, probe.steps(size))
+        assert seen.min() >= 1
+        assert seen.max() <= (2 * seen.mean() if mixed else 2 * seen.min() + 1)
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 3, 64, 96, 1024, 1536])
+def test_every_width_passes_all_tiles(tiles):
+    """One block, walking a whole set at its own width, is at each tile once."""
+    for block in (0, 1, 5, 1055):
+        at = np.arange(tiles) * (6 * block + 1) % tiles
+        assert sorted(at) == list(range(tiles))
+
+
+def test_the_chain_is_one_cycle_through_all_lines():
+    after = gpu.cycle(torch.randperm(1000)).tolist()
+    at, seen = 0, set()
+    for _ in range(1000):
+        seen.add(at)
+        at = after[at]
+    assert at == 0
+    assert len(seen) == 1000
+
+
+# On a CPU
+
+
+def test_a_cpu_is_measured(monkeypatch):
+    monkeypatch.setattr(cpu, "MOVED", 1 << 20)
+    monkeypatch.setattr(cpu, "LARGEST", 1 << 20)
+    monkeypatch.setattr(cpu, "measure_limits", lambda device: {"dram_bytes": limits.Limit(1e10, None, "a copy", "")})
+    sheet = sheets.Sheet(
+        1,
+        {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"},
+        **cpu.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, lambda stage, fraction: None),
+    )
+    assert [size for size, _ in sheet.bandwidth["read"]] == working_sets(8 << 10, 1 << 20)
+    assert list(sheet.bandwidth) == ["read", "copy", "scale", "add", "triad"]
+    assert all(1e5 < found < 1e14 for points in sheet.bandwidth.values() for _, found in points)
+    assert sheet.bandwidth["triad"][0][0] == 1.5 * sheet.bandwidth["copy"][0][0]
+    assert sheet.latency == sheet.links == [] and sheet.transfers == {}
+
+
+@pytest.mark.skipif(torch.get_num_threads() < 2, reason="one core")
+def test_above_the_caches_each_thread_reads_a_part_of_its_own(monkeypatch):
+    """All the bytes of the set, each by one thread: as many are read as are counted."""
+    seen = []
+    monkeypatch.setattr(cpu, "best", lambda call, device, clock: seen.append(call.args[0]) or 1.0)
+    for parts in (1, 2):
+        moved = cpu._read_rate(1 << 22, 2, parts)
+        matrix = seen.pop()
+        assert moved == matrix.numel() >= cpu.MOVED
+        assert matrix.shape[0] == parts and matrix.untyped_storage().nbytes() == 1 << 22
+        assert matrix.shape[1] * parts % 2 == 0  # as many rows for either thread
+
+
+# What is shown
+
+
+def printed(sheet, capsys):
+    show.print_sheet(sheet, make_console())
+    return capsys.readouterr().out
+
+
+def test_the_tables_show_what_the_sheet_holds(capsys):
+    out = printed(gpu_sheet(), capsys)
+    assert re.search(r"L2 +50 MiB +cudaDeviceProp", out)
+    assert re.search(r"L1 +96 KiB +32000 +32000 +16000 +33 +16.5", out)
+    assert re.search(r"DRAM +1 GiB +4000 +4000 +2000 +700 +350", out)
+    assert re.search(r"link_bytes +390 GB/s +450 GB/s", out)
+    assert re.search(r"fp8_flops +1300 TFLOP/s", out)
+    assert re.search(r"16 KiB +1.5\b", out)
+    assert re.search(r"0 - 1 +NVLink, 18 links of each GPU +yes", out)
+
+
+def test_what_is_missing_is_said(capsys):
+    out = printed(gpu_sheet(), capsys)
+    assert "PCIe lanes, at present: not told by NVML" in out
+    assert "bf16_flops: needs compute capability 8.0" in out
+    assert "memory bus: not told" not in out
+    on_cpu = replace(
+        gpu_sheet(), latency=[], transfers={}, links=[], limits={},
+        environment={**gpu_sheet().environment, "device": describe("cpu")},
+    )  # fmt: skip
+    out = printed(on_cpu, capsys)
+    assert "latency: not measured on a CPU" in out
+    assert "transfers, links:" in out
+    assert "datasheet: there is none here" in out
+    assert "latency, ns" not in out
+
+
+def test_bytes_are_shown_in_binary_units():
+    values = (512, 48 << 10, 1000 << 10, 3 * MIB // 2, 140 << 30)
+    assert [show.binary(value) for value in values] == ["512 B", "48 KiB", "1000 KiB", "1.5 MiB", "140 GiB"]
+
+
+def test_the_figures_name_what_they_show():
+    found = plots.figures(gpu_sheet())
+    assert list(found) == ["bandwidth", "latency", "transfers"]
+    ladder = found["bandwidth"].axes[0]
+    assert ladder.get_xlabel() == "working set" and ladder.get_ylabel() == "bandwidth (GB/s)"
+    assert [text.get_text() for text in ladder.get_legend().get_texts()] == ["read", "write", "copy"]
+    assert ladder.lines[0].get_ydata()[0] == 32e3
+    assert {text.get_text() for text in ladder.texts} == {"L1 and shared memory per SM: 256 KiB", "L2: 50 MiB"}
+    left, right = found["latency"].axes
+    assert "SM cycles" in left.get_ylabel() and "ns" in right.get_ylabel()
+    assert right.lines[0].get_ydata()[-1] == pytest.approx(350)
+    assert "bytes" in found["transfers"].axes[0].get_xlabel()
+    assert all("A made-up GPU" in figure.axes[0].get_title() for figure in found.values())
+    assert list(plots.figures(replace(gpu_sheet(), latency=[], transfers={}))) == ["bandwidth"]
+
+
+# The script
+
+
+def script(*arguments):
+    command = [sys.executable, "-X", "importtime", ROOT / "ch2/hardware_info.py", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_help_needs_no_torch():
+    done = script("--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: hardware_info.py")
+    assert not re.search(r"\| +(torch|cupy|matplotlib)$", done.stderr, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("--device tpu", "'tpu': the course runs on cpu and on cuda:N"),
+        ("--plot nowhere", "nowhere: no such folder"),
+        ("--plot README.md", "README.md: a file"),
+        ("--x", "--x"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, says):
+    done = script(*arguments.split())
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    assert done.returncode == 2 and done.stdout == ""
+    assert len(lines) == 1 and says in lines[0]
+
+
+def test_the_script_prints_saves_and_records(measured, monkeypatch, capsys, tmp_path):
+    from common.pairs.pair import load
+
+    monkeypatch.setattr(sys, "argv", ["hardware_info.py", "--device", "cuda:0", "--record", "--plot", str(tmp_path)])
+    monkeypatch.setattr(sheets, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(sheets, "RECORDED", tmp_path / "recorded")
+    assert load(ROOT / "ch2/hardware_info.py").main() == 0
+    out = capsys.readouterr().out
+    assert "streaming multiprocessors" in out
+    assert {path.name for path in tmp_path.glob("*.png")} == {"bandwidth.png", "latency.png", "transfers.png"}
+    assert sheets.recorded().environment["device"]["name"] == "A made-up GPU"
+
+
+# On a GPU
+
+
+@pytest.fixture(scope="module")
+def probe():
+    return gpu.Probe("cuda:0")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [16 << 10, 96 << 10, 3 * MIB // 2, 12 * MIB, 384 * MIB])
+def test_every_byte_is_read(size, probe):
+    words = probe.buffer[:size].view(torch.int32)
+    words.random_(-(2**31), 2**31 - 1)
+    probe.walk("read", size)
+    tiles = size // kernels.TILE
+    sums = words.view(tiles, -1).sum(1, dtype=torch.int64).cpu().numpy()
+    expected = int((visits(tiles, size <= probe.l2_bytes, probe.blocks, probe.steps(size)) * sums).sum())
+    assert (int(probe.sums.sum(dtype=torch.int64)) - expected) % 2**32 == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", [32 << 10, 12 * MIB, 384 * MIB])
+def test_every_byte_is_written_and_copied_and_no_other(size, probe):
+    probe.buffer.zero_()
+    probe.walk("write", size)
+    assert bool((probe.buffer[:size].view(torch.int32) == 1).all())
+    assert int(probe.buffer[size:].max()) == 0
+    half = size // 2
+    probe.buffer[:half].view(torch.int32).random_()
+    kept = probe.buffer[:half].clone()
+    probe.walk("copy", size)
+    assert torch.equal(probe.buffer[half:size], kept) and torch.equal(probe.buffer[:half], kept)
+    assert int(probe.buffer[size:].max()) == 0
+
+
+@pytest.mark.gpu
+def test_a_gpus_levels_are_steps():
+    sheet = sheets.measured_apart("cuda:0")
+    assert list(sheet.levels) == ["L1", "L2", "DRAM"]
+    first, second, dram = sheet.levels.values()
+    assert first["read"] > 1.5 * second["read"] > 1.5 * dram["read"]
+    assert first["cycles"] < second["cycles"] < dram["cycles"]
+    assert all(2e8 < level["cycles"] / level["seconds"] < 4e9 for level in sheet.levels.values())  # the SM's clock
+    for kind, key in {"read": "dram_read_bytes", "write": "dram_write_bytes", "copy": "dram_bytes"}.items():
+        assert dram[kind] == pytest.approx(sheet.limits[key]["measured"], rel=0.1)
+        assert sheet.bandwidth[kind][-1][1] == pytest.approx(sheet.limits[key]["measured"], rel=0.15)
+    assert {size for points in sheet.transfers.values() for size, _ in points} == set(SIZES)
+    count = torch.cuda.device_count()
+    assert len(sheet.links) == count * (count - 1) // 2
+    assert ("link_bytes" in sheet.limits) == (count > 1)
+    assert ("fp8_flops" in sheet.limits) == (torch.cuda.get_device_capability() >= (8, 9))

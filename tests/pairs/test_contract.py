@@ -1,0 +1,323 @@
+"""Every way to get a pair wrong is one line that names the file and the fix; and what a right pair is read as."""
+
+import importlib.util
+import re
+import sys
+
+import pytest
+from samples import half, one_pair, write_pair
+
+from common.pairs.pair import ROOT, ContractError, discover, load, source_hash, why_not
+
+CPU = {"kind": "cpu", "capability": None}
+H200 = {"kind": "cuda", "capability": [9, 0]}
+KERNEL = "import triton\n@triton.jit\ndef kernel(x_ptr): ...\n"
+
+
+def error_of(folder, only="*"):
+    with pytest.raises(ContractError) as caught:
+        discover(folder, only)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# (what to replace in a right half, by what, what the error must say)
+WRONG = {
+    "no docstring": (r'"""Double.*"""', "", "no docstring.*first line"),
+    "an empty docstring": (r'"""Double.*"""', '"""  """', "no docstring"),
+    "no inputs": ("def inputs", "def _draw", "no function `inputs`: add inputs"),
+    "no run": ("def run", "def go", "no function `run`: add run"),
+    "run is a class": (r"def run\(.*\):", "class run:", "no function `run`"),
+    "inputs misspelt": ("def inputs", "def input", "defines `input`: did you mean `inputs`"),
+    "run misspelt": ("def run", "def runn", "defines `runn`: did you mean `run`"),
+    "setup misspelt": ("def run", "def set_up(x): ...\ndef run", "`set_up`: did you mean `setup`"),
+    "reference misspelt": ("def run", "def referense(x): ...\ndef run", "`referense`: did you mean `reference`"),
+    "library misspelt": ("def run", "def libary(x): ...\ndef run", "`libary`: did you mean `library`"),
+    "cost misspelt": ("def run", "def costs(x): ...\ndef run", "`costs`: did you mean `cost`"),
+    "SIZES misspelt": ("SIZES", "SIZE", "`SIZE`: did you mean `SIZES`"),
+    "CLOCK misspelt": ("SIZES", 'CLOK = "wall"\nSIZES', "`CLOK`: did you mean `CLOCK`"),
+    "TOLERANCE misspelt": ("SIZES", "TOLERANCES = (1, 1)\nSIZES", "`TOLERANCES`: did you mean `TOLERANCE`"),
+    "VERSUS annotated and misspelt": ("SIZES", 'VERSU: str = "a"\nSIZES', "`VERSU`: did you mean `VERSUS`"),
+    "no device": (', device="cuda"', "", '`inputs` takes no `device`: add device="cuda"'),
+    "no SIZES": ("SIZES = .*", "", "no SIZES: add SIZES = {"),
+    "empty SIZES": ("SIZES = .*", "SIZES = {}", "no SIZES: add"),
+    "SIZES is a list": ("SIZES = .*", 'SIZES = ["check", "default"]', "SIZES"),
+    "SIZES computed": (
+        "SIZES = .*",
+        'SIZES = {"check": {"n": 127}, "default": {"n": 2**20}}',
+        r":\d+: SIZES must be a literal",
+    ),
+    "SIZES built": ("SIZES = .*", 'SIZES = dict(check={"n": 1}, default={"n": 2})', "SIZES must be a literal"),
+    "SIZES no literal at all": ("SIZES = .*", 'SIZES = {["check"]: {"n": 127}}', "SIZES must be a literal"),
+    "a size is no dict": ("SIZES = .*", 'SIZES = {"check": 127, "default": 8}', r"SIZES\['check'\] must be a dict"),
+    "a size has no name": ("SIZES = .*", 'SIZES = {1: {"n": 127}, "check": {"n": 1}, "default": {"n": 8}}', "SIZES"),
+    "unknown argument": ("SIZES = .*", 'SIZES = {"check": {"m": 1}, "default": {"n": 8}}', r"SIZES\['check'\] names m"),
+    "a device in a size": (
+        "SIZES = .*",
+        'SIZES = {"check": {"n": 1, "device": "cpu"}, "default": {"n": 8}}',
+        r"SIZES\['check'\].*device",
+    ),
+    "argument missing": ("n=127", "n", r"SIZES\['tiny'\].* n\b", {"SIZES = {": 'SIZES = {"tiny": {}, '}),
+    "no check": ("SIZES = .*", 'SIZES = {"default": {"n": 8}}', 'no "check": add'),
+    "no default": ("SIZES = .*", 'SIZES = {"check": {"n": 8}}', 'no "default": add'),
+    "CLOCK": ("SIZES", 'CLOCK = "cpu"\nSIZES', 'CLOCK must be "device" or "wall"'),
+    "DEVICE": ("SIZES", 'DEVICE = "cuda:0"\nSIZES', 'DEVICE must be "cuda"'),
+    "REQUIRES": ("SIZES", 'REQUIRES = {"memory": 9}\nSIZES', 'REQUIRES takes "capability" and "gpus"'),
+    "REQUIRES is no dict": ("SIZES", "REQUIRES = 2\nSIZES", "REQUIRES"),
+    "REQUIRES capability": ("SIZES", 'REQUIRES = {"capability": 9.0}\nSIZES', "REQUIRES.*capability"),
+    "REQUIRES gpus": ("SIZES", 'REQUIRES = {"gpus": "two"}\nSIZES', "REQUIRES.*gpus"),
+    "PRECISION": ("SIZES", 'PRECISION = "half"\nSIZES', "PRECISION must be one of .*bf16"),
+    "TOLERANCE": ("SIZES", "TOLERANCE = 1e-3\nSIZES", r"TOLERANCE must be \(rtol, atol\)"),
+    "TOLERANCE of words": ("SIZES", 'TOLERANCE = ("a", "b")\nSIZES', r"TOLERANCE must be \(rtol, atol\)"),
+    "a constant that is computed": ("SIZES", "CLOCK = str()\nSIZES", "CLOCK must be a literal"),
+    "VERSUS nobody": ("SIZES", 'VERSUS = "fused"\nSIZES', "VERSUS = 'fused' names no variant"),
+    "VERSUS itself": ("SIZES", 'VERSUS = ""\nSIZES', "VERSUS"),
+    "imports common": ("import torch", "import torch\nfrom common.pairs.pair import ROOT", "imports common"),
+    "imports its twin": (
+        "import torch",
+        "import torch\nfrom baseline_double import run as twin",
+        "imports baseline_double",
+    ),
+    "imports a chapter": ("import torch", "import torch\nimport ch2.toy", "imports ch2"),
+    "imports common inside run": ("return 2", "import common\n    return 2", "imports common"),
+    "syntax error": ("def run", "def def run", r":\d+: syntax error"),
+    "null byte": ("return 2", "return 2\0", "syntax error"),
+    "other sizes than the baseline": (
+        "127}",
+        "129}",
+        "SIZES differ from those of baseline_double.py: write them the same",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_half_is_one_line_that_names_the_file_and_the_fix(what, tmp_path):
+    pattern, replacement, expected, *more = WRONG[what]
+    text = re.sub(pattern, lambda _: replacement, half())
+    for old, new in (more[0] if more else {}).items():
+        text = text.replace(old, new)
+    assert text != half()
+    write_pair(tmp_path, "double", text)
+    message = error_of(tmp_path)
+    assert str(tmp_path / "optimized_double.py") in message
+    assert re.search(expected, message), message
+
+
+def test_a_wrong_baseline_is_named_too(tmp_path):
+    write_pair(tmp_path, "double", half(), baseline=half().replace("def run", "def runn"))
+    assert error_of(tmp_path).startswith(str(tmp_path / "baseline_double.py"))
+
+
+def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
+    write_pair(tmp_path, "double", half())
+    (tmp_path / "optimized_triple.py").write_text(half())
+    assert re.search(r"optimized_triple\.py: has no partner: add baseline_triple\.py", error_of(tmp_path))
+    (tmp_path / "optimized_triple.py").rename(tmp_path / "baseline_triple.py")
+    assert re.search(r"baseline_triple\.py: has no partner: add optimized_triple\.py", error_of(tmp_path))
+
+
+def test_a_folder_that_is_missing_or_empty_or_a_file(tmp_path):
+    assert error_of(tmp_path / "nowhere") == f"{tmp_path / 'nowhere'}: no such folder"
+    assert re.search("holds no pairs: add baseline_<name>.py", error_of(tmp_path))
+    (tmp_path / "file").write_text("")
+    assert error_of(tmp_path / "file") == f"{tmp_path / 'file'}: no such folder"
+
+
+def test_a_pattern_that_matches_nothing_says_what_there_is(tmp_path):
+    write_pair(tmp_path, "double", half())
+    write_pair(tmp_path, "triple", half())
+    message = error_of(tmp_path, "quad*")
+    assert "'quad*'" in message
+    assert "double, triple" in message
+
+
+def test_only_what_the_pattern_selects_must_keep_the_contract(tmp_path):
+    write_pair(tmp_path, "double", half())
+    write_pair(tmp_path, "broken", "def def")
+    (tmp_path / "optimized_orphan.py").write_text(half())
+    assert [pair.name for pair in discover(tmp_path, "dou*")] == ["double"]
+
+
+def test_two_custom_kernels_need_a_reference(tmp_path):
+    write_pair(tmp_path, "double", half(extra=KERNEL), baseline=half(extra=KERNEL))
+    assert re.search(r"baseline_double\.py: both halves are custom kernels: add reference", error_of(tmp_path))
+    write_pair(tmp_path, "double", half(extra=KERNEL), baseline=half(extra=KERNEL + "def reference(x, w_shift): ..."))
+    assert discover(tmp_path)[0].baseline.has_kernel
+    write_pair(tmp_path, "double", half(extra=KERNEL), baseline=half())  # then the baseline's run is the oracle
+    assert not discover(tmp_path)[0].baseline.has_kernel
+
+
+def test_a_helper_with_a_syntax_error_is_named(tmp_path):
+    (tmp_path / "toy.py").write_text("def def")
+    write_pair(tmp_path, "double", half(extra="import toy"))
+    assert re.search(r"toy\.py:1: syntax error", error_of(tmp_path))
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    write_pair(tmp_path, "double", half())
+    (tmp_path / "optimized_double_gone.py").symlink_to(tmp_path / "nowhere.py")
+    assert "optimized_double_gone.py" in error_of(tmp_path)
+
+
+def test_no_file_vanishes_behind_another_ones_label(tmp_path):
+    write_pair(tmp_path, "double", {"fused": half(), "_fused": half()})
+    assert len({variant.label for variant in discover(tmp_path)[0].variants}) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["runs", "input_scale", "reference_rows", "SIZE", "THREADS", "library_compiled", "_setup"]
+)
+def test_names_of_ones_own_are_free(name, tmp_path):
+    definition = f"{name} = 1" if name.isupper() else f"def {name}(x, w_shift): return x"
+    assert one_pair(tmp_path, half(extra=definition)).variants[0].summary.startswith("Double")
+
+
+def test_a_pair_is_read_without_importing_it(tmp_path):
+    (tmp_path / "toy.py").write_text("import json, numpy")
+    write_pair(tmp_path, "double", half(extra="import toy\nraise SystemExit"), baseline=half(extra="raise SystemExit"))
+    (pair,) = discover(tmp_path)
+    assert (pair.chapter, pair.name, pair.baseline.label) == (tmp_path.name, "double", "baseline")
+    assert pair.sizes == {"check": {"n": 127}, "default": {"n": 4096}}
+    assert pair.check_sizes == ["check"]
+    (optimized,) = pair.variants
+    assert optimized.label == "optimized"
+    assert optimized.summary == "Double a vector and shift it: 8 bytes moved per element."
+    assert optimized.functions["inputs"] == ("n", "device")
+    assert optimized.functions["run"] == ("x", "w_shift")
+    assert optimized.imports == {"torch", "toy", "json", "numpy"}
+    assert not optimized.has_kernel
+    assert not optimized.needs_cuda
+
+
+def test_the_longest_baseline_name_that_fits_wins(tmp_path):
+    write_pair(tmp_path, "double", {"": half(), "fused": half()})
+    write_pair(tmp_path, "double_fused", {"": half(), "twice_over": half()})
+    found = {pair.name: [variant.label for variant in pair.variants] for pair in discover(tmp_path)}
+    assert found == {"double": ["optimized"], "double_fused": ["optimized", "optimized/twice_over"]}
+
+
+def test_a_variant_may_name_an_earlier_rung(tmp_path):
+    write_pair(
+        tmp_path, "double", {"": half(), "a": half(), "b": half(extra='VERSUS = "a"'), "c": half(extra='VERSUS = ""')}
+    )
+    assert [half.constants.get("VERSUS") for half in discover(tmp_path)[0].variants] == [None, None, "a", ""]
+
+
+# Loading
+
+
+def test_each_load_is_a_fresh_module_with_fresh_helpers(tmp_path):
+    (tmp_path / "toy.py").write_text("seen = []")
+    pair = one_pair(tmp_path, half(extra="import toy\nmine = []"))
+    first, second = (load(pair.variants[0].path) for _ in range(2))
+    assert first.mine is not second.mine
+    assert first.toy.seen is not second.toy.seen
+    assert str(tmp_path) not in sys.path
+    assert "toy" not in sys.modules
+
+
+def test_helpers_are_fresh_where_the_folder_is_a_relative_path_too(tmp_path, monkeypatch):
+    (tmp_path / "toy.py").write_text("seen = []")
+    write_pair(tmp_path, "double", half(extra="import toy"))
+    monkeypatch.chdir(tmp_path.parent)
+    (pair,) = discover(tmp_path.relative_to(tmp_path.parent))
+    first, second = (load(pair.variants[0].path) for _ in range(2))
+    assert first.toy.seen is not second.toy.seen
+    assert "toy" not in sys.modules
+
+
+def test_a_package_beside_a_half_is_one_of_its_helpers_and_loaded_once(tmp_path):
+    (tmp_path / "toys").mkdir()
+    (tmp_path / "toys" / "__init__.py").write_text("def build():\n    from .bricks import brick\n\n    return brick")
+    (tmp_path / "toys" / "bricks.py").write_text("import array\n\nbrick = []")
+    pair = one_pair(tmp_path, half(extra="import toys"))
+    assert {"toys", "array"} <= pair.variants[0].imports
+    assert why_not(pair.variants[0], CPU, 0) == ""
+    first, second = (load(pair.variants[0].path) for _ in range(2))
+    assert first.toys.build() is second.toys.build()
+    del sys.modules["toys"], sys.modules["toys.bricks"]
+    before = source_hash(pair)
+    (tmp_path / "toys" / "bricks.py").write_text("import array\n\nbrick = [1]")
+    assert source_hash(discover(tmp_path)[0]) != before
+
+
+def test_a_failing_import_leaves_no_path_behind(tmp_path):
+    pair = one_pair(tmp_path, half(extra="1 / 0"))
+    with pytest.raises(ZeroDivisionError):
+        load(pair.variants[0].path)
+    assert str(tmp_path) not in sys.path
+
+
+# The hash of the sources
+
+SAME = {
+    "docstring": lambda text: text.replace("Double a vector", "Twice a vector"),
+    "comment": lambda text: text + "# a comment\n",
+    "layout": lambda text: text.replace("2 * x + w_shift", "(2 *\n            x) + w_shift"),
+    "a function's docstring": lambda text: text.replace("    return 2", '    """Words."""\n    return 2'),
+}
+OTHER = {
+    "a value": lambda text: text.replace("2 * x", "3 * x"),
+    "a constant": lambda text: text + "THREADS = 256\n",
+    "a default": lambda text: text.replace("n=127", "n=128"),
+    "a string": lambda text: text.replace('"w_shift"', '"w_shifts"'),
+}
+
+
+@pytest.mark.parametrize(("change", "same"), [*((c, True) for c in SAME), *((c, False) for c in OTHER)])
+def test_the_hash_covers_what_a_half_does_and_not_its_words(change, same, tmp_path):
+    before = source_hash(one_pair(tmp_path))
+    changed = {**SAME, **OTHER}[change](half())
+    assert changed != half()
+    assert (source_hash(one_pair(tmp_path, changed)) == before) is same
+    assert (source_hash(one_pair(tmp_path, half(), changed)) == before) is same
+
+
+def test_the_hash_covers_helpers_of_helpers_and_nothing_else(tmp_path):
+    for name, text in {"toy": "import deep", "deep": "a = 1", "stranger": "a = 1"}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    before = source_hash(one_pair(tmp_path, half(extra="import toy")))
+    (tmp_path / "stranger.py").write_text("a = 2")
+    assert source_hash(discover(tmp_path)[0]) == before
+    (tmp_path / "deep.py").write_text("a = 2")
+    assert source_hash(discover(tmp_path)[0]) != before
+
+
+def test_the_hash_covers_a_variant_that_is_added(tmp_path):
+    before = source_hash(one_pair(tmp_path))
+    (tmp_path / "optimized_double_fused.py").write_text(half())
+    assert source_hash(discover(tmp_path)[0]) != before
+
+
+# Why a half cannot run here
+
+
+@pytest.mark.parametrize(
+    ("extra", "device", "gpus", "expected"),
+    [
+        ("", CPU, 0, ""),
+        ("", H200, 1, ""),
+        ("import no_such_package_here", CPU, 0, "needs the package no_such_package_here"),
+        ("import toy", CPU, 0, "needs the package no_such_package_there"),
+        ('DEVICE = "cuda"', CPU, 0, "needs an NVIDIA GPU"),
+        ('DEVICE = "cuda"', H200, 1, ""),
+        ('REQUIRES = {"capability": (9, 0)}', H200, 1, ""),
+        ('REQUIRES = {"capability": (10, 0)}', H200, 1, "needs compute capability 10.0, this GPU has 9.0"),
+        ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', H200, 1, "needs 2 GPUs, this machine has 1"),
+        ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', H200, 2, ""),
+    ],
+)
+def test_why_a_half_cannot_run(extra, device, gpus, expected, tmp_path):
+    (tmp_path / "toy.py").write_text("import no_such_package_there")
+    assert why_not(one_pair(tmp_path, half(extra=extra)).variants[0], device, gpus) == expected
+
+
+def test_every_chapter_keeps_the_contract():
+    chapters = [folder for folder in ROOT.glob("ch*") if folder.is_dir()]
+    assert chapters
+    for folder in chapters:
+        assert discover(folder)
+
+
+def test_the_package_of_every_missing_name_is_really_missing():
+    assert importlib.util.find_spec("no_such_package_here") is None

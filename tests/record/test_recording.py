@@ -1,0 +1,225 @@
+"""What is recorded: files for each device, chapter and class of sizes, each of them the record of one run."""
+
+from dataclasses import replace
+
+import pytest
+from samples import pair_result, record
+
+from common.pairs.pair import ROOT, discover, source_hash
+from common.record import recording
+from common.record.recording import class_of, keep_record, recorded, recorded_classes, recorded_sizes, together, whole
+from common.record.result import Row, load_record, save_record
+from common.show import report
+
+SIZES = ("large/8192", "default", "small/a", "large/fp16", "extra")
+
+
+def sized(*sizes, **environment):
+    return record(*(pair_result(size=size) for size in sizes), **environment)
+
+
+def names(paths):
+    return [f"{path.parent.name}/{path.name}" for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [("default", "default"), ("cpu", "default"), ("large", "large"), ("large/4096x65536/fp16", "large")],
+)
+def test_the_class_of_a_size_is_its_first_part(size, expected):
+    assert class_of(size) == expected
+
+
+def test_a_record_is_kept_under_its_device_and_chapter(tmp_path):
+    folder = tmp_path / "recorded"
+    (path,) = keep_record(sized("default"), folder)
+    assert path == folder / "nvidia_h200" / "ch1.json"
+    assert [found for found, _ in recorded("ch1", folder=folder)] == [path]
+    assert recorded("ch2", folder=folder) == []
+    assert recorded("ch1", folder=tmp_path / "nowhere") == []
+
+
+def test_every_class_of_sizes_has_a_file_that_is_a_whole_record(tmp_path):
+    full = sized(*SIZES)
+    paths = keep_record(full, tmp_path)
+    assert names(paths) == [f"nvidia_h200/ch1{part}.json" for part in ("_large", "", "_small", "_extra")]
+    found = {path.stem: load_record(path) for path in paths}
+    assert [pair.size for pair in found["ch1_large"].pairs] == ["large/8192", "large/fp16"]
+    assert [pair.size for pair in found["ch1"].pairs] == ["default"]
+    assert all(each.environment == full.environment for each in found.values())
+    assert all(each.limits == full.limits for each in found.values())
+
+
+def test_what_a_cpu_takes_for_the_default_is_recorded_with_it(tmp_path):
+    (path,) = keep_record(sized("cpu", "default", kind="cpu", name="A CPU"), tmp_path)
+    assert [pair.size for pair in load_record(path).pairs] == ["cpu", "default"]
+
+
+def test_recording_a_class_leaves_the_others_as_they_were(tmp_path):
+    keep_record(sized(*SIZES), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*/*.json")}
+    keep_record(sized("large/8192", date="2026-09-09T00:00:00+00:00"), tmp_path)
+    after = {path.name: path.read_bytes() for path in tmp_path.glob("*/*.json")}
+    assert [name for name in before if after[name] != before[name]] == ["ch1_large.json"]
+    assert list(after) == list(before)
+
+
+def test_the_newest_record_comes_first(tmp_path):
+    dates = {"A": "2026-03-01T00:00:00+00:00", "B": "2026-05-01T00:00:00+00:00", "C": "2025-12-31T00:00:00+00:00"}
+    for name, date in dates.items():
+        keep_record(sized("default", "large/a", name=name, date=date), tmp_path)
+    for of_class in ("default", "large"):
+        found = recorded("ch1", of_class, folder=tmp_path)
+        assert [each.environment["device"]["name"] for _, each in found] == ["B", "A", "C"]
+
+
+def test_the_classes_come_in_the_order_of_their_sizes(tmp_path):
+    keep_record(sized("batch/x", "other", *SIZES), tmp_path)
+    keep_record(replace(sized(), pairs=[pair_result(size="large", chapter="ch11")]), tmp_path)
+    assert recorded_classes("ch1", tmp_path) == ["default", "small", "large", "batch", "extra", "other"]
+    assert recorded_classes("ch11", tmp_path) == ["large"]
+    assert recorded_classes("ch2", tmp_path) == []
+
+
+def test_all_sizes_are_those_of_the_gpu_that_was_recorded_last(tmp_path):
+    assert recorded_sizes("ch1", tmp_path) == []
+    keep_record(sized("default", "large/a", kind="cpu", name="A CPU", date="2026-12-31T00:00:00+00:00"), tmp_path)
+    assert recorded_sizes("ch1", tmp_path) == []
+    keep_record(sized("large/a", "default", name="Old", date="2026-01-01T00:00:00+00:00"), tmp_path)
+    keep_record(sized("batch/a", "small/a", name="New", date="2026-01-02T00:00:00+00:00"), tmp_path)
+    keep_record(sized("default", name="New", date="2026-01-03T00:00:00+00:00"), tmp_path)
+    found = recorded_sizes("ch1", tmp_path)
+    assert names(path for path, _ in found) == ["new/ch1.json", "new/ch1_small.json", "new/ch1_batch.json"]
+    assert [each.environment["date"][:10] for _, each in found] == ["2026-01-03", "2026-01-02", "2026-01-02"]
+
+
+# Runs of some of the pairs
+
+UNTIMED = {"arms": {}, "noise_floor": None, "orders": []}
+DAYS = [f"2026-01-0{day}T03:04:05+00:00" for day in range(1, 5)]
+
+
+def named(date, *pairs, size="default"):
+    return record(*(pair_result(name, size=size) for name in pairs), date=date)
+
+
+def seen(folder, of_class="default"):
+    return [(path.name, [pair.name for pair in each.pairs]) for path, each in recorded("ch1", of_class, folder)]
+
+
+def test_a_part_stands_beside_the_whole_and_the_newest_of_each_pair_counts(tmp_path):
+    keep_record(named(DAYS[0], "a", "b", "c"), tmp_path)
+    keep_record(named(DAYS[1], "b", "d"), tmp_path, is_part=True)
+    assert seen(tmp_path) == [("ch1.20260102-030405.json", ["b", "d"]), ("ch1.json", ["a", "c"])]
+    keep_record(named(DAYS[2], "d", size="large/a"), tmp_path, is_part=True)
+    assert seen(tmp_path, "large") == [("ch1_large.20260103-030405.json", ["d"])]
+    assert recorded_classes("ch1", tmp_path) == ["default", "large"]
+    found = together([each for _, each in recorded("ch1", folder=tmp_path)])
+    assert [pair.name for pair in found.pairs] == ["a", "b", "c", "d"]
+    assert report.origin(found) == "NVIDIA H200, 2026-01-01 and 2026-01-02"
+
+
+def test_what_is_put_together_is_of_one_device(tmp_path):
+    old = record(pair_result("a"), name="Old", date=DAYS[0])
+    found = together([old, named(DAYS[1], "b")])
+    assert [pair.name for pair in found.pairs] == ["b"] and report.origin(found) == "NVIDIA H200, 2026-01-02"
+    assert together([]) is None
+
+
+def test_a_part_that_is_newer_elsewhere_is_removed_and_no_other(tmp_path):
+    keep_record(named(DAYS[0], "a", "b"), tmp_path, is_part=True)
+    keep_record(named(DAYS[0], "a", size="large/a"), tmp_path, is_part=True)
+    keep_record(named(DAYS[1], "b"), tmp_path, is_part=True)
+    assert len(seen(tmp_path)) == 2, "the first has a still"
+    keep_record(named(DAYS[2], "a", "b"), tmp_path)
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["ch1.json", "ch1_large.20260101-030405.json"]
+
+
+def test_what_was_not_timed_takes_no_figures_place(tmp_path):
+    keep_record(named(DAYS[0], "a"), tmp_path, is_part=True)
+    skipped = pair_result("a", rows=[Row("optimized", "baseline", "skipped", "does not fit")], **UNTIMED)
+    keep_record(record(skipped, pair_result("b"), date=DAYS[1]), tmp_path)
+    assert seen(tmp_path) == [("ch1.json", ["a", "b"]), ("ch1.20260101-030405.json", ["a"])]
+
+
+def test_a_gpus_default_is_not_what_a_cpu_takes_for_it():
+    (pair,) = discover(ROOT / "ch1", "batched_gemm")
+    found = pair_result("batched_gemm", size="cpu", source_hash=source_hash(pair))
+    assert [each.name for each in whole(record(found, kind="cpu", name="A CPU"), [pair])[0].pairs] == ["batched_gemm"]
+    assert whole(record(found), [pair])[1] == ["not recorded: batched_gemm default: without default"]
+
+
+def measured(name, size="default", **fields):
+    (pair,) = discover(ROOT / "ch3", name)
+    return pair_result(name, size=size, **{"chapter": "ch3", "source_hash": source_hash(pair), **fields})
+
+
+def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not_fail():
+    pairs = discover(ROOT / "ch3")
+    (softmax,) = (pair for pair in pairs if pair.name == "softmax")
+    small = [size for size in softmax.sizes if class_of(size) == "small"]
+    failed = {"rows": [Row("optimized", "baseline", "invalid", "wrong answer")], "arms": {}}
+    found, said = whole(
+        record(
+            measured("softmax"), *(measured("softmax", size) for size in small), measured("rms_norm", **failed),
+            measured("layer_norm", source_hash="another"), measured("dropout", "large/4096x4096"), pair_result("gone"),
+        ),
+        pairs,
+    )  # fmt: skip
+    assert {(pair.name, class_of(pair.size)) for pair in found.pairs} == {("softmax", "default"), ("softmax", "small")}
+    (dropout,) = (pair for pair in pairs if pair.name == "dropout")
+    without = sorted(size for size in dropout.sizes if class_of(size) == "large" and size != "large/4096x4096")
+    assert said == [
+        "not recorded: rms_norm default: failed default",
+        "not recorded: layer_norm default: the pair has changed since",
+        f"not recorded: dropout large: without {', '.join(without)}",
+        "not recorded: gone default: the pair has changed since",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "environment", "why"),
+    [
+        ({"rows": [Row("optimized", "baseline", "checked")], **UNTIMED}, {}, "nothing was timed"),
+        ({"rows": [Row("optimized", "baseline", "skipped", "no GPU")], **UNTIMED}, {}, "nothing was timed"),
+        ({}, {"fast": True}, "measured with --fast"),
+    ],
+)
+def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(
+    fields, environment, why, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    keep_record(record(measured("softmax")), is_part=True)
+    before = {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")}
+    save_record(record(measured("softmax", **fields), date=DAYS[3], **environment), tmp_path / "r.json")
+    assert recording.main([str(tmp_path / "r.json")]) == 1
+    assert capsys.readouterr().out == f"not recorded: softmax default: {why}\n"
+    assert {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")} == before
+
+
+def test_what_a_stopped_run_left_is_recorded_by_hand(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    save_record(record(measured("softmax"), measured("rms_norm", source_hash="another")), tmp_path / "r.json")
+    assert recording.main([str(tmp_path / "r.json")]) == 0
+    path = tmp_path / "recorded/nvidia_h200/ch3.20260102-030405.json"
+    said = ["not recorded: rms_norm default: the pair has changed since", f"recorded in {path}"]
+    assert capsys.readouterr().out.splitlines() == said
+    save_record(record(), tmp_path / "empty.json")
+    assert recording.main([str(tmp_path / "empty.json")]) == 1
+    save_record(record(pair_result(chapter="mine")), tmp_path / "mine.json")
+    for arguments in ([], ["--help"], [str(tmp_path / "none.json")], [str(tmp_path / "mine.json")]):
+        assert recording.main(arguments) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+# What is committed
+
+COMMITTED = sorted(recording.FOLDER.glob("*/ch*.json"))
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
+    chapter, _, of_class = path.name.split(".")[0].partition("_")
+    pairs = load_record(path).pairs
+    assert {pair.name for pair in pairs} <= {pair.name for pair in discover(ROOT / chapter)}
+    assert {(pair.chapter, class_of(pair.size)) for pair in pairs} == {(chapter, of_class or "default")}

@@ -1,0 +1,442 @@
+"""Ratio, interval and verdict on samples whose answers are known; and what is concluded from them."""
+
+import math
+import random
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from samples import half, write_pair
+
+from common.engine import measure
+from common.engine.arms import LiveArm
+from common.engine.conclude import pair_result
+from common.engine.session import Job, Session
+from common.machine.clock import Sample
+from common.machine.limits import of_limit
+from common.pairs.pair import discover
+from common.record import stats
+from common.record.stats import Estimate
+
+BLOCKS, ROUNDS = 12, 5
+
+
+def samples(rng, median_s=1e-3, noise=0.01, blocks=BLOCKS, rounds=ROUNDS):
+    return median_s * np.exp(noise * rng.standard_normal((blocks, rounds)))
+
+
+def test_the_ratio_is_the_median_of_the_blocks_medians():
+    baseline = [
+        [2.0, 2.0, 200.0],
+        [4.0, 4.0, 0.1],
+        [6.0, 6.0, 6.0],
+        [8.0, 8.0, 8.0],
+        [2.0, 3.0, 2.0],
+        [10.0, 10.0, 10.0],
+    ]
+    variant = [[1.0, 1.0, 1.0]] * 6
+    found = stats.estimate(baseline, variant)
+    assert found.ratio == pytest.approx(
+        math.sqrt(4 * 6)
+    )  # medians 2 4 6 8 2 10, and the middle of an even number in logs
+    assert (found.low, found.high) == (pytest.approx(2), pytest.approx(10))  # six blocks: the full range
+
+
+def test_rounds_are_compared_with_their_own_round():
+    drift = np.array([[1.0, 2.0, 4.0, 8.0, 16.0]] * BLOCKS)  # a clock that slows down hits both arms alike
+    found = stats.estimate(3 * drift, drift)
+    assert (found.ratio, found.low, found.high) == (pytest.approx(3), pytest.approx(3), pytest.approx(3))
+
+
+def test_the_interval_of_twelve_blocks_ends_at_the_third_from_either_end():
+    ratios = np.arange(1.0, 13.0)
+    found = stats.estimate(ratios[:, None], np.ones((12, 1)))
+    assert (found.low, found.high) == (pytest.approx(3), pytest.approx(10))
+
+
+def test_swapping_the_arms_inverts_everything():
+    rng = np.random.default_rng(1)
+    a, b = samples(rng, 2e-3, 0.1), samples(rng)
+    there, back = stats.estimate(a, b), stats.estimate(b, a)
+    assert back.ratio == pytest.approx(1 / there.ratio)
+    assert (back.low, back.high) == (pytest.approx(1 / there.high), pytest.approx(1 / there.low))
+
+
+@pytest.mark.parametrize(("n", "rank"), [(0, 0), (1, 0), (2, 0), (5, 0), (6, 1), (8, 1), (9, 2), (12, 3), (48, 17)])
+def test_the_rank_is_the_largest_whose_interval_still_covers(n, rank):
+    """The k-th smallest and the k-th largest miss the median with 2 P(B < k), B ~ Binomial(n, 1/2)."""
+
+    def missed(k):
+        return 2 * sum(math.comb(n, j) for j in range(k)) / 2**n
+
+    assert stats.sign_interval_rank(n) == rank
+    assert missed(rank) <= 0.05
+    assert missed(rank + 1) > 0.05
+
+
+@pytest.mark.parametrize("blocks", [6, 12, 24])
+@pytest.mark.parametrize("noise", ["normal", "heavy", "skewed"])
+def test_the_interval_covers_the_truth_as_often_as_it_says(blocks, noise):
+    rng = np.random.default_rng(blocks)
+    draw = {
+        "normal": lambda: rng.standard_normal((blocks, 1)),
+        "heavy": lambda: rng.standard_t(1.5, (blocks, 1)),  # spikes without a variance
+        "skewed": lambda: rng.exponential(1, (blocks, 1)) - math.log(2),  # its median is 0
+    }[noise]
+    ones, times = np.ones((blocks, 1)), 3000
+    found = (stats.estimate(1.3 * np.exp(0.01 * draw()), ones) for _ in range(times))
+    covered = sum(one.low <= 1.3 <= one.high for one in found) / times
+    rank = stats.sign_interval_rank(blocks)
+    exact = 1 - 2 * sum(math.comb(blocks, j) for j in range(rank)) / 2**blocks
+    assert exact >= 0.95
+    assert covered == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / times))
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 5])
+def test_too_few_blocks_bound_nothing(blocks):
+    found = stats.estimate(np.full((blocks, 5), 3.0), np.ones((blocks, 5)))
+    assert (found.ratio, found.low, found.high) == (pytest.approx(3), 0, math.inf)
+    assert stats.verdict(found)[0] == "unsure"
+
+
+def test_arms_of_different_rounds_are_refused():
+    with pytest.raises(ValueError, match="same rounds"):
+        stats.estimate([[1.0, 1.0]], [[1.0]])
+    with pytest.raises(ValueError, match="same rounds"):
+        stats.estimate([[1.0]] * 6, [[1.0]] * 7)
+    with pytest.raises(ValueError, match="no samples"):
+        stats.estimate([], [])
+
+
+def test_one_slow_block_or_round_moves_nothing_and_none_is_dropped():
+    rng = np.random.default_rng(2)
+    a, b = samples(rng, 2e-3), samples(rng)
+    before = stats.estimate(a, b)
+    a[3] *= 50  # a neighbour woke up
+    a[5, 2] *= 1000
+    after = stats.estimate(a, b)
+    assert after.ratio == pytest.approx(before.ratio, rel=0.01)
+    assert after.high < 1.05 * before.high
+    assert after.high >= before.high  # it did take part
+
+
+@pytest.mark.parametrize("planted", [0.5, 0.9, 1 / 1.06, 1.06, 1.1, 3.0, 100.0])
+def test_a_planted_ratio_is_found(planted):
+    rng = np.random.default_rng(3)
+    found = [stats.estimate(samples(rng, planted * 1e-3), samples(rng)) for _ in range(50)]
+    expected = "faster" if planted > 1 else "slower"
+    assert {stats.verdict(one)[0] for one in found} == {expected}
+    assert np.median([one.ratio for one in found]) == pytest.approx(planted, rel=0.005)
+    assert sum(one.low <= planted <= one.high for one in found) >= 43  # 96 % of 50 are 48
+
+
+def test_equal_arms_are_never_called_different():
+    rng = np.random.default_rng(4)
+    for noise in (0.005, 0.03, 0.2):
+        found = [
+            stats.verdict(stats.estimate(samples(rng, noise=noise), samples(rng, noise=noise)))[0] for _ in range(200)
+        ]
+        assert not {"faster", "slower"} & set(found[:150]) or noise > 0.1  # beyond that a floor is needed: see below
+        assert noise > 0.01 or found.count("same") > 190
+
+
+def test_noise_raises_the_bar():
+    rng = np.random.default_rng(5)
+    wrong = [0, 0]
+    for _ in range(300):
+        a, b, again = (samples(rng, noise=0.2) for _ in range(3))
+        found = stats.estimate(a, b)
+        wrong[0] += stats.verdict(found)[0] in ("faster", "slower")
+        wrong[1] += stats.verdict(found, stats.noise_floor(a, again))[0] in ("faster", "slower")
+    assert wrong[1] < wrong[0]
+    assert wrong[1] / 300 < 0.025
+
+
+def test_the_noise_floor_is_how_far_the_repeat_lies_from_one():
+    base = np.ones((6, 5))
+    assert stats.noise_floor(base, base) == 0
+    assert stats.noise_floor(1.03 * base, base) == pytest.approx(0.03)
+    assert stats.noise_floor(base, 1.25 * base) == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "floor", "expected"),
+    [
+        (1.0201, 1.5, 0, "faster"),
+        (1.02, 1.5, 0, "unsure"),  # the band's edge belongs to the band
+        (0.5, 0.9803, 0, "slower"),
+        (0.5, 1 / 1.02, 0, "unsure"),
+        (1 / 1.02, 1.02, 0, "same"),
+        (0.99, 1.01, 0, "same"),
+        (1.001, 1.019, 0, "same"),  # excludes 1, and is no difference worth the name
+        (0.99, 1.0201, 0, "unsure"),
+        (0.9803, 1.01, 0, "unsure"),
+        (0.5, 2.0, 0, "unsure"),
+        (1.04, 1.06, 0.05, "unsure"),
+        (1.0501, 1.06, 0.05, "faster"),
+        (0.96, 1.04, 0.05, "same"),
+        (0.9, 0.95, 0.05, "slower"),
+        (1.03, 1.04, 0.001, "faster"),  # a quiet machine does not narrow the band below 2 %
+        (0.0, math.inf, 0, "unsure"),
+    ],
+)
+def test_verdicts_at_their_edges(low, high, floor, expected):
+    assert stats.verdict(Estimate(1.0, low, high), floor)[0] == expected
+
+
+def test_unsure_says_what_would_settle_it():
+    assert "more blocks" in stats.verdict(Estimate(1.0, 0.9, 1.1))[1]
+    assert stats.verdict(Estimate(1.0, 0.9, 1.1), 0.07)[1].startswith("the baseline differs from itself by 7.0%")
+    assert stats.verdict(Estimate(3.0, 2.9, 3.1))[1] == ""
+
+
+def test_the_overall_median_is_of_blocks():
+    assert stats.overall_median([[1.0, 1.0, 9.0], [2.0, 2.0, 2.0], [9.0, 9.0, 1.0]]) == 2.0
+
+
+def test_the_spread_is_half_the_interquartile_range_of_all_samples_over_their_median():
+    seconds = [[0.96, 0.98, 1.0, 1.02, 1.04], [0.96, 0.98, 1.0, 1.02, 1.04]]
+    assert stats.spread(seconds) == pytest.approx(0.02)
+    assert stats.spread([[1000 * value for value in block] for block in seconds]) == pytest.approx(0.02)
+    assert stats.spread([[2.0, 2.0], [2.0]]) == 0  # blocks may have lost rounds
+    outlier = [[0.96, 0.98, 1.0, 1.02, 9.0], seconds[1]]
+    assert stats.spread(outlier) == pytest.approx(0.02)  # a rare one does not count
+    apart = [[1.0] * 5, [3.0] * 5]
+    assert stats.spread(apart) == pytest.approx(0.5)  # blocks that differ do
+
+
+def test_more_noise_asks_for_more_blocks_within_bounds():
+    asked = [stats.blocks_for(sd) for sd in (0.0, 0.005, 0.02, 0.03, 0.04, 1.0)]
+    assert asked == sorted(asked)
+    assert (asked[0], asked[-1]) == (12, 48)
+    assert 12 < stats.blocks_for(0.04) < 48
+
+
+def test_the_blocks_asked_for_bring_the_interval_under_the_half_width():
+    rng = np.random.default_rng(6)
+    noise = 0.03
+    blocks = stats.blocks_for(noise * math.sqrt(2))  # of a difference of two arms
+    assert 12 < blocks < 48
+    found = [
+        stats.estimate(samples(rng, noise=noise, blocks=blocks), samples(rng, noise=noise, blocks=blocks))
+        for _ in range(200)
+    ]
+    assert np.median([(one.high - one.low) / 2 for one in found]) == pytest.approx(0.015, rel=0.15)
+
+
+# What is concluded
+
+LIMITS = {
+    "dram_bytes": {"measured": 4e12, "datasheet": 5e12},
+    "fp32_flops": {"measured": 50e12, "datasheet": 60e12},
+    "h2d_bytes": {"measured": 50e9, "datasheet": None},
+}
+
+
+def blocks_of(value, blocks=6):
+    return [[value] * 5] * blocks
+
+
+@pytest.fixture
+def conclude(tmp_path):
+    """conclude(times, ...): what is said of a pair whose arms took these seconds: {label: seconds or blocks}."""
+    write_pair(tmp_path, "double", {"": half(), "next": half(extra='VERSUS = ""\nPRECISION = "tf32"')})
+    (pair,) = discover(tmp_path)
+
+    def result(times, cost=(), limits=LIMITS, clock="wall", floor_s=0.0, host_s=0.0, cache=None, bad=(), waited=()):
+        blocks = {label: value if isinstance(value, list) else blocks_of(value) for label, value in times.items()}
+        live = [
+            LiveArm(
+                label,
+                ModuleType(label),
+                print,
+                seconds=seconds,
+                host_s=host_s,
+                cost=dict(cost),
+                compile_s=0.5,
+                cores=[1.0],
+                tails=[0.0] * 40,
+                waited=dict(waited).get(label, 0),
+                floor_s=floor_s.get(label, 0.0) if isinstance(floor_s, dict) else floor_s,
+            )
+            for label, seconds in {"repeat": blocks["baseline"], **blocks}.items()
+        ]
+        job = Job(pair, "default", "cpu", {"kind": "cpu", "cache_bytes": cache}, limits, list(blocks), list(blocks))
+        session = Session(job, print, random.Random(0), live, bad=dict(bad))
+        return pair_result(session, SimpleNamespace(name=clock))
+
+    return result
+
+
+@pytest.mark.parametrize(
+    ("cost", "which", "expected"),
+    [
+        ({"dram_bytes": 8e9}, "measured", (2e-3, "dram_bytes")),
+        ({"dram_bytes": 8e9}, "datasheet", (1.6e-3, "dram_bytes")),
+        ({"dram_bytes": 8e9, "fp32_flops": 50e9}, "measured", (2e-3, "dram_bytes")),
+        ({"dram_bytes": 8e9, "fp32_flops": 500e9}, "measured", (1e-2, "fp32_flops")),
+        ({"dram_bytes": 8e9, "fp8_flops": 1.0}, "measured", (None, "")),  # an unknown peak: never a guess
+        ({"h2d_bytes": 1e9}, "datasheet", (None, "")),
+        ({}, "measured", (None, "")),
+    ],
+)
+def test_the_limit_is_the_largest_amount_over_its_peak(cost, which, expected):
+    least, by = of_limit(cost, LIMITS, which)
+    assert (least, by) == (expected[0] and pytest.approx(expected[0]), expected[1])
+
+
+def test_an_arm_stands_beside_both_limits(conclude):
+    found = conclude({"baseline": 8e-3, "optimized": 4e-3}, {"dram_bytes": 8e9}, clock="device", host_s=7e-6)
+    arm = found.arms["optimized"]
+    assert (arm.median_s, arm.of_limit, arm.of_datasheet) == (4e-3, pytest.approx(0.5), pytest.approx(0.4))
+    assert (arm.host_s, arm.compile_s) == (7e-6, 0.5)
+    assert (found.limit_s, found.limit_by) == (pytest.approx(2e-3), "dram_bytes")
+    unknown = conclude({"baseline": 8e-3, "optimized": 4e-3}, {"fp8_flops": 8e9})
+    assert (unknown.arms["optimized"].of_limit, unknown.limit_s, unknown.limit_by) == (None, None, "")
+    assert unknown.arms["optimized"].host_s is None  # the wall clock holds it already
+
+
+@pytest.mark.parametrize(
+    ("median_s", "cost", "cache", "is_possible"),
+    [
+        (1.59e-3, {"dram_bytes": 8e9}, 0, False),  # 8 GB at 5 TB/s: 1.6 ms
+        (1.61e-3, {"dram_bytes": 8e9}, 0, True),
+        (1.59e-3, {"dram_bytes": 8e9}, 100e6, True),  # what the cache may have kept need not have moved
+        (1e-9, {"dram_bytes": 50e6}, 100e6, True),
+        (1e-6, {"fp32_flops": 1e9}, 100e6, False),
+        (1e-9, {"h2d_bytes": 1e9}, None, True),  # no datasheet peak
+        (1e-9, {}, None, True),
+    ],
+)
+def test_a_time_below_the_physical_limit_is_no_time(median_s, cost, cache, is_possible, conclude):
+    found = conclude({"baseline": 1.0, "optimized": median_s}, cost, cache=cache)
+    (row,) = found.rows
+    if is_possible:
+        assert (row.verdict, row.ratio) == ("faster", pytest.approx(1 / median_s))
+    else:
+        assert (row.verdict, row.ratio, row.interval) == ("invalid", None, None)
+        assert "below the physical limit" in row.reason
+        assert "optimized" not in found.arms  # no figure of it is left
+
+
+def test_an_impossible_baseline_leaves_no_row(conclude):
+    found = conclude({"baseline": 1e-3, "optimized": 2e-3}, {"dram_bytes": 8e9})
+    assert [(row.verdict, row.ratio) for row in found.rows] == [("invalid", None)]
+    assert found.rows[0].reason.startswith("the baseline: ")
+    assert found.arms == {}
+
+
+def test_a_row_gives_the_ratio_against_baseline_libraries_and_the_earlier_rung(conclude):
+    found = conclude({"baseline": 6e-3, "optimized": 2e-3, "optimized/next": 4e-3, "library/fused": 1e-3})
+    first, second, rung = found.rows
+    assert (first.verdict, first.ratio, first.interval) == (
+        "faster",
+        pytest.approx(3),
+        (pytest.approx(3), pytest.approx(3)),
+    )
+    assert first.vs_library["library/fused"]["ratio"] == pytest.approx(0.5)  # the library is twice as fast
+    assert (second.variant, second.versus, second.ratio) == ("optimized/next", "baseline", pytest.approx(1.5))
+    assert (rung.variant, rung.versus, rung.ratio, rung.verdict) == (
+        "optimized/next",
+        "optimized",
+        pytest.approx(0.5),
+        "slower",
+    )
+    assert (first.precision, second.precision, rung.precision) == ("", "tf32", "tf32")
+
+
+@pytest.mark.parametrize(("guilty", "left"), [("optimized", ["optimized/next"]), ("baseline", [])])
+def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
+    times = {"baseline": 6e-3, "optimized": 2e-3, "optimized/next": 4e-3}
+    found = conclude(times, bad={guilty: ("invalid", "returned zeros")})
+    assert sorted({row.variant for row in found.rows if row.ratio is not None}) == left
+    assert all(row.versus == "baseline" for row in found.rows)  # nothing is compared with an arm that is out
+    assert {row.reason.removeprefix("the baseline: ") for row in found.rows if row.ratio is None} == {"returned zeros"}
+    assert guilty not in found.arms
+
+
+def test_times_near_the_clocks_floor_get_no_ratio(conclude):
+    above = conclude({"baseline": 9e-6, "optimized": 3.1e-6}, floor_s=1e-6).rows[0]
+    below = conclude({"baseline": 9e-6, "optimized": 2.9e-6}, floor_s=1e-6).rows[0]
+    assert (above.verdict, below.verdict) == ("faster", "checked")
+    assert (below.ratio, below.interval) == (None, None)
+    assert "floor" in below.reason
+
+
+def test_every_arm_has_a_floor_of_its_own(conclude):
+    """A batch shares what the clock costs, and only short calls are batched."""
+    times = {"baseline": 1e-1, "optimized": 2e-6, "library": 1e-6}
+    (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": 1e-7}).rows
+    assert (row.verdict, list(row.vs_library)) == ("faster", ["library"])
+    (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": 1e-6}).rows
+    assert (row.verdict, list(row.vs_library)) == ("faster", [])  # a library's time may be none, too
+    assert row.notes == ["library: too short for this clock: below 3 x the clock's own floor of 1 us"]
+    (row,) = conclude(times, floor_s=1e-6).rows
+    assert (row.verdict, row.ratio) == ("checked", None)
+
+
+def test_few_blocks_make_no_time_of_what_is_none(conclude):
+    (row,) = conclude({"baseline": blocks_of(1e-7, 5), "optimized": blocks_of(1e-7, 5)}, floor_s=1e-7).rows
+    assert (row.verdict, row.ratio) == ("checked", None)
+
+
+def test_too_few_blocks_give_no_interval(conclude):
+    (row,) = conclude({"baseline": blocks_of(3e-3, 5), "optimized": blocks_of(1e-3, 5)}).rows
+    assert (row.verdict, row.interval) == ("unsure", None)
+    assert "six" in row.reason
+
+
+def test_a_baseline_that_differs_from_itself_widens_the_band(conclude):
+    quiet = conclude({"baseline": 1.03e-3, "optimized": 1e-3})
+    assert (quiet.noise_floor, quiet.rows[0].verdict) == (0.0, "faster")
+    noisy = conclude({"baseline": 1.03e-3, "optimized": 1e-3, "repeat": 1.08e-3})
+    assert (noisy.noise_floor, noisy.rows[0].verdict) == (pytest.approx(0.05, abs=0.005), "same")
+
+
+@pytest.mark.parametrize(
+    ("median_s", "cost", "cache", "expected"),
+    [
+        (10e-6, {}, None, "launch-bound: the host needs 35 us to issue 10 us of device work"),
+        (50e-6, {"dram_bytes": 2e6}, 1e6, None),
+        (50e-6, {"dram_bytes": 1e6}, 1e6, "fits in the cache"),
+        (1.7e-3, {"dram_bytes": 8e9}, None, "above the measured limit"),
+        (2.1e-3, {"dram_bytes": 8e9}, None, None),
+    ],
+)
+def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, cache, expected, conclude):
+    found = conclude({"baseline": 5e-3, "optimized": median_s}, cost, clock="device", host_s=35e-6, cache=cache)
+    notes = found.rows[0].notes
+    assert len(notes) == (expected is not None)
+    assert expected is None or notes[0].startswith(expected)
+
+
+@pytest.mark.parametrize("label", ["baseline", "optimized", "library"])
+def test_a_time_that_is_in_part_the_hosts_is_noted(label, conclude):
+    times = {"baseline": 6e-3, "optimized": 2e-3, "library": 1e-3}
+    (row,) = conclude(times, waited={label: 10, "repeat": 40}).rows
+    assert row.notes == []  # a quarter: the median is of the others
+    (row,) = conclude(times, waited={label: 11}).rows
+    assert row.notes == [f"{label}: its time is in part the host's, for which the device waited in 11 of 40 samples"]
+
+
+def test_where_the_device_waited_the_next_samples_hide_more():
+    hidden_s = []
+
+    def sample(calls, host_s):
+        hidden_s.append(host_s)
+        return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
+
+    arm = LiveArm("optimized", ModuleType("half"), lambda: torch.zeros(1), host_s=1e-4)
+    session = Session(SimpleNamespace(device="cpu"), lambda stage, fraction: None, random.Random(0), [arm])
+    inputs = SimpleNamespace(by_arm={"optimized": {}})
+    for _ in range(6):
+        measure._round(session, SimpleNamespace(sample=sample), inputs, [inputs], inputs, [arm], keep_all=False)
+    assert hidden_s == pytest.approx([1e-4, 2e-4, 4e-4, 8e-4, 8e-4, 8e-4])
+    assert arm.waited == 3
+
+
+def test_a_library_that_failed_is_a_note_and_no_figure(conclude):
+    times = {"baseline": 6e-3, "optimized": 2e-3, "library/fused": 1e-3}
+    (row,) = conclude(times, bad={"library/fused": ("died", "RuntimeError: no")}).rows
+    assert (row.verdict, row.vs_library, row.notes) == ("faster", {}, ["library/fused: RuntimeError: no"])

@@ -1,0 +1,295 @@
+"""The figures show the record's own values, and every axis says what it is."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.container import BarContainer, ErrorbarContainer
+from samples import arm, pair_result, record
+
+from common.machine.limits import Limit
+from common.record.result import Row
+from common.show import heatmap, plot
+
+ROWS = {
+    "optimized": ("faster", 2.5, (2.4, 2.6)),
+    "optimized/b": ("slower", 0.5, (0.45, 0.6)),
+    "optimized/c": ("same", 1.0, (0.99, 1.01)),
+    "optimized/d": ("unsure", 1.1, (0.8, 1.4)),
+}
+LIMITS = {
+    "dram_bytes": Limit(4e12, 5e12, "copy", "a datasheet"),
+    "fp32_flops": Limit(50e12, None, "product", ""),
+    "bf16_flops": Limit(800e12, 990e12, "product", "a datasheet"),
+}
+
+
+@pytest.fixture
+def full():
+    rows = [
+        Row(variant, "baseline", verdict, "", ratio, interval) for variant, (verdict, ratio, interval) in ROWS.items()
+    ]
+    rows.append(Row("optimized/b", "optimized", "slower", "", 0.2, (0.1, 0.3)))
+    rows += [
+        Row("optimized/e", "baseline", "died", "killed"),
+        Row("optimized/f", "baseline", "unsure", "few blocks", 1.0, None),
+    ]
+    arms = {label: arm() for label in ("baseline", *ROWS)}
+    return record(pair_result("first", rows=rows, arms=arms), pair_result("second", ratio=30.0))
+
+
+def only(axes, kind):
+    (found,) = [container for container in axes.containers if isinstance(container, kind)]
+    return found
+
+
+def spans(container):
+    """[(low, high)] of an errorbar's bars, along the axis on which they lie."""
+    segments = container.lines[2][0].get_segments()
+    return [(low, high) for low, high in (segment.T[np.ptp(segment, axis=0).argmax()] for segment in segments)]
+
+
+def rendered(figure):
+    file = io.BytesIO()
+    figure.savefig(file)  # layout and labels are worked out only now
+    return file.getbuffer().nbytes
+
+
+def test_bars_and_intervals_are_the_records(full):
+    (axes,) = plot.ratio_bars(full).axes
+    bars = only(axes, BarContainer)
+    expected = [ratio for _, ratio, _ in ROWS.values()] + [0.2, 30.0]
+    assert [bar.get_x() + bar.get_width() for bar in bars] == pytest.approx(expected)
+    assert {bar.get_x() for bar in bars} == {1}  # they start at no difference
+    intervals = [interval for _, _, interval in ROWS.values()] + [(0.1, 0.3), (29.7, 30.3)]
+    assert spans(only(axes, ErrorbarContainer)) == [pytest.approx(interval) for interval in intervals]
+    said = [text.get_text().split("x ") for text in axes.texts]
+    assert [verdict for _, verdict in said] == ["faster", "slower", "same", "unsure", "slower", "faster"]
+    assert [float(ratio) for ratio, _ in said] == pytest.approx(expected, rel=0.01)
+
+
+def test_bars_are_labelled_and_coloured_by_verdict(full):
+    figure = plot.ratio_bars(full)
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        "first",
+        "first b",
+        "first c",
+        "first d",
+        "first b vs optimized",
+        "second",
+    ]
+    assert "time of what it is compared with / time of the variant" in axes.get_xlabel()
+    assert "95 %" in axes.get_xlabel()
+    assert axes.get_xscale() == "log"
+    assert axes.get_title() == "NVIDIA H200, 2026-01-02"
+    colors = [tuple(bar.get_facecolor()) for bar in only(axes, BarContainer)]
+    assert len(set(colors)) == 4
+    assert colors[0] == colors[5]
+    assert colors[1] == colors[4]
+    assert rendered(figure) > 1000
+
+
+def test_a_record_without_ratios_gives_an_empty_figure():
+    for empty in (record(), record(pair_result(rows=[Row("optimized", "baseline", "checked")]))):
+        figure = plot.ratio_bars(empty)
+        assert len(only(figure.axes[0], BarContainer)) == 0
+        assert rendered(figure) > 1000
+
+
+@pytest.mark.parametrize("as_recorded", [False, True])
+def test_the_roof_is_the_lesser_of_bandwidth_and_peak(as_recorded):
+    limits = {key: vars(limit) for key, limit in LIMITS.items()} if as_recorded else LIMITS
+    points = [("copy", 0.125, 400e9), ("product", 100.0, 40e12)]
+    figure = plot.roofline(points, limits, "a title", ("fp32_flops", "bf16_flops"))
+    (axes,) = figure.axes
+    lines = {line.get_label(): line.get_xydata() for line in axes.lines if not line.get_label().startswith("_")}
+    assert set(lines) == {"fp32 roof, measured", "bf16 roof, measured", "bf16 roof, datasheet", "copy", "product"}
+    for label, memory, compute in (
+        ("fp32 roof, measured", 4e12, 50e12),
+        ("bf16 roof, measured", 4e12, 800e12),
+        ("bf16 roof, datasheet", 5e12, 990e12),
+    ):
+        x, y = lines[label].T
+        assert y == pytest.approx(np.minimum(x * memory, compute) / 1e9)
+        assert y.max() == pytest.approx(compute / 1e9)
+        assert y.min() < compute / 1e9 / 100  # both sides of the ridge are shown
+    assert lines["copy"].tolist() == [[0.125, pytest.approx(400)]]
+    assert lines["product"].tolist() == [[100.0, pytest.approx(40_000)]]
+    ridges = [float(text.get_text().removeprefix("ridge ")) for text in axes.texts]
+    assert ridges == [pytest.approx(50 / 4, rel=0.05), pytest.approx(800 / 4, rel=0.05)]
+    assert rendered(figure) > 1000
+
+
+def test_a_roofline_is_log_log_labelled_with_units_and_its_points_differ_in_marker_and_colour():
+    figure = plot.roofline([(f"p{i}", 1.0 + i, 1e12) for i in range(7)], LIMITS, "a title")
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "a title")
+    assert "FLOP per byte" in axes.get_xlabel()
+    assert "FLOP/s" in axes.get_ylabel()
+    points = [line for line in axes.lines if line.get_label().startswith("p")]
+    assert len({line.get_marker() for line in points}) == len({line.get_color() for line in points}) == 7
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "fp32 roof, measured",
+        *(f"p{i}" for i in range(7)),
+    ]
+
+
+def sized(size, ratio, name="double", variant="optimized"):
+    rows = [
+        Row(variant, "baseline", "faster", "", ratio, (0.9 * ratio, 1.2 * ratio)),
+        Row(variant, "optimized/z", "same", "", 1.0, (0.9, 1.1)),
+    ]
+    return pair_result(name, rows=rows, size=size)
+
+
+def test_a_sweep_has_a_curve_a_variant_over_the_sizes():
+    swept = record(
+        sized("small", 1.5),
+        sized("large", 4.0),
+        sized("small", 2.0, "other", "optimized/b"),
+        sized("large", 3.0, "other", "optimized/b"),
+    )
+    figure = plot.sweep(swept)
+    axes, _ = figure.axes
+    found = {container.get_label(): container for container in axes.containers}
+    assert set(found) == {"double", "other b"}
+    assert found["double"].lines[0].get_ydata() == pytest.approx([1.5, 4.0])
+    assert found["other b"].lines[0].get_ydata() == pytest.approx([2.0, 3.0])
+    assert spans(found["double"]) == [pytest.approx((1.35, 1.8)), pytest.approx((3.6, 4.8))]
+    rendered(figure)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["small", "large"]
+    assert axes.get_xlabel() == "size"
+    assert "time of the baseline / time of the variant" in axes.get_ylabel()
+    first, second = (found[name].lines[0] for name in ("double", "other b"))
+    assert first.get_marker() != second.get_marker()
+    assert first.get_color() != second.get_color()
+
+
+def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
+    pairs = [replace(sized(size, 2.0), cost={"dram_bytes": moved}) for size, moved in (("large", 4e6), ("small", 1e6))]
+    figure = plot.sweep(replace(record(*pairs), limits={"dram_bytes": {"measured": 5e9, "datasheet": None}}))
+    axes = figure.axes[1]
+    curves = {line.get_label(): line for line in axes.get_lines()}
+    assert set(curves) == {"double baseline", "double optimized", "double optimized/z", "limit, measured"}
+    assert list(curves["double optimized"].get_xdata()) == [1.0, 4.0]  # MB, ascending
+    assert list(curves["double optimized"].get_ydata()) == pytest.approx([1.0, 4.0])  # GB/s, in 1 ms each
+    assert set(curves["limit, measured"].get_ydata()) == {5.0}
+    assert curves["double optimized"].get_linewidth() == 0  # sizes of as many bytes are no curve
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("bytes that must be moved (MB)", "bandwidth (GB/s)")
+    computed = [replace(pair, limit_by="fp32_flops") for pair in pairs]
+    assert len(plot.sweep(record(*computed)).axes) == 1
+
+
+@pytest.mark.parametrize(("count", "rotation"), [(6, 0), (7, 90)])
+def test_the_names_of_many_sizes_stand_upright(count, rotation):
+    axes, _ = plot.sweep(record(*(sized(f"large/{number}", 2.0) for number in range(count)))).axes
+    assert {label.get_rotation() for label in axes.get_xticklabels()} == {rotation}
+
+
+def test_records_of_several_runs_are_one_sweep():
+    one, other = record(sized("small", 1.5)), record(sized("large", 4.0), date="2026-02-02T00:00:00+00:00")
+    axes, _ = plot.sweep(one, other).axes
+    assert axes.get_title() == "NVIDIA H200, 2026-01-02 / NVIDIA H200, 2026-02-02"
+    (curve,) = axes.containers
+    assert curve.lines[0].get_ydata() == pytest.approx([1.5, 4.0])
+
+
+def test_a_sweep_is_drawn_where_a_pair_has_several_sizes():
+    assert heatmap.for_record(record(sized("small", 1.5), sized("large", 4.0))).axes[0].get_xlabel() == "size"
+    for other in (record(sized("small", 1.5), sized("small", 4.0, "other")), record()):
+        assert heatmap.for_record(other).axes[0].get_xlabel() != "size"
+
+
+# Heat maps
+
+
+def cell(batch, features, ratio, peak, library=None, name="double"):
+    """A result in a grid; `library` is the library's time over the variant's, 2 MiB its peak, 4 the baseline's."""
+    result = pair_result(name, ratio, size=f"sweep/{batch}x{features}", sizes={"batch": batch, "features": features})
+    (row,) = result.rows
+    vs_library = {} if library is None else {"library": {"ratio": library, "interval": (library, library)}}
+    peaks = {"optimized": peak, "library": 2 << 20}
+    arms = {**result.arms, "library": result.arms["baseline"]}
+    arms = {label: replace(each, peak_bytes=peaks.get(label, 4 << 20)) for label, each in arms.items()}
+    return replace(result, rows=[replace(row, vs_library=vs_library)], arms=arms)
+
+
+def texts(axes):
+    """What stands in each cell, by (row, column)."""
+    return {tuple(map(int, reversed(text.get_position()))): text.get_text() for text in axes.texts}
+
+
+GRID = [(batch, features) for batch in (1024, 2048) for features in (128, 256, 512)]
+
+
+def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
+    cells = [cell(*place, 9.0, (i + 1) << 20, library=1.5 + i) for i, place in enumerate(GRID)]
+    figure = heatmap.for_record(record(*cells))
+    speed, memory = figure.axes
+    assert [texts(speed)[divmod(i, 3)] for i in range(6)] == ["1.50x", "2.50x", "3.50x", "4.50x", "5.50x", "6.50x"]
+    assert [texts(memory)[divmod(i, 3)] for i in range(6)] == ["0.50", "1.00", "1.50", "2.00", "2.50", "3.00"]
+    assert [label.get_text() for label in speed.get_xticklabels()] == ["128", "256", "512"]
+    assert [label.get_text() for label in speed.get_yticklabels()] == ["1024", "2048"]
+    assert (speed.get_ylabel(), speed.get_xlabel()) == ("batch", "features")
+    assert "library" in speed.get_title()
+    rendered(figure)
+
+
+def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_same_work():
+    def with_another(result, ratio, peak, precision="", own=""):
+        (row,) = result.rows
+        another = {"ratio": ratio, "interval": (ratio, ratio), **({"precision": precision} if precision else {})}
+        arms = {**result.arms, "library/other": replace(result.arms["library"], peak_bytes=peak)}
+        libraries = {
+            **row.vs_library,
+            "library/other": another,
+            "yardstick/add": {"ratio": 0.5, "interval": (0.5, 0.5)},
+        }
+        return replace(result, rows=[replace(row, vs_library=libraries, precision=own)], arms=arms)
+
+    cells = [cell(*place, 9.0, 1 << 20, library=2.0) for place in GRID]
+    mixed = [with_another(each, 1.5 + i, 4 << 20) for i, each in enumerate(cells)]
+    speed, memory = heatmap.for_record(record(*mixed)).axes
+    assert [texts(speed)[0, i] for i in range(3)] == ["1.50x", "2.00x", "2.00x"]
+    assert [texts(memory)[0, i] for i in range(3)] == ["0.25", "0.50", "0.50"]
+    assert "fastest library" in speed.get_title() and "fastest library" in memory.get_title()
+    in_tf32 = [with_another(each, 3.0, 4 << 20, "tf32", own="tf32") for each in cells]
+    speed, _ = heatmap.for_record(record(*in_tf32)).axes
+    assert set(texts(speed).values()) == {"3.00x"}, "not that of another precision, though it is faster"
+
+
+def test_a_dark_cell_has_white_text():
+    speed, _ = heatmap.for_record(record(*(cell(*place, 2.0 ** (2 * i), 1 << 20) for i, place in enumerate(GRID)))).axes
+    assert [text.get_color() for text in speed.texts] == ["black"] * 4 + ["white"] * 2
+
+
+def test_without_a_library_a_heat_map_compares_with_the_baseline():
+    speed, memory = heatmap.for_record(record(*(cell(*place, 3.0, 1 << 20) for place in GRID))).axes
+    assert set(texts(speed).values()) == {"3.00x"}
+    assert set(texts(memory).values()) == {"0.25"}
+    assert "baseline" in speed.get_title()
+
+
+def test_a_cell_that_was_not_timed_says_so_and_a_grid_with_holes_is_a_sweep():
+    cells = [cell(*place, 3.0, 1 << 20) for place in GRID]
+    untimed = replace(cells[-1], arms={}, rows=[Row("optimized", "baseline", "skipped", "does not fit")])
+    speed, memory = heatmap.for_record(record(*cells[:-1], untimed)).axes
+    assert texts(speed)[1, 2] == texts(memory)[1, 2] == "none"
+    assert not heatmap.grids(record(*cells[:-1]))
+    assert heatmap.for_record(record(*cells[:-1])).axes[0].get_xlabel() == "size"
+
+
+def test_a_heat_map_never_mixes_library_and_baseline_and_says_what_it_leaves_out():
+    cells = [cell(*place, 3.0, 1 << 20, library=None if place == GRID[0] else 2.0) for place in GRID]
+    figure = heatmap.for_record(record(*cells, sized("default", 2.0)))
+    speed, _ = figure.axes
+    assert texts(speed)[0, 0] == "none"
+    assert texts(speed)[1, 2] == "2.00x"
+    assert "not drawn: 1 result" in figure.get_suptitle()
+
+
+def test_sizes_of_any_kind_make_no_grid():
+    cells = [replace(cell(*place, 3.0, 1 << 20), sizes={"shape": list(place), "n": 8}) for place in GRID]
+    assert not heatmap.grids(record(*cells))

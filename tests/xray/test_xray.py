@@ -1,0 +1,372 @@
+"""X-ray finds what is in a kernel; every kernel of every chapter compiles, and spills nothing that it does not say."""
+
+import textwrap
+from types import SimpleNamespace
+
+import pytest
+from samples import half, one_pair, write_pair
+
+import benchmark
+from common.pairs.pair import ROOT, discover
+from common.xray.capture import CudaLaunch
+from common.xray.compilers import CompileError, compile_for
+from common.xray.occupancy import ARCHITECTURES, MACHINES, occupancy
+from common.xray.picture import Picture, xray
+from common.xray.picture import _look_into as look_into
+from common.xray.sass import INSTRUCTION, dissect, stack_bytes
+from common.xray.show import differences, rows, words
+
+FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
+SLOW_TO_COMPILE = ("fcgp_2d", "fcgp_3d", "sgp_3d_backward")  # 10 s and more a generation: each term is code of its own
+
+
+def pairs_with_kernels():
+    """(pair, the generations that it is compiled for), and with the mark `slow` what not every run has to wait for."""
+    for pair in (pair for folder in FOLDERS for pair in discover(folder)):
+        if not any(half.has_kernel for half in pair.halves):
+            continue
+        if pair.name not in SLOW_TO_COMPILE:
+            yield pytest.param(pair, ARCHITECTURES, id=f"{pair.chapter}-{pair.name}")
+            continue
+        others = tuple(architecture for architecture in ARCHITECTURES if architecture != "sm_90")
+        yield pytest.param(pair, ("sm_90",), id=f"{pair.chapter}-{pair.name}-sm_90")
+        yield pytest.param(pair, others, id=f"{pair.chapter}-{pair.name}-others", marks=pytest.mark.slow)
+
+
+H100 = MACHINES["sm_90"]
+
+triton = pytest.importorskip("triton")
+pytest.importorskip("cuda.bindings.nvrtc")
+
+
+@pytest.fixture
+def spills_only(monkeypatch):
+    """The code itself is read for one generation, and where there is a stack: without one no other kernel spills.
+
+    The reading takes longer than most compilations.
+    """
+
+    def anatomy(binary, machine):
+        if machine is H100 or stack_bytes(binary):
+            return dissect(binary, machine)
+        return SimpleNamespace(spills=0, stack_bytes=0)
+
+    monkeypatch.setattr("common.xray.sass.dissect", anatomy)
+
+
+@pytest.mark.usefixtures("spills_only")
+@pytest.mark.parametrize(("pair", "architectures"), list(pairs_with_kernels()))
+def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_says(pair, architectures):
+    """In this process, which has imported what `xray` imports anew for every half."""
+    declared = {half.label for half in pair.halves if "SPILLS" in half.constants}
+    size = pair.sizes["default"]
+    halves = [half for half in pair.halves if half.has_kernel]
+    pictures = [each for half in halves for each in look_into(half, size, architectures, lambda what, fraction: None)]
+    assert len(pictures) == len(architectures) * len(halves)
+    none = ("needs compute capability", "launches no kernel")  # which may be in a package that a half has more of
+    assert any(picture.kernels for picture in pictures)
+    for picture in pictures:
+        assert picture.kernels or picture.reason.startswith(none), picture.reason
+    kernels = [kernel for picture in pictures for kernel in picture.kernels]
+    assert not any(kernel.spills and not kernel.stack_bytes for kernel in kernels)
+    assert {picture.label for picture in pictures if any(kernel.spills for kernel in picture.kernels)} == declared
+
+
+def widths(pictures, what="global loads"):
+    """Bytes of the accesses of each half."""
+    return {
+        picture.label: {bits // 8 for kernel in picture.kernels for (kind, bits) in kernel.counts if kind == what}
+        for picture in pictures
+    }
+
+
+def test_only_adjacent_lanes_let_triton_move_16_bytes_at_once():
+    (pair,) = discover(ROOT / "ch1", "coalescing")
+    pictures = xray(pair, ["sm_90"])
+    assert widths(pictures) == {"baseline": {4}, "optimized": {16}}
+    assert any("global loads move up to 16 bytes at once instead of 4" in line for line in words(pictures))
+
+
+def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once():
+    (pair,) = discover(ROOT / "ch1", "arithmetic_intensity")
+    assert widths(xray(pair, ["sm_90"]), "global stores") == {
+        "baseline": {4},
+        "optimized/unrolled": {4},
+        "optimized/vectorized": {4, 16},  # 4: the last n % 4 elements
+        "optimized/fused": {4, 16},
+    }
+
+
+# What is in a kernel
+
+
+def kernel(body, threads=128, machine=H100, dynamic_shared_bytes=0, options=(), arguments="float* x, float* y"):
+    """The anatomy of a CUDA C++ kernel with this body."""
+    source = f'extern "C" __global__ void f({arguments}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}'
+    launch = CudaLaunch("f", source, tuple(options), threads, dynamic_shared_bytes)
+    return dissect(compile_for(launch, machine), machine)
+
+
+SHARED = "__shared__ float s[256]; s[threadIdx.x] = x[i]; __syncthreads(); y[i] = s[255 - threadIdx.x];"
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("y[i] = x[i];", {("global loads", 32): 1, ("global stores", 32): 1}),
+        ("((float2*)y)[i] = ((float2*)x)[i];", {("global loads", 64): 1, ("global stores", 64): 1}),
+        ("((float4*)y)[i] = ((float4*)x)[i];", {("global loads", 128): 1, ("global stores", 128): 1}),
+        ("((char*)y)[i] = ((char*)x)[i];", {("global loads", 8): 1, ("global stores", 8): 1}),
+        (
+            SHARED,
+            {
+                ("global loads", 32): 1, ("global stores", 32): 1, ("shared loads", 32): 1, ("shared stores", 32): 1,
+                ("barriers", 0): 1,
+            },
+        ),
+        ("atomicAdd(y + i % 7, 1.0f);", {("global atomics", 0): 1}),
+        ("y[i] = __shfl_down_sync(~0u, x[i], 1);",
+         {("global loads", 32): 1, ("global stores", 32): 1, ("shuffles", 0): 1}),
+    ],
+)  # fmt: skip
+def test_instructions_are_counted_by_what_they_do_and_how_wide_they_are(body, expected, architecture):
+    assert kernel(body, machine=MACHINES[architecture]).counts == expected
+
+
+def test_what_is_never_carried_out_is_no_instruction():
+    code = ("LDS R0, [R2] ;", "@!PT LDS RZ, [RZ] ;", "@!P0 STS [R2], R0 ;")
+    listing = "".join(f"        /*00{k}0*/    {line}\n" for k, line in enumerate(code))
+    assert INSTRUCTION.findall(listing) == ["LDS", "STS"]
+
+
+def test_what_a_launch_adds_is_counted_too():
+    found = kernel(SHARED, threads=256, dynamic_shared_bytes=1000)
+    assert (found.threads, found.shared_bytes) == (256, 256 * 4 + 1000)
+
+
+TWO = "float a = x[i], b = x[i + 7];"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [("y[i] = 1;", 0), (f"{TWO} y[i] = a; y[i + 9] = b;", 2), (f"{TWO} y[i] = a * b; y[i + 1] = x[i + 3];", 2)],
+)
+def test_loads_are_counted_up_to_the_next_store(body, expected):
+    assert kernel(body).loads_in_a_row == expected
+
+
+def test_spills_are_seen():
+    many = "float a[64]; for (int k = 0; k < 64; ++k) a[k] = x[i + k]; __syncthreads();"
+    many += "for (int k = 0; k < 64; ++k) y[i + k] = a[k] * a[63 - k];"
+    assert (kernel(many).spills, kernel(many).stack_bytes) == (0, 0)
+    tight = kernel(many, options=["--maxrregcount=24"])
+    assert (tight.spills > 0, tight.registers <= 24, tight.stack_bytes > 0) == (True, True, True)
+
+
+DOT = """
+    import triton
+    import triton.language as tl
+    @triton.jit
+    def product(a, b, c, N: tl.constexpr, PRECISION: tl.constexpr):
+        at = tl.arange(0, N)
+        square = at[:, None] * N + at[None, :]
+        tl.store(c + square, tl.dot(tl.load(a + square), tl.load(b + square), input_precision=PRECISION))
+"""
+MATRICES = 'return {"a": torch.randn(64, 64, device=device), "b": torch.randn(64, 64, device=device)}'
+
+
+def dot(precision, before="", extra=DOT):
+    run = f"c = torch.empty_like(a)\n{before}\nproduct[(1,)](a, b, c, 64, {precision!r})\nreturn c"
+    reference = "def reference(a, b):\n    return a @ b"
+    return half(
+        run,
+        "a, b",
+        MATRICES,
+        extra=f"{textwrap.dedent(extra)}\n{reference}",
+        sizes={"check": {"n": 1}, "default": {"n": 1}},
+    )
+
+
+def test_tensor_core_instructions_are_told_from_others(tmp_path):
+    pictures = xray(one_pair(tmp_path, dot("tf32"), dot("ieee")), ["sm_80"])
+    (plain,), (tensor,) = (picture.kernels for picture in pictures)
+    assert plain.tensor == {}
+    assert sum(tensor.tensor.values()) > 0
+    assert all(name.startswith("HMMA") for name in tensor.tensor)
+    said = f"{sum(tensor.tensor.values())} tensor-core instructions instead of 0"
+    assert said in differences([plain], [tensor])
+
+
+def seen(folder, variant, architecture="sm_80"):
+    """The picture of a variant."""
+    (picture,) = [p for p in xray(one_pair(folder, variant, dot("ieee")), [architecture]) if p.label == "optimized"]
+    return picture
+
+
+# Occupancy: worked by hand from the limits of an SM
+
+
+@pytest.mark.parametrize(
+    ("architecture", "threads", "registers", "shared_bytes", "expected"),
+    [
+        ("sm_80", 128, 32, 0, (16, 64, "warps and registers")),
+        ("sm_80", 32, 32, 0, (32, 32, "blocks")),
+        ("sm_86", 128, 32, 0, (12, 48, "warps")),
+        ("sm_90", 256, 255, 0, (1, 8, "registers")),  # 255 -> 8192 a warp, 8 warps of the 65,536 registers
+        ("sm_90", 256, 40, 0, (6, 48, "registers")),  # 1280 a warp: 12 in each quarter, 48; 6 blocks of 8
+        ("sm_90", 1024, 64, 0, (1, 32, "registers")),
+        ("sm_90", 1024, 32, 0, (2, 64, "warps and registers")),
+        ("sm_90", 128, 32, 48 << 10, (4, 16, "shared memory")),  # 49 KiB with the system's own: 4 in 228
+        ("sm_90", 33, 16, 0, (32, 64, "warps and blocks")),  # 33 threads take two warps
+        ("sm_75", 1024, 64, 0, (1, 32, "warps and registers")),
+        ("sm_75", 1024, 32, 0, (1, 32, "warps")),
+    ],
+)
+def test_occupancy_is_what_the_scarcest_resource_leaves(architecture, threads, registers, shared_bytes, expected):
+    found = occupancy(MACHINES[architecture], threads, registers, shared_bytes)
+    assert (found.blocks, found.warps, found.limited_by) == expected
+    assert found.share == expected[1] / MACHINES[architecture].warps
+
+
+# How launches are found
+
+
+def test_an_autotuner_takes_its_first_configuration(tmp_path):
+    tuned = DOT.replace(
+        "    @triton.jit",
+        "    @triton.autotune([triton.Config({}, num_warps=warps) for warps in (2, 8)], key=['N'])\n    @triton.jit",
+    )
+    picture = seen(tmp_path, dot("tf32", extra=tuned))
+    assert [kernel.threads for kernel in picture.kernels] == [64]
+
+
+def test_equal_launches_are_one_and_different_ones_are_not(tmp_path):
+    more = "product[(1,)](a, b, c, 64, 'tf32')\nproduct[(2,)](b, a, c, 64, 'tf32')\nproduct[(1,)](a, b, c, 32, 'tf32')"
+    picture = seen(tmp_path, dot("tf32", more))
+    assert len(picture.kernels) == 2
+
+
+def test_streams_and_graphs_are_no_obstacle(tmp_path):
+    before = "with torch.cuda.stream(torch.cuda.Stream()), torch.cuda.graph(torch.cuda.CUDAGraph()):\n    c = c + 1"
+    picture = seen(tmp_path, dot("tf32", before))
+    assert picture.kernels
+
+
+def test_a_half_that_needs_values_says_so(tmp_path):
+    picture = seen(tmp_path, dot("tf32", "a.sum().item()"))
+    assert picture.kernels == []
+    assert picture.reason.startswith("optimized_double.py: cannot be run without a GPU: ")
+    assert "(optimized_double.py:" in picture.reason
+
+
+def test_without_kernels_of_its_own_a_half_has_nothing_to_see(tmp_path):
+    pictures = xray(one_pair(tmp_path), ["sm_90"])
+    assert [(picture.label, picture.kernels) for picture in pictures] == [("baseline", []), ("optimized", [])]
+    assert "library kernels" in pictures[0].reason
+
+
+def test_a_compilers_complaint_is_one_line():
+    with pytest.raises(
+        CompileError, match=r"^for sm_90: kernel.cu\(1\): error: identifier \"undeclared\" is undefined$"
+    ):
+        kernel("y[i] = undeclared;")
+
+
+# What is said of it
+
+
+def test_a_picture_shows_only_what_there_is():
+    pictures = [
+        Picture("baseline", "sm_90", [kernel("y[i] = x[i];")]),
+        Picture("optimized/a", "sm_90", [kernel(SHARED)]),
+    ]
+    heading, *body = rows(pictures)
+    assert heading == ["", "baseline f", "a f"]
+    shown = {name: cells for name, *cells in body}
+    assert shown["global loads"] == ["1 x 32 bit", "1 x 32 bit"]
+    assert shown["barriers"] == ["-", "1"]
+    assert shown["shared memory a block"] == ["0 bytes", "1,024 bytes"]
+    assert "shuffles" not in shown
+    assert words(pictures)[0] == "a: has shared stores (1), the baseline none"
+
+
+def test_where_nothing_differs_that_is_said():
+    same = [Picture(label, "sm_90", [kernel("y[i] = x[i];")]) for label in ("baseline", "optimized")]
+    assert words(same) == ["optimized: the same resources and accesses as the baseline"]
+
+
+# The command
+
+
+def test_a_picture_is_asked_for_by_name_wherever_the_pair_is(capsys):
+    assert benchmark.main(["--xray", "coalescing", "--arch", "sm_80,sm_90"]) == 0
+    out, err = capsys.readouterr()
+    assert (out.count("coalescing, compiled for "), err) == (2, "")
+    assert "sm_90 (H100)" in out
+
+
+@pytest.mark.parametrize(("code", "said"), [("sass", "LDG.E.128"), ("ptx", "ld.global")])
+def test_the_code_itself_is_shown_on_request(code, said, capsys):
+    assert benchmark.main(["--xray", "coalescing", "--arch", "sm_90", "--code", code]) == 0
+    assert said in capsys.readouterr().out
+
+
+def test_a_half_is_not_compiled_for_what_it_cannot_run_on(tmp_path):
+    newer = dot("tf32", extra='REQUIRES = {"capability": (8, 0)}\n' + textwrap.dedent(DOT))
+    old, new = xray(one_pair(tmp_path, newer, newer), ["sm_75", "sm_80"])[:2]
+    assert (old.kernels, old.reason) == ([], "needs compute capability 8.0")
+    assert new.kernels
+
+
+def test_every_size_that_a_pair_has_may_be_asked_for(tmp_path, capsys):
+    sizes = {"check": {"n": 127}, "default": {"n": 256}, "small/a": {"n": 64}, "small/b": {"n": 128}}
+    kernel = """
+        import triton
+        import triton.language as tl
+        @triton.jit
+        def double(x, y, N: tl.constexpr):
+            tl.store(y + tl.arange(0, N), 2 * tl.load(x + tl.arange(0, N)))
+    """
+    run = "y = torch.empty_like(x)\ndouble[(1,)](x, y, len(x))\nreturn y"
+    text = half(run, extra=textwrap.dedent(kernel) + "def reference(x, w_shift):\n    return 2 * x", sizes=sizes)
+    write_pair(tmp_path, "double", text, half(sizes=sizes))
+    write_pair(tmp_path, "lone", half(), half())
+    for size, titles in {"small": ["small/a", "small/b"], "all": ["", "small/a", "small/b"]}.items():
+        assert benchmark.main(["--path", str(tmp_path), "--xray", "*", "--size", size, "--arch", "sm_90"]) == 0
+        out, err = capsys.readouterr()
+        assert [out.count(f"double{' ' * bool(title)}{title}, compiled") for title in titles] == [1] * len(titles)
+        assert err == ("left out, having no size small: lone\n" if size == "small" else "")
+
+
+def test_nothing_to_see_is_no_failure(tmp_path, capsys):
+    write_pair(tmp_path, "double", half())
+    assert benchmark.main(["--path", str(tmp_path), "--xray", "double"]) == 0
+    assert "launches library kernels only" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("tl.lod(a + square)", "has no attribute 'lod'"), ("tl.load(a + squares)", "squares is not defined")],
+)
+def test_a_kernel_that_does_not_compile_is_a_failure_that_is_told(wrong, said, tmp_path, capsys):
+    write_pair(tmp_path, "double", dot("tf32", extra=DOT.replace("tl.load(a + square)", wrong)), dot("tf32"))
+    assert benchmark.main(["--path", str(tmp_path), "--xray", "double", "--arch", "sm_90"]) == 1
+    assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--xray", "coalescing", "--arch", "sm_91"], "--arch sm_91: there are sm_75, sm_80"),
+        (["--chapter", "1", "--arch", "sm_90"], "--arch and --code belong to --xray"),
+        (["--xray", "no_such"], "matches 'no_such': there are arithmetic_intensity, "),
+        (["--xray", "coalescing", "--list"], "not allowed with"),
+        (["--xray", "coalescing", "--json", "r.json"], "belong to a measurement"),
+    ],
+)
+def test_a_mistake_is_one_line(options, said, capsys):
+    assert benchmark.main(options) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
