@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure the course's pairs on this machine: what each optimization is worth, and proof that its halves agree.
+"""Measure the course's pairs on this machine: what each optimization is worth, and proof that its versions agree.
 
 Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died, a kernel does not compile, a result could not
 be written; 2 usage, a file that breaks the contract, a place that cannot be written to; 3 --compare found a
@@ -118,7 +118,7 @@ def say_left_out(pairs: list[Pair], size: str) -> None:
 
 
 def xray(args: Namespace, pairs: list[Pair]) -> int:
-    """Status 1 if a half cannot be seen for a fault of its own."""
+    """Status 1 if a version cannot be seen for a fault of its own."""
     from common.engine.runner import sizes_of
     from common.show.console import make_console
     from common.xray.picture import xray

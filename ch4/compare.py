@@ -21,7 +21,7 @@ def compare() -> int:
 
 
 def profile(only: str = "*") -> list[Path]:
-    """Run both halves of the pairs that match `only` under torch.profiler; returns the traces that were written."""
+    """Run both versions of the pairs that match `only` under torch.profiler; returns the traces that were written."""
     from common.cli.compare import profile_chapter
 
     return profile_chapter(CHAPTER, only)

@@ -1,1 +1,1 @@
-"""The harness of the course: finds pairs, proves their halves equal, times them, and says what may be believed."""
+"""The harness of the course: finds pairs, proves their versions equal, times them, and says what may be believed."""

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from common.engine.runner import run_pairs
 from common.machine.device import has_gpu
-from common.pairs.pair import ROOT, Half, Pair, discover, load, source_hash
+from common.pairs.pair import ROOT, Pair, Version, discover, load, source_hash
 from common.record.recording import class_of, recorded, recorded_sizes, together
 from common.record.result import PairResult, Record, Row
 from common.record.stats import MARGIN
@@ -22,7 +22,7 @@ from common.show.report import origin, ratio, share, times, variant
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
 from common.xray.show import by_architecture, skeleton, words
-from common.xray.show import rows as facts_by_half
+from common.xray.show import rows as facts_by_version
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
@@ -32,15 +32,15 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown
 
 def show_diff(pair: Pair, label: str = "optimized") -> Markdown:
     """What distinguishes a variant from its baseline, docstrings aside: the lesson."""
-    old, new = pair.baseline.path, next(half.path for half in pair.variants if half.label == label)
+    old, new = pair.baseline.path, next(version.path for version in pair.variants if version.label == label)
     code = [path.read_text(encoding="utf-8").split('"""', 2)[2].splitlines() for path in (old, new)]
     diff = difflib.unified_diff(code[0], code[1], old.name, new.name, n=2, lineterm="")
     return Markdown("\n".join(["```diff", *diff, "```"]))
 
 
-def ready(half: Half, size: dict[str, Any], device: str = "cpu") -> Callable[[], Any]:
-    """One call of a half, set up in this process; on the device "meta" it has shapes and no values."""
-    module = load(half.path)
+def ready(version: Version, size: dict[str, Any], device: str = "cpu") -> Callable[[], Any]:
+    """One call of a version, set up in this process; on the device "meta" it has shapes and no values."""
+    module = load(version.path)
     inputs = module.inputs(**size, device=device)
     return partial(module.run, **inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
 
@@ -122,7 +122,7 @@ def show_xray(pair: Pair, archs: Sequence[str] = ("sm_90",), labels: Sequence[st
     """
     lines = []
     for architecture, pictures in by_architecture(_pictures(pair, archs, labels)).items():
-        heading, *body = facts_by_half(pictures)
+        heading, *body = facts_by_version(pictures)
         lines += [f"**{pair.name}**, compiled for {architecture} ({MACHINES[architecture].name})", ""]
         lines += [table(heading, body).data, ""] if body else []
         lines += [*(f"- {line}" for line in words(pictures)), ""]
@@ -130,14 +130,14 @@ def show_xray(pair: Pair, archs: Sequence[str] = ("sm_90",), labels: Sequence[st
 
 
 def show_code(pair: Pair, label: str = "optimized", arch: str = "sm_90") -> Markdown:
-    """What X-ray counts of a half's machine code, instruction by instruction, with what each one does."""
+    """What X-ray counts of a version's machine code, instruction by instruction, with what each one does."""
     picture = next(one for one in _pictures(pair, (arch,), [label]) if one.label == label)
     lines = [line for kernel in picture.kernels for line in [f"{kernel.kernel}, {arch}", *skeleton(kernel)]]
     return Markdown("\n".join(["```", *(lines or [f"{label}: {picture.reason}"]), "```"]))
 
 
 def _pictures(pair: Pair, archs: Sequence[str], labels: Sequence[str] | None) -> list[Picture]:
-    variants = tuple(half for half in pair.variants if labels is None or half.label in labels)
+    variants = tuple(version for version in pair.variants if labels is None or version.label in labels)
     return xray(replace(pair, variants=variants), archs)
 
 

@@ -75,7 +75,7 @@ def run_on(interpreter):
 
 @pytest.fixture
 def call(run_on):
-    """call(half, device, inputs, ...): what `edges.answer` returns there."""
+    """call(version, device, inputs, ...): what `edges.answer` returns there."""
     from edges import answer
 
-    return lambda half, device, inputs, **how: run_on(device, answer, half.path, device, inputs, **how)
+    return lambda version, device, inputs, **how: run_on(device, answer, version.path, device, inputs, **how)

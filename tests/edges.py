@@ -1,4 +1,4 @@
-"""What the chapters' tests at the edges share: to call a half, here or in Triton's interpreter, and what is near."""
+"""What the chapters' tests at the edges share: to call a version, here or in Triton's interpreter, and what is near."""
 
 import os
 from functools import cache
@@ -32,17 +32,17 @@ def answer(path, device, inputs, layout="contiguous", times=1, constants=()):
 
     `layout`: of every input but `out`, or a dict from an input's name to its own.
     """
-    half, arguments = module(path, constants), {}
+    version, arguments = module(path, constants), {}
     for name, value in inputs.items():
         if isinstance(value, torch.Tensor):
             mine = layout.get(name, "contiguous") if isinstance(layout, dict) else layout
             value = value.to(device)
             value = value if name == "out" and mine != "unaligned" else LAYOUTS[mine](value)
         arguments[name] = value
-    if hasattr(half, "setup"):
-        arguments |= half.setup(**arguments)
+    if hasattr(version, "setup"):
+        arguments |= version.setup(**arguments)
     for _ in range(times):
-        result = half.run(**arguments)
+        result = version.run(**arguments)
     return [part.cpu() for part in (result if isinstance(result, tuple) else (result,))]
 
 
@@ -79,15 +79,15 @@ LAYOUTS = {
 
 
 def each(pairs, *names, devices=("cpu", "cuda")):
-    """Every half of these pairs on every device that can run it."""
+    """Every version of these pairs on every device that can run it."""
     return pytest.mark.parametrize(
-        ("name", "half", "device"),
+        ("name", "version", "device"),
         [
-            pytest.param(name, half, device, id=f"{half.path.stem}-{device}", marks=marks)
+            pytest.param(name, version, device, id=f"{version.path.stem}-{device}", marks=marks)
             for name in names
-            for half in pairs[name].halves
+            for version in pairs[name].versions
             for device, marks in (("cpu", ()), ("cuda", pytest.mark.gpu))
-            if device in devices and (device == "cuda" or not (half.needs_cuda or pairs[name].baseline.needs_cuda))
+            if device in devices and (device == "cuda" or not (version.needs_cuda or pairs[name].baseline.needs_cuda))
         ],
     )
 

@@ -1,6 +1,6 @@
 """Pairs that take their process with them, leave others behind, or never end; what must be said of each."""
 
-from samples import HONEST, half
+from samples import HONEST, version
 
 # Notes the number of a process that is left behind, in a file beside the pair's; `once` is for the first call only.
 NOTES = """
@@ -39,22 +39,22 @@ STARTS = {  # ways to leave a process behind
 
 
 def leaves(start: str, then: str = HONEST) -> str:
-    """A half whose first call leaves a process behind."""
+    """A version whose first call leaves a process behind."""
     lines = [line.strip("\n") for line in STARTS[start].splitlines() if line.strip()]
     indent = len(lines[0]) - len(lines[0].lstrip())
-    return half("\n".join(["if once():", *("    " + line[indent:] for line in lines), then]), extra=NOTES)
+    return version("\n".join(["if once():", *("    " + line[indent:] for line in lines), then]), extra=NOTES)
 
 
 def first(action: str, **options: str) -> str:
-    """A half whose first call does this."""
-    return half(f"if once():\n    {action}\n{HONEST}", extra=NOTES, **options)
+    """A version whose first call does this."""
+    return version(f"if once():\n    {action}\n{HONEST}", extra=NOTES, **options)
 
 
 def stuck_when_timed(file: object) -> str:
-    """A half whose first call that is timed in a block makes this file, and does not return."""
+    """A version whose first call that is timed in a block makes this file, and does not return."""
     timed = '{"_block", "sample"} <= {frame.f_code.co_name for frame, _ in traceback.walk_stack(sys._getframe())}'
     stuck = f"if {timed}:\n    open({str(file)!r}, 'w').close()\n    time.sleep(600)"
-    return half(f"{stuck}\n{HONEST}", extra="import sys, time, traceback")
+    return version(f"{stuck}\n{HONEST}", extra="import sys, time, traceback")
 
 
 LEFT_BEHIND = {  # verdict `invalid`; a pattern of its reason
@@ -66,38 +66,38 @@ HUNG = {
     "hang_in_c": first("ctypes.PyDLL(None).pause()"),  # and keeps the interpreter's lock
     "hang_stopped": first("os.kill(os.getpid(), signal.SIGSTOP)"),
     "spin": first("while True: pass"),
-    "hang_at_import": half(extra="import time\ntime.sleep(600)"),
-    "hang_in_inputs": half(inputs="import time\ntime.sleep(600)"),
-    "hang_in_setup": half(extra="import time\ndef setup(x, w_shift): time.sleep(600)"),
+    "hang_at_import": version(extra="import time\ntime.sleep(600)"),
+    "hang_in_inputs": version(inputs="import time\ntime.sleep(600)"),
+    "hang_in_setup": version(extra="import time\ndef setup(x, w_shift): time.sleep(600)"),
     "hang_beside_child": leaves("child", "time.sleep(600)"),
     "hang_beside_daemon": leaves("daemon", "time.sleep(600)"),
 }
 
 DEATHS = {  # text of the variant, what is said
-    "segfault": (half("import ctypes\nctypes.string_at(0)"), "^killed by SIGSEGV"),
-    "abort": (half("import os\nos.abort()"), "^killed by SIGABRT"),
-    "killed": (half("import os\nos.kill(os.getpid(), 9)"), "^killed by SIGKILL: often .* no memory left"),
-    "killed_by_a_nameless_signal": (half("import os\nos.kill(os.getpid(), 40)"), "^killed by signal 40"),
-    "exit": (half("import os\nos._exit(7)"), "^exited with status 7 before it was done"),
-    "exit_politely": (half("raise SystemExit(3)"), "SystemExit: 3"),
+    "segfault": (version("import ctypes\nctypes.string_at(0)"), "^killed by SIGSEGV"),
+    "abort": (version("import os\nos.abort()"), "^killed by SIGABRT"),
+    "killed": (version("import os\nos.kill(os.getpid(), 9)"), "^killed by SIGKILL: often .* no memory left"),
+    "killed_by_a_nameless_signal": (version("import os\nos.kill(os.getpid(), 40)"), "^killed by signal 40"),
+    "exit": (version("import os\nos._exit(7)"), "^exited with status 7 before it was done"),
+    "exit_politely": (version("raise SystemExit(3)"), "SystemExit: 3"),
     "last_words": (
-        half("import os\nprint('out of\\x1b[31m ink', flush=True)\nos._exit(7)"),
+        version("import os\nprint('out of\\x1b[31m ink', flush=True)\nos._exit(7)"),
         r"status 7 .*\(out of\[31m ink\)$",
     ),
     "binary_last_words": (
-        half("import os\nos.write(2, bytes(range(256)) * (1 << 12) + b'\\nthe end')\nos._exit(7)"),
+        version("import os\nos.write(2, bytes(range(256)) * (1 << 12) + b'\\nthe end')\nos._exit(7)"),
         r"^exited with status 7 .*\(the end\)$",
     ),
     "prints_without_end": (
-        half("import os, time\nwhile True: os.write(1, bytes(1 << 18)); time.sleep(1e-3)"),
+        version("import os, time\nwhile True: os.write(1, bytes(1 << 18)); time.sleep(1e-3)"),
         "^printed more than 48 MiB$",
     ),
     "closes_its_descriptors": (
-        half("import os\nos.closerange(3, 1000)"),
+        version("import os\nos.closerange(3, 1000)"),
         "^(closed or spoiled its pipe|exited with status)",
     ),
     "fills_memory": (
-        half("""
+        version("""
             import resource  # what is tested is not the machine: half a GiB is left
             pages = int(open("/proc/self/statm").read().split()[0])
             most = pages * resource.getpagesize() + (1 << 29)
@@ -107,14 +107,17 @@ DEATHS = {  # text of the variant, what is said
         "^MemoryError",
     ),
     "says_what_cannot_be_printed": (
-        half("raise ValueError('\\ud800\\x1b[2J no\\tluck')"),
+        version("raise ValueError('\\ud800\\x1b[2J no\\tluck')"),
         r"^ValueError: \[2J noluck \(",
     ),
-    "import": (half(extra="raise RuntimeError('at import')"), r"^RuntimeError: at import \(optimized_import.py:\d+\)$"),
-    "missing_name": (half(extra="from torch import no_such_name"), "^ImportError: cannot import name"),
-    "reference": (half(extra="def reference(x, w_shift): return undefined"), "^NameError: name 'undefined'"),
+    "import": (
+        version(extra="raise RuntimeError('at import')"),
+        r"^RuntimeError: at import \(optimized_import.py:\d+\)$",
+    ),
+    "missing_name": (version(extra="from torch import no_such_name"), "^ImportError: cannot import name"),
+    "reference": (version(extra="def reference(x, w_shift): return undefined"), "^NameError: name 'undefined'"),
     "infinite_cost": (
-        half(extra="def cost(x, w_shift): return {'dram_bytes': float('inf')}"),
+        version(extra="def cost(x, w_shift): return {'dram_bytes': float('inf')}"),
         "cost.*dram_bytes|dram_bytes.*cost",
     ),
     "exit_beside_child": (leaves("child", "os._exit(3)"), "^exited with status 3"),
@@ -124,17 +127,17 @@ DEATHS = {  # text of the variant, what is said
 }
 
 SKIPPED = {
-    "missing_package": (half(extra="import no_such_package_here"), "^needs the package no_such_package_here$"),
-    "too_large": (half(inputs='return {"x": torch.empty(n << 50), "w_shift": torch.empty(1)}'), "not fit in memory"),
-    "wants_a_gpu": (half(extra='DEVICE = "cuda"'), "^needs an NVIDIA GPU$"),
+    "missing_package": (version(extra="import no_such_package_here"), "^needs the package no_such_package_here$"),
+    "too_large": (version(inputs='return {"x": torch.empty(n << 50), "w_shift": torch.empty(1)}'), "not fit in memory"),
+    "wants_a_gpu": (version(extra='DEVICE = "cuda"'), "^needs an NVIDIA GPU$"),
 }
 
-IN_BOTH_HALVES = ("reference", "too_large", "infinite_cost")
+IN_BOTH_VERSIONS = ("reference", "too_large", "infinite_cost")
 
 HARMLESS = {
-    "aa_first": half(),
-    "zz_last": half(),
-    "prints": half(f"""
+    "aa_first": version(),
+    "zz_last": version(),
+    "prints": version(f"""
         import os, time
         os.write(1, bytes(range(256)) * 128)  # with others of its kind some megabytes, not a line of them text
         os.write(2, b"x" * (1 << 15))

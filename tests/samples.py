@@ -20,10 +20,10 @@ VECTOR = 'return {"x": torch.randn(n, device=device), "w_shift": torch.randn(1, 
 HONEST = "return 2 * x + w_shift"
 
 
-def half(
+def version(
     run: str = HONEST, arguments: str = "x, w_shift", inputs: str = VECTOR, extra: str = "", sizes: Any = None
 ) -> str:
-    """The text of one half; by default 2 * x + w_shift on a vector. `extra` stands before `run`."""
+    """The text of one version; by default 2 * x + w_shift on a vector. `extra` stands before `run`."""
     return "\n".join(
         [
             '"""Double a vector and shift it: 8 bytes moved per element."""',
@@ -42,13 +42,13 @@ def half(
 def write_pair(folder: Path, name: str, variants: dict[str, str] | str, baseline: str | None = None) -> None:
     """baseline_<name>.py and optimized_<name>_<variant>.py; the variant "" (or a text alone) is optimized_<name>.py."""
     folder.mkdir(exist_ok=True)
-    (folder / f"baseline_{name}.py").write_text(half() if baseline is None else baseline)
+    (folder / f"baseline_{name}.py").write_text(version() if baseline is None else baseline)
     for variant, text in ({"": variants} if isinstance(variants, str) else variants).items():
         (folder / f"optimized_{name}{'_' if variant else ''}{variant}.py").write_text(text)
 
 
 def one_pair(folder: Path, optimized: str | None = None, baseline: str | None = None, name: str = "double") -> Pair:
-    write_pair(folder, name, half() if optimized is None else optimized, baseline)
+    write_pair(folder, name, version() if optimized is None else optimized, baseline)
     return discover(folder, name)[0]
 
 

@@ -118,7 +118,7 @@ def _torch(gemm: Any, a: Any, b: Any, c: Any, activation: str) -> None:
 def _verify(
     gemm: Any, problem: Problem, configurations: dict[str, Configuration], device: str, say: Say
 ) -> dict[str, tuple[str, str]]:
-    """Who gives no answer, or a wrong one, and why. Judged as a pair's half: against float64, beside torch's error."""
+    """Who gives no answer, or a wrong one, and why. Judged as a version is: against float64, beside torch's error."""
     import torch
     from triton.runtime.errors import OutOfResources
 

@@ -1,6 +1,6 @@
 """Does the harness measure truly on this machine? It is given what is known beforehand, and judged by what it says.
 
-Pairs of its own are measured as any pair is, again and again: halves that are equal, that differ by 1 % and by 5 %,
+Pairs of its own are measured as any pair is, again and again: versions that are equal, that differ by 1 % and by 5 %,
 that do nothing, that copy. Spins of known length and reads of warm and cold memory test the clocks alone.
 
 Exit status: 0 every check passed; 1 one did not, a measurement died, or a file cannot be written; 2 usage;
@@ -70,7 +70,7 @@ def calibrate(device: str, runs: int, say: Say) -> Findings:
 
 
 def shares(record: Record) -> list[float | None]:
-    """What the halves of each pair reached of the limit; None for one that was not timed."""
+    """What the versions of each pair reached of the limit; None for one that was not timed."""
     arms = [pair.arms.get(label) for pair in record.pairs for label in ("baseline", "optimized")]
     return [arm.of_limit if arm else None for arm in arms]
 

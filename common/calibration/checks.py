@@ -19,18 +19,23 @@ SAME, SMALL, LARGE = "copy", "plus_1", "plus_5"  # the variants of the pair `wor
 def judge(findings: Findings) -> list[Check]:
     """The table, from all else that was found."""
     own = own_cost(findings.known)
-    truths = {half: (findings.repetitions["baseline"] + own) / (k + own) for half, k in findings.repetitions.items()}
+    truths = {
+        version: (findings.repetitions["baseline"] + own) / (k + own) for version, k in findings.repetitions.items()
+    }
     quiet, checks = findings.runs["quiet"], []
     for condition, runs in findings.runs.items():
         called = [run.said[SAME].verdict not in ("same", "unsure") for run in runs]
-        checks.append(_share("equal halves are called different", condition, called, most=CALLED))
+        checks.append(_share("equal versions are called different", condition, called, most=CALLED))
     hits = [run.said[LARGE].verdict == _direction(truths[LARGE]) for run in quiet]
     checks.append(_share("a planted 5% is found", "quiet", hits, least=FOUND))
-    for half in (SAME, SMALL, LARGE):
-        held = [_holds(run.said[half], truths[half]) for run in quiet]
-        checks.append(_share(f"the interval holds the true {truths[half]:.4f}", "quiet", held, least=COVERED))
+    for version in (SAME, SMALL, LARGE):
+        held = [_holds(run.said[version], truths[version]) for run in quiet]
+        checks.append(_share(f"the interval holds the true {truths[version]:.4f}", "quiet", held, least=COVERED))
     for condition, runs in findings.runs.items():
-        wrong = [any(run.said[half].verdict == _direction(1 / truths[half]) for half in (SMALL, LARGE)) for run in runs]
+        wrong = [
+            any(run.said[version].verdict == _direction(1 / truths[version]) for version in (SMALL, LARGE))
+            for run in runs
+        ]
         checks.append(_share("a planted difference is called the wrong way", condition, wrong, most=0.0))
     refused = [_refused(run) for run in findings.nothing]
     checks.append(_share("an empty call gets no ratio", "quiet", refused, least=1.0))
@@ -58,7 +63,7 @@ def _holds(said: Said, truth: float) -> bool:
 
 
 def _refused(run: Run) -> bool:
-    """Did the harness say, of every half, that there is nothing to read?"""
+    """Did the harness say, of every version, that there is nothing to read?"""
     said = run.said.values()
     return bool(said) and all(it.verdict == "checked" and it.ratio is None and "too short" in it.reason for it in said)
 
@@ -112,10 +117,10 @@ def contradiction(findings: Findings) -> str:
     """The first figure that does not follow from what else is there, in a line; empty if there is none."""
     for condition, runs in findings.runs.items():
         for run in runs:
-            for half, said in run.said.items():
+            for version, said in run.said.items():
                 follows = _follows(said, run.noise_floor)
                 if follows != said.verdict:
-                    return f"{condition} run {run.seed}, {half}: {said.verdict}, but its interval says {follows}"
+                    return f"{condition} run {run.seed}, {version}: {said.verdict}, but its interval says {follows}"
     for says, gives in zip(findings.checks, judge(findings), strict=True):
         if says != gives:
             return f"{says.check}, {says.condition}: {says.found}, but its runs give {gives.found}"

@@ -11,7 +11,7 @@ from typing import Any
 from common.pairs.pair import ROOT
 from common.record.result import BELIEVED, PairResult, RecordError, file_of_device, write_text
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "calibration.json"
 PAIRS = Path(__file__).with_name("pairs")
 
@@ -77,7 +77,7 @@ class Findings:
     schema: int
     environment: dict[str, Any]
     source_hashes: dict[str, str]  # of the pairs
-    repetitions: dict[str, int]  # half of the pair `work` -> how often it does the same thing
+    repetitions: dict[str, int]  # version of the pair `work` -> how often it does the same thing
     runs: dict[str, list[Run]]  # condition -> runs of the pair `work`
     nothing: list[Run]  # runs of the pair `nothing`
     copies: list[float | None]  # shares of the limit that copies reached; None where none was given
@@ -107,8 +107,15 @@ def to_json(findings: Findings) -> str:
     return "{" + ",\n".join(f"{json.dumps(key)}: {lines(value)}" for key, value in asdict(findings).items()) + "}\n"
 
 
+def upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """A calibration of schema 1 in the words of 2."""
+    checks = [{**check, "check": check["check"].replace("halves", "versions")} for check in data["checks"]]
+    return {**data, "schema": SCHEMA, "checks": checks}
+
+
 def from_dict(data: dict[str, Any]) -> Findings:
     """Raises TypeError, KeyError or AttributeError where `data` is no calibration."""
+    data = upgraded(data) if data["schema"] == 1 else data
     runs = {condition: [_run(run) for run in found] for condition, found in data["runs"].items()}
     nothing, checks = [_run(run) for run in data["nothing"]], [Check(**check) for check in data["checks"]]
     known = Known(**{**data["known"], "spins": [Spin(**spin) for spin in data["known"]["spins"]]})
@@ -129,7 +136,7 @@ def load(path: Path) -> Findings:
         raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, RecursionError) as error:
         raise RecordError(f"{path}: not JSON ({error})") from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+    if not isinstance(data, dict) or data.get("schema") not in (1, SCHEMA):
         raise RecordError(f"{path}: not a calibration that this version of the course reads (schema {SCHEMA})")
     try:
         findings = from_dict(data)

@@ -90,13 +90,13 @@ def _spin_on_gpu(clock: DeviceClock, kernel: Any, job: Job, nominal_s: float, ti
 
 def _repeated(clock: Clock, job: Job) -> tuple[list[float], list[float]]:
     """Seconds of the pair's baseline with one repetition and with many, in turns."""
-    half = load(job.pair.baseline.path)
-    inputs = half.inputs(**job.pair.sizes[job.size], device=job.device)
-    call = partial(half.run, **inputs, **half.setup(**inputs))
+    version = load(job.pair.baseline.path)
+    inputs = version.inputs(**job.pair.sizes[job.size], device=job.device)
+    call = partial(version.run, **inputs, **version.setup(**inputs))
     seconds: dict[int, list[float]] = {1: [], MANY: []}
     for _ in range(SAMPLES):
         for count, samples in seconds.items():
-            vars(half)["REPETITIONS"] = count
+            vars(version)["REPETITIONS"] = count
             host_s = host_seconds(call, job.device, times=1)
             samples.append(clock.sample([call], host_s).seconds)
     return seconds[1], seconds[MANY]

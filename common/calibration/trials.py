@@ -33,8 +33,8 @@ class Failed(OneLine):
 
 
 def repetitions(pair: Pair) -> dict[str, int]:
-    """How often each half does the same thing, as its file says."""
-    return {half.label.removeprefix("optimized/"): load(half.path).REPETITIONS for half in pair.halves}
+    """How often each version does the same thing, as its file says."""
+    return {version.label.removeprefix("optimized/"): load(version.path).REPETITIONS for version in pair.versions}
 
 
 def in_turn(pair: Pair, device: str, times: int, say: Say) -> Record:
@@ -53,7 +53,7 @@ def in_turn(pair: Pair, device: str, times: int, say: Say) -> Record:
 
 def job_of(pair: Pair, record: Record, device: str) -> Job:
     """What a process is asked to do that measures a pair on the machine of a record."""
-    info, labels = record.environment["device"], [half.label for half in pair.halves]
+    info, labels = record.environment["device"], [version.label for version in pair.versions]
     (size,) = sizes_of(pair, "default", info["kind"] == "cpu")
     return Job(pair, size, device, info, record.limits, labels, labels, BLOCKS)
 

@@ -144,7 +144,7 @@ def to_float64(tree: Tree) -> Tree:
 
 
 def difference(mine: Tree, other: Tree) -> str:
-    """How two trees differ in names, shapes, dtypes or numbers, which the halves share; empty if they do not."""
+    """How two trees differ in names, shapes, dtypes or numbers, which the versions share; empty if they do not."""
     a, b = dict(leaves(mine)), dict(leaves(other))
     if a.keys() != b.keys():
         return f"has {', '.join(sorted(b)) or 'nothing'} instead of {', '.join(sorted(a)) or 'nothing'}"

@@ -1,4 +1,4 @@
-"""What a half may not do behind the clock's back: change inputs, keep answers, read unwritten memory, leave company,
+"""What a version may not do behind the clock's back: change inputs, keep answers, read unwritten memory, leave company,
 compile while the clock runs. (Global state: state.py.)
 """
 
@@ -97,7 +97,7 @@ def filled_memory(on: bool = True) -> Iterator[None]:
 
 
 class Company:
-    """The threads and processes that were there before any half was loaded."""
+    """The threads and processes that were there before any version was loaded."""
 
     def __init__(self) -> None:
         self._threads, self._processes = set(threading.enumerate()), children()
@@ -155,7 +155,7 @@ def overheard(call: Callable[[], Any]) -> set[str]:
 
 
 def listen_to_triton() -> None:
-    """Have Triton tell of compiling and tuning, where a half has imported it."""
+    """Have Triton tell of compiling and tuning, where a version has imported it."""
     triton: Any = sys.modules.get("triton")
     if triton and "triton" not in _hooked:
         _hooked.add("triton")

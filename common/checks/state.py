@@ -1,6 +1,6 @@
 """Global state that could favour one arm: settings, and the functions that every arm and the clocks call.
 
-What a half changes is noticed after each of its calls, put back, and named in its verdict.
+What a version changes is noticed after each of its calls, put back, and named in its verdict.
 """
 
 import builtins
@@ -38,7 +38,7 @@ _PLACES: dict[str, Any] = {
 
 
 class Watch:
-    """Global state as it was found, before any half was loaded."""
+    """Global state as it was found, before any version was loaded."""
 
     def __init__(self) -> None:
         self._settings = {name: read() for name, (read, _) in SETTINGS.items()}

@@ -1,4 +1,4 @@
-"""Do two halves compute the same thing, honestly? Outputs against an oracle in float64, and against each other.
+"""Do two versions compute the same thing, honestly? Outputs against an oracle in float64, and against each other.
 
 Two tests, both needed. Every element: |out - oracle| <= atol + rtol * |oracle|, atol scaled by the output's own RMS,
 because sums cancel. Every chunk: its RMS error is at most 10 x the baseline's (floored at a few eps), so that neither

@@ -8,7 +8,7 @@ from common.engine.runner import has_failed, run_pairs, survey_apart
 from common.isolation import process
 from common.machine.device import default_device, use_device
 from common.pairs.contract import OneLine
-from common.pairs.pair import ROOT, Half, Pair, discover, why_not
+from common.pairs.pair import ROOT, Pair, Version, discover, why_not
 from common.record.result import Record, RecordError, Row, load_record
 from common.record.stats import MARGIN
 from common.show.console import make_console, print_record
@@ -32,36 +32,36 @@ def compare_chapter(chapter: str) -> int:
 
 
 def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:
-    """Profile a chapter's pairs: each half's costliest operations on stdout, Chrome traces in results/<chapter>/."""
+    """Profile a chapter's pairs: each version's costliest operations on stdout, Chrome traces in results/<chapter>/."""
     return profile_pairs(discover(ROOT / chapter, only), out or ROOT / "results" / chapter, device)
 
 
 def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
-    """One process a half; a half that cannot run here is named with the reason. Returns the traces written."""
+    """One process a version; a version that cannot run here is named with the reason. Returns the traces written."""
     device = device or default_device()
     info, _ = survey_apart(device, with_limits=False)
     out.mkdir(parents=True, exist_ok=True)
     traces = []
-    for pair, half in [(pair, half) for pair in pairs for half in pair.halves]:  # noqa: B020
-        reason = why_not(half, info, info["gpus"]) or (
-            "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in half.imports else ""
+    for pair, version in [(pair, version) for pair in pairs for version in pair.versions]:  # noqa: B020
+        reason = why_not(version, info, info["gpus"]) or (
+            "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
         )
         if reason:
-            print(f"{half.path.stem}: skipped: {reason}")
+            print(f"{version.path.stem}: skipped: {reason}")
             continue
-        trace = out / f"{half.path.stem}.json.gz"
+        trace = out / f"{version.path.stem}.json.gz"
         size = "cpu" if info["kind"] == "cpu" and "cpu" in pair.sizes else "default"
         try:
-            table = process.call(_profile, half, pair.sizes[size], device, trace)
-            print(f"{half.path.stem} ({size}, {PROFILED_CALLS} calls)\n{table}")
+            table = process.call(_profile, version, pair.sizes[size], device, trace)
+            print(f"{version.path.stem} ({size}, {PROFILED_CALLS} calls)\n{table}")
             traces.append(trace)
         except process.Death as death:
-            print(f"{half.path.stem}: {death}")
+            print(f"{version.path.stem}: {death}")
     print(f"{len(traces)} traces in {out} (open them in chrome://tracing or Perfetto)")
     return traces
 
 
-def _profile(half: Half, size: dict, device: str, trace: Path, say: Callable[[str, float], None]) -> str:
+def _profile(version: Version, size: dict, device: str, trace: Path, say: Callable[[str, float], None]) -> str:
     """In a child: warm up, profile, write the trace; returns the table."""
     import torch
     from torch.profiler import ProfilerActivity, profile
@@ -70,7 +70,7 @@ def _profile(half: Half, size: dict, device: str, trace: Path, say: Callable[[st
     from common.machine.clock import synchronize
     from common.pairs.pair import load
 
-    module = load(half.path)
+    module = load(version.path)
     use_device(device)
     seed_all(0, device)
     inputs = module.inputs(**size, device=device)

@@ -69,7 +69,7 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     output.add_argument("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
     output.add_argument("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     output.add_argument("--verbose", action="store_true", help="say where the time went")
-    output.add_argument("--profile", action="store_true", help="profile both halves afterwards, into results/")
+    output.add_argument("--profile", action="store_true", help="profile both versions afterwards, into results/")
     output.add_argument(
         "--record", action="store_true", help="keep the record under recorded/: of a chapter or --only some"
     )
@@ -152,9 +152,9 @@ def listing(pairs: list[Pair]) -> str:
     lines = []
     for pair in pairs:
         lines.append(f"{pair.chapter}/{pair.name}: {pair.baseline.summary}")
-        for half in pair.variants:
-            needs = ["an NVIDIA GPU"] * half.needs_cuda + sorted(half.imports & {"triton", "cupy"})
-            needs += [f"{key} {value}" for key, value in half.constants.get("REQUIRES", {}).items()]
-            lines.append(f"    {half.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
+        for version in pair.variants:
+            needs = ["an NVIDIA GPU"] * version.needs_cuda + sorted(version.imports & {"triton", "cupy"})
+            needs += [f"{key} {value}" for key, value in version.constants.get("REQUIRES", {}).items()]
+            lines.append(f"    {version.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
         lines.append(f"    sizes: {', '.join(pair.sizes)}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The arms of a pair inside its process: its halves, its library calls, the baseline again; and the oracle."""
+"""The arms of a pair inside its process: its versions, its library calls, the baseline again; and the oracle."""
 
 import math
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
-from common.pairs.contract import Half
+from common.pairs.contract import Version
 
-BESIDE = ("library", "yardstick")  # functions of a half that are timed along, and no halves
+BESIDE = ("library", "yardstick")  # functions of a version that are timed along, and no versions
 ORACLE_ROWS = 64  # of answers whose oracle does not fit in memory
 
 
@@ -22,7 +22,7 @@ class Invalid(Exception):
 
 @dataclass
 class LiveArm:
-    """A loaded half, or a library function with its half's inputs. `state` is what `setup` returned for this block."""
+    """A loaded version, or a library call on a version's inputs. `state`: what `setup` returned for this block."""
 
     label: str
     module: ModuleType
@@ -73,8 +73,8 @@ class LiveArm:
 
 
 def make_arms(modules: dict[str, ModuleType], again: ModuleType) -> list[LiveArm]:
-    """The halves as loaded, by label; their library calls and yardsticks; and the baseline again, a copy of its own."""
-    arms = [_half(label, module) for label, module in modules.items()]
+    """The versions as loaded, by label; their library calls and yardsticks; and the baseline once more, loaded anew."""
+    arms = [_version(label, module) for label, module in modules.items()]
     seen: dict[str, None] = {}
     for module in modules.values():
         for name in vars(module):
@@ -83,10 +83,10 @@ def make_arms(modules: dict[str, ModuleType], again: ModuleType) -> list[LiveArm
                 seen[name] = None
                 differs = kind == "yardstick" or hasattr(module, "LIBRARY_DIFFERS")
                 arms.append(LiveArm(name.replace("_", "/", 1), module, getattr(module, name), differs=differs))
-    return [*arms, _half("repeat", again)]
+    return [*arms, _version("repeat", again)]
 
 
-def _half(label: str, module: ModuleType) -> LiveArm:
+def _version(label: str, module: ModuleType) -> LiveArm:
     return LiveArm(label, module, module.run, getattr(module, "setup", None))
 
 
@@ -119,7 +119,9 @@ def weights(tree: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in tree.items() if name.startswith("w_")}
 
 
-def oracle(pair_half: Half, arm: LiveArm, inputs: dict[str, Any], other: dict[str, Any]) -> tuple[Tree, int | None]:
+def oracle(
+    pair_version: Version, arm: LiveArm, inputs: dict[str, Any], other: dict[str, Any]
+) -> tuple[Tree, int | None]:
     """(the answer in float64, how many leading rows it covers or None for all).
 
     `other` feeds the baseline's `setup` where the baseline is the oracle.
@@ -130,7 +132,7 @@ def oracle(pair_half: Half, arm: LiveArm, inputs: dict[str, Any], other: dict[st
         stand_in = LiveArm("oracle", arm.module, arm.run, arm.setup)
         stand_in.prepare(to_float64(other), exact)
         return clone(stand_in.bind(exact)()), None
-    rows = ORACLE_ROWS if "rows" in pair_half.functions["reference"] else None
+    rows = ORACLE_ROWS if "rows" in pair_version.functions["reference"] else None
     truth = reference(**exact, rows=rows) if rows else reference(**exact)
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:

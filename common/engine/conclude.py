@@ -11,7 +11,7 @@ from common.engine.arms import BESIDE, LiveArm
 from common.engine.session import Session
 from common.machine.clock import Clock
 from common.machine.limits import of_limit
-from common.pairs.contract import Half
+from common.pairs.contract import Version
 from common.pairs.pair import source_hash
 from common.record import stats
 from common.record.result import Arm, PairResult, Row
@@ -36,8 +36,8 @@ def pair_result(session: Session, clock: Clock | None) -> PairResult:
     floor = stats.noise_floor(arms["baseline"].seconds, arms["repeat"].seconds) if arms else None
     cost = session.arms[0].cost if session.arms else {}
     least_s, by = of_limit(cost, job.limits)
-    variants = [half for half in pair.variants if half.label in job.labels]
-    rows = [row for half in variants for row in _rows(session, half, arms, floor, clock)]
+    variants = [version for version in pair.variants if version.label in job.labels]
+    rows = [row for version in variants for row in _rows(session, version, arms, floor, clock)]
     return PairResult(
         pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, clock.name if clock else "",
         floor, cost, least_s, by, arms, session.orders, session.seeds, session.voided, session.spent_s,
@@ -66,19 +66,21 @@ def _arm(arm: LiveArm, limits: dict[str, Any], clock: Clock) -> Arm:
     return Arm(median_s, host_s, *of, arm.compile_s, arm.seconds, arm.allocated_bytes, by, arm.peak_bytes)
 
 
-def _rows(session: Session, half: Half, arms: dict[str, Arm], floor: float | None, clock: Clock | None) -> list[Row]:
+def _rows(
+    session: Session, version: Version, arms: dict[str, Arm], floor: float | None, clock: Clock | None
+) -> list[Row]:
     """A variant against the baseline, and against the earlier rung it names."""
-    precision = half.constants.get("PRECISION", "")
-    for guilty, whose in (("baseline", "the baseline: "), (half.label, "")):
+    precision = version.constants.get("PRECISION", "")
+    for guilty, whose in (("baseline", "the baseline: "), (version.label, "")):
         if guilty in session.bad:
             verdict, reason = session.bad[guilty]
-            return [Row(half.label, "baseline", verdict, whose + reason, precision=precision)]
-    if half.label not in arms or clock is None or floor is None:
+            return [Row(version.label, "baseline", verdict, whose + reason, precision=precision)]
+    if version.label not in arms or clock is None or floor is None:
         voided = f"not timed: all {session.voided} rounds were voided for thermal or hardware slowdown"
-        return [Row(half.label, "baseline", "checked", voided if session.voided else "", precision=precision)]
-    others = ["baseline", *([half.versus] if half.versus else [])]
-    notes = _notes(session, arms, half.label)
-    rows = [_believed(session, arms, half.label, other, floor) for other in others if other in arms]
+        return [Row(version.label, "baseline", "checked", voided if session.voided else "", precision=precision)]
+    others = ["baseline", *([version.versus] if version.versus else [])]
+    notes = _notes(session, arms, version.label)
+    rows = [_believed(session, arms, version.label, other, floor) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 
 

@@ -8,7 +8,7 @@ from common.pairs.pair import Pair
 
 @dataclass(frozen=True)
 class Job:
-    """What one process is asked to do. `labels`: the halves to load; `timed`: those to time, not only to check.
+    """What one process is asked to do. `labels`: the versions to load; `timed`: those to time, not only to check.
 
     `checked`: the arms that were right at the check sizes, and at the timed one, earlier in the same run.
     """

@@ -12,7 +12,7 @@ from common.machine.clock import now
 
 
 def check(session: Session) -> None:
-    """Every half at every `check` size; who would get away with zeros at all of them has shown nothing.
+    """Every version at every `check` size; who would get away with zeros at all of them has shown nothing.
 
     A library is judged at the first of them and where it is timed: elsewhere it is not in question, and torch.compile
     takes seconds a shape. Where all arms have passed at an earlier size of a sweep, they need not again: the timed

@@ -33,7 +33,7 @@ def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
     try:
         with session.spending("load"):
             session.load()
-            use_device(job.device)  # CuPy too, now that a half has imported it
+            use_device(job.device)  # CuPy too, now that a version has imported it
             guard.listen_to_triton()
         judge.check(session)
         if _keep_timed(session):

@@ -127,13 +127,15 @@ def _environment(info: dict[str, Any]) -> dict[str, Any]:
 def _run_one(
     job: Job, check_only: bool, on_progress: Callable[[str, float], None], on_neighbours: Neighbours
 ) -> PairResult:
-    """One pair in its process. Halves that cannot run here are skipped; without their baseline all are."""
+    """One pair in its process. Versions that cannot run here are skipped; without their baseline all are."""
     on_cpu, variants = job.info["kind"] == "cpu", job.pair.variants
-    reasons = {half.label: why_not(half, job.info, job.info["gpus"]) for half in job.pair.halves}
+    reasons = {version.label: why_not(version, job.info, job.info["gpus"]) for version in job.pair.versions}
     labels = [label for label, reason in reasons.items() if not reason]
     if "baseline" not in labels or len(labels) == 1:
-        return _untimed(job, {half.label: ("skipped", reasons[half.label] or reasons["baseline"]) for half in variants})
-    interpreted = {half.label for half in job.pair.halves if on_cpu and "triton" in half.imports}
+        return _untimed(
+            job, {version.label: ("skipped", reasons[version.label] or reasons["baseline"]) for version in variants}
+        )
+    interpreted = {version.label for version in job.pair.versions if on_cpu and "triton" in version.imports}
     timed = [label for label in labels if label not in interpreted and not check_only]
     result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
     why = "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU"
@@ -141,7 +143,11 @@ def _run_one(
         replace(row, reason=why) if row.verdict == "checked" and interpreted & {row.variant, "baseline"} else row
         for row in result.rows
     ]
-    rows += [Row(half.label, "baseline", "skipped", reasons[half.label]) for half in variants if reasons[half.label]]
+    rows += [
+        Row(version.label, "baseline", "skipped", reasons[version.label])
+        for version in variants
+        if reasons[version.label]
+    ]
     return replace(result, rows=rows)
 
 

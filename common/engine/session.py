@@ -84,9 +84,9 @@ class Session:
         return what
 
     def load(self) -> None:
-        """Import the halves, each a suspect of its own. Raises NobodyLeft."""
-        halves = [half for half in self.job.pair.halves if half.label in self.job.labels]
-        modules = {half.label: self.attempt(half.label, partial(load, half.path)) for half in halves}
+        """Import the versions, each a suspect of its own. Raises NobodyLeft."""
+        versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
+        modules = {version.label: self.attempt(version.label, partial(load, version.path)) for version in versions}
         if modules["baseline"] is None or "baseline" in self.bad:
             raise NobodyLeft
         again = load(self.job.pair.baseline.path)

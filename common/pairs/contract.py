@@ -13,7 +13,7 @@ FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS")
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
-_parsed = cache(ast.parse)  # once for each text: a chapter's package is part of each of its halves
+_parsed = cache(ast.parse)  # once for each text: a chapter's package is part of each of its versions
 _names = cache(lambda tree: {getattr(node, "attr", None) or getattr(node, "id", "") for node in ast.walk(tree)})
 
 
@@ -26,7 +26,7 @@ class ContractError(OneLine):
 
 
 @dataclass(frozen=True)
-class Half:
+class Version:
     """One file of a pair, as read from its syntax tree."""
 
     path: Path
@@ -48,8 +48,8 @@ class Half:
         return self.constants.get("DEVICE") == "cuda"
 
 
-def read_half(path: Path, label: str) -> Half:
-    """Read a file. Raises ContractError for whatever is wrong with it."""
+def read_version(path: Path, label: str, inherited: Any = None) -> Version:
+    """Read a file; `inherited`: the baseline's SIZES, which a variant need not repeat. Raises ContractError."""
     tree = parse(path)
     functions = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
     assigned = dict(_assigned(tree))
@@ -61,12 +61,12 @@ def read_half(path: Path, label: str) -> Half:
     require = _Requirement(path)
     require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
     _check_functions(require, functions)
-    _check_sizes(require, constants.get("SIZES"), functions["inputs"])
+    _check_sizes(require, constants.setdefault("SIZES", inherited), functions["inputs"])
     _check_constants(require, constants)
     _check_imports(require, imports)
     parameters = {name: tuple(arg.arg for arg in _arguments(args)) for name, args in functions.items()}
     makes = any(not _names(each).isdisjoint(KERNEL_MAKERS) for each in trees)
-    return Half(path, label, doc.splitlines()[0], parameters, constants, imports, makes)
+    return Version(path, label, doc.splitlines()[0], parameters, constants, imports, makes)
 
 
 def parse(path: Path) -> ast.Module:
@@ -187,7 +187,7 @@ def imported_modules(tree: ast.Module) -> frozenset[str]:
 
 
 def with_helpers(path: Path) -> dict[Path, ast.Module]:
-    """The syntax trees of a half, and of its chapter's modules and packages (each whole) that it imports, and they."""
+    """The syntax trees of a version, and of its chapter's modules and packages (whole) that it imports, and they."""
     found: dict[Path, ast.Module] = {}
     todo = [path]
     while todo:

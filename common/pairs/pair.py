@@ -15,9 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.pairs.contract import ContractError, Half, read_half, with_helpers
+from common.pairs.contract import ContractError, Version, read_version, with_helpers
 
 ROOT = Path(__file__).resolve().parents[2]
+UNHASHED = {"SIZES", "VERSUS"}  # a result stores its arguments, and what it is compared with
 _serial = itertools.count()
 
 
@@ -35,12 +36,12 @@ class Pair:
 
     chapter: str
     name: str
-    baseline: Half
-    variants: tuple[Half, ...]
+    baseline: Version
+    variants: tuple[Version, ...]
     sizes: dict[str, dict[str, Any]]
 
     @property
-    def halves(self) -> tuple[Half, ...]:
+    def versions(self) -> tuple[Version, ...]:
         return (self.baseline, *self.variants)
 
     @property
@@ -84,49 +85,50 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
 def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) -> Pair:
     if not variants:
         raise ContractError(f"{baseline}: has no partner: add optimized_{name}.py")
-    first = read_half(baseline, "baseline")
-    others = [read_half(path, label) for label, path in variants.items()]
-    if first.has_kernel and "reference" not in first.functions and any(half.has_kernel for half in others):
+    first = read_version(baseline, "baseline")
+    sizes = first.constants["SIZES"]
+    others = [read_version(path, label, sizes) for label, path in variants.items()]
+    if first.has_kernel and "reference" not in first.functions and any(version.has_kernel for version in others):
         raise ContractError(
-            f"{baseline}: both halves are custom kernels: add reference(**inputs), simple and slow, as the oracle"
+            f"{baseline}: both versions are custom kernels: add reference(**inputs), simple and slow, as the oracle"
         )
-    for half in others:
-        if half.constants["SIZES"] != first.constants["SIZES"]:
+    for version in others:
+        if version.constants["SIZES"] != sizes:
             raise ContractError(
-                f"{half.path}: SIZES differ from those of {baseline.name}: write them the same in both halves"
+                f"{version.path}: SIZES differ from {baseline.name}: leave them to it"
             )
-    return Pair(folder.resolve().name, name, first, _ladder(name, others), first.constants["SIZES"])
+    return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
 
 
-def _ladder(name: str, variants: list[Half]) -> tuple[Half, ...]:
+def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:
     """The variants in reading order: a rung after the one its VERSUS names."""
-    rungs: dict[str, Half] = {}
+    rungs: dict[str, Version] = {}
     while len(rungs) < len(variants):
-        waiting = [half for half in variants if half.label not in rungs]
-        ready = [half for half in waiting if half.versus is None or half.versus in rungs]
+        waiting = [version for version in variants if version.label not in rungs]
+        ready = [version for version in waiting if version.versus is None or version.versus in rungs]
         if not ready:
             problem = f"VERSUS = {waiting[0].constants['VERSUS']!r} names no variant of {name} before it"
             known = ", ".join(repr(label.removeprefix("optimized").removeprefix("/")) for label in rungs)
             fix = f"write the suffix of an earlier rung ({known or 'none'})"
             raise ContractError(f"{waiting[0].path}: {problem}: {fix}")
-        rungs |= {half.label: half for half in ready}
+        rungs |= {version.label: version for version in ready}
     return tuple(rungs.values())
 
 
-def why_not(half: Half, device: dict[str, Any], gpus: int) -> str:
-    """Why this half cannot run on this device (common.machine.device.describe); empty if it can."""
-    beside = {path.stem for path in half.path.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
-    missing = [name for name in sorted(half.imports - beside) if not importlib.util.find_spec(name)]
+def why_not(version: Version, device: dict[str, Any], gpus: int) -> str:
+    """Why this version cannot run on this device (common.machine.device.describe); empty if it can."""
+    beside = {path.stem for path in version.path.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
+    missing = [name for name in sorted(version.imports - beside) if not importlib.util.find_spec(name)]
     if missing:
         return f"needs the package {', '.join(missing)}"
-    if half.needs_cuda and device["kind"] != "cuda":
+    if version.needs_cuda and device["kind"] != "cuda":
         return "needs an NVIDIA GPU"
-    capability = half.constants.get("REQUIRES", {}).get("capability", (0, 0))
+    capability = version.constants.get("REQUIRES", {}).get("capability", (0, 0))
     if device["kind"] == "cuda" and tuple(device["capability"]) < tuple(capability):
         wanted, has = (".".join(map(str, version)) for version in (capability, device["capability"]))
         return f"needs compute capability {wanted}, this GPU has {has}"
-    least = half.constants.get("REQUIRES", {}).get("gpus", 1)
-    return f"needs {least} GPUs, this machine has {gpus}" if half.needs_cuda and gpus < least else ""
+    least = version.constants.get("REQUIRES", {}).get("gpus", 1)
+    return f"needs {least} GPUs, this machine has {gpus}" if version.needs_cuda and gpus < least else ""
 
 
 def load(path: Path) -> ModuleType:
@@ -154,8 +156,8 @@ def load(path: Path) -> ModuleType:
 
 
 def source_hash(pair: Pair) -> str:
-    """What the halves and their chapter's helpers say, without docstrings, comments and layout."""
-    trees = {path: tree for half in pair.halves for path, tree in with_helpers(half.path).items()}
+    """What the versions and their chapter's helpers say, without docstrings, comments, layout and UNHASHED."""
+    trees = {path: tree for version in pair.versions for path, tree in with_helpers(version.path).items()}
     folder = pair.baseline.path.parent
     said = "\n".join(f"{path.relative_to(folder).as_posix()} {_said(trees[path])}" for path in sorted(trees))
     return hashlib.sha256(said.encode()).hexdigest()[:16]
@@ -173,9 +175,16 @@ def _dump(node: Any) -> str:
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = [(key, value) for key, value in ast.iter_fields(node) if value not in (None, [])]
+    if isinstance(node, ast.Module):
+        fields = [("body", [each for each in node.body if not _is_unhashed(each)])]
     if (
         isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
         and ast.get_docstring(node, clean=False) is not None
     ):
         fields = [(key, value[1:] if key == "body" else value) for key, value in fields]
     return type(node).__name__ + "(" + ",".join(f"{key}={_dump(value)}" for key, value in fields) + ")"
+
+
+def _is_unhashed(node: ast.stmt) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return any(isinstance(target, ast.Name) and target.id in UNHASHED for target in targets)

@@ -2,6 +2,6 @@
 
     benchmark.py --xray coalescing --arch sm_80,sm_90
 
-Both halves are run with their launches recorded instead of executed (capture.py), compiled (compilers.py), and read
+Both versions are run with their launches recorded instead of executed (capture.py), compiled (compilers.py), and read
 (sass.py); show.py puts them side by side and says what differs.
 """

@@ -1,4 +1,4 @@
-"""Which kernels a half launches, and with what: found by running it on tensors without memory, launching nothing.
+"""Which kernels a version launches, and with what: found by running it on tensors without memory, launching nothing.
 
 Triton's launcher and CuPy's kernels are replaced by recorders, and so is what asks for a GPU on the way there: drivers,
 streams, properties. An autotuner takes its first configuration.
@@ -21,7 +21,7 @@ from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine
 
 
 class CannotShow(OneLine):
-    """A half whose launches cannot be found without a GPU; str() says why."""
+    """A version whose launches cannot be found without a GPU; str() says why."""
 
 
 @dataclass(frozen=True)
@@ -62,24 +62,24 @@ def _kind(value: Any) -> Any:
 
 
 def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]:
-    """The different launches of one set-up and one call of a half, in order. Raises CannotShow."""
+    """The different launches of one set-up and one call of a version, in order. Raises CannotShow."""
     found: list[Launch] = []
     try:
         with ExitStack() as stack:
             for stand_in in (_torch_without_gpu(machine), _triton(found.append, machine), _cupy(found.append, machine)):
                 stack.enter_context(stand_in)
-            half = load(path)
-            inputs = half.inputs(**size, device="meta")
-            state = half.setup(**inputs) if hasattr(half, "setup") else {}
-            half.run(**inputs, **state)
-    except Exception as error:  # noqa: BLE001 (whatever a half needs of a GPU that is not there)
+            version = load(path)
+            inputs = version.inputs(**size, device="meta")
+            state = version.setup(**inputs) if hasattr(version, "setup") else {}
+            version.run(**inputs, **state)
+    except Exception as error:  # noqa: BLE001 (whatever a version needs of a GPU that is not there)
         raise CannotShow(f"{path.name}: cannot be run without a GPU: {one_line(error)}") from None
     return list({launch.key(): launch for launch in found}.values())
 
 
 @contextmanager
 def _torch_without_gpu(machine: Machine) -> Iterator[None]:
-    """What of torch.cuda a half may ask for: streams, events and graphs that do nothing, a machine's properties."""
+    """What of torch.cuda a version may ask for: streams, events and graphs that do nothing, a machine's properties."""
     properties = SimpleNamespace(
         name=machine.name, multi_processor_count=machine.sms, major=machine.capability[0], minor=machine.capability[1],
         shared_memory_per_multiprocessor=machine.shared_bytes, L2_cache_size=machine.l2_bytes,
@@ -106,7 +106,7 @@ def _triton(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
     try:
         from triton.runtime.autotuner import Autotuner
         from triton.runtime.jit import JITFunction
-    except ModuleNotFoundError:  # a half that needs it says so
+    except ModuleNotFoundError:  # a version that needs it says so
         yield
         return
 

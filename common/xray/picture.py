@@ -1,17 +1,17 @@
-"""A picture of every half on every architecture: launches captured, compiled and dissected in a process of its own."""
+"""A picture of every version on every architecture: captured, compiled and dissected in a process of its own."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from common.isolation import process
-from common.pairs.contract import Half, OneLine
+from common.pairs.contract import OneLine, Version
 from common.pairs.pair import Pair
 from common.xray.occupancy import ARCHITECTURES
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A half's kernels on an architecture (common.xray.sass.Anatomy), or why there are none to see."""
+    """A version's kernels on an architecture (common.xray.sass.Anatomy), or why there are none to see."""
 
     label: str
     architecture: str
@@ -21,22 +21,22 @@ class Picture:
 
 
 def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "default") -> list[Picture]:
-    """A picture of each half on each architecture. Each half is run, on tensors without memory, in its own process."""
+    """A picture of each version on each architecture. Each is run, on tensors without memory, in its own process."""
     pictures = []
-    for half in pair.halves:
-        if not half.has_kernel:
+    for version in pair.versions:
+        if not version.has_kernel:
             reason = "launches library kernels only: there is no code of its own to see"
-            pictures += [Picture(half.label, architecture, reason=reason) for architecture in architectures]
+            pictures += [Picture(version.label, architecture, reason=reason) for architecture in architectures]
             continue
         try:
-            pictures += process.call(_look_into, half, pair.sizes[size], tuple(architectures))
+            pictures += process.call(_look_into, version, pair.sizes[size], tuple(architectures))
         except process.Death as death:
-            pictures += [Picture(half.label, each, reason=str(death), failed=True) for each in architectures]
+            pictures += [Picture(version.label, each, reason=str(death), failed=True) for each in architectures]
     return pictures
 
 
 def _look_into(
-    half: Half, size: dict, architectures: Sequence[str], say: Callable[[str, float], None]
+    version: Version, size: dict, architectures: Sequence[str], say: Callable[[str, float], None]
 ) -> list[Picture]:
     from common.xray.capture import launches
     from common.xray.compilers import CompileError, compile_for
@@ -44,20 +44,22 @@ def _look_into(
     from common.xray.sass import dissect
 
     pictures = []
-    needs = tuple(half.constants.get("REQUIRES", {}).get("capability", (0, 0)))
+    needs = tuple(version.constants.get("REQUIRES", {}).get("capability", (0, 0)))
     for number, architecture in enumerate(architectures):
         say(architecture, number / len(architectures))
         machine = MACHINES[architecture]
         if machine.capability < needs:
             reason = f"needs compute capability {'.'.join(map(str, needs))}"
-            pictures.append(Picture(half.label, architecture, reason=reason))
+            pictures.append(Picture(version.label, architecture, reason=reason))
             continue
         try:
-            kernels = [dissect(compile_for(launch, machine), machine) for launch in launches(half.path, size, machine)]
+            kernels = [
+                dissect(compile_for(launch, machine), machine) for launch in launches(version.path, size, machine)
+            ]
             reason = "" if kernels else "launches no kernel of its own: its operations are torch's"
-            pictures.append(Picture(half.label, architecture, kernels, reason))
+            pictures.append(Picture(version.label, architecture, kernels, reason))
         except OneLine as error:
             pictures.append(
-                Picture(half.label, architecture, reason=str(error), failed=isinstance(error, CompileError))
+                Picture(version.label, architecture, reason=str(error), failed=isinstance(error, CompileError))
             )
     return pictures

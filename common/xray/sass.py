@@ -73,7 +73,7 @@ class Anatomy:
         return max((bits for (kind, bits) in self.counts if kind == what), default=0)
 
 
-@lru_cache(maxsize=64)  # halves of a pair may launch the same kernel, and the tools take a while
+@lru_cache(maxsize=64)  # versions of a pair may launch the same kernel, and the tools take a while
 def dissect(binary: Binary, machine: Machine) -> Anatomy:
     """Raises NoTools."""
     with _as_file(binary) as path:

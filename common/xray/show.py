@@ -38,7 +38,7 @@ def facts(kernel: Anatomy) -> dict[str, str]:
 
 
 def rows(pictures: Iterable[Picture]) -> list[list[str]]:
-    """A table of one architecture's pictures: the headings (half and kernel), then a row for each fact."""
+    """A table of one architecture's pictures: the headings (version and kernel), then a row for each fact."""
     columns = [(picture.label, kernel) for picture in pictures for kernel in picture.kernels]
     found = [facts(kernel) for _, kernel in columns]
     names = list(dict.fromkeys(name for one in found for name in one))

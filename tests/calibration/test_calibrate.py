@@ -24,7 +24,7 @@ from common.engine import runner
 from common.engine.runner import has_failed, run_pairs
 from common.machine.device import describe
 from common.pairs.pair import ROOT, discover, source_hash
-from common.pairs.pair import load as load_half
+from common.pairs.pair import load as load_version
 from common.record.result import Record, RecordError
 from common.show import report
 
@@ -47,9 +47,9 @@ UNSURE = Said("unsure", 0.97, 0.95, 0.99)
 REFUSED = Said("checked", None, None, None, "too short for this clock")
 
 
-def planted(times=0, half="copy", said=FALSE_CALL, runs=RUNS):
-    """Runs of which the first few say something else of one half."""
-    return [Run(i, 12, 0.005, {**CALIBRATED, half: said} if i < times else CALIBRATED) for i in range(runs)]
+def planted(times=0, version="copy", said=FALSE_CALL, runs=RUNS):
+    """Runs of which the first few say something else of one version."""
+    return [Run(i, 12, 0.005, {**CALIBRATED, version: said} if i < times else CALIBRATED) for i in range(runs)]
 
 
 def spins(off=1.0, clock="CLOCK_MONOTONIC_RAW"):
@@ -90,7 +90,7 @@ def test_a_sound_harness_passes_every_check():
     assert [check.runs for check in found.checks] == [*[RUNS] * 8, 2, 9, 15, 5, 4]
 
 
-EQUAL = "equal halves are called different"
+EQUAL = "equal versions are called different"
 HELD = [f"the interval holds the true {truth}" for truth in ("1.0000", "0.9901", "0.9524")]
 WRONG = "a planted difference is called the wrong way"
 COPY = "a copy reaches the measured limit"
@@ -195,8 +195,8 @@ def edited(change):
     return json.dumps(data)
 
 
-def say(run, half, **changes):
-    return lambda data: data["runs"]["quiet"][run]["said"][half].update(changes)
+def say(run, version, **changes):
+    return lambda data: data["runs"]["quiet"][run]["said"][version].update(changes)
 
 
 @pytest.mark.parametrize(
@@ -277,13 +277,13 @@ def test_the_planted_truth_is_the_count_of_repetitions():
 
 
 @pytest.mark.parametrize("pair", discover(PAIRS), ids=lambda pair: pair.name)
-def test_halves_differ_in_their_repetitions_only(pair):
+def test_versions_differ_in_their_repetitions_only(pair):
     def code(path):
         tree = ast.parse(path.read_text())
         planted = [node for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "REPETITIONS"]
         return [ast.dump(node) for node in tree.body[1:] if node not in planted]
 
-    assert {str(code(each.path)) for each in pair.halves} == {str(code(pair.baseline.path))}
+    assert {str(code(each.path)) for each in pair.versions} == {str(code(pair.baseline.path))}
 
 
 class Counted(torch.overrides.TorchFunctionMode):
@@ -298,7 +298,7 @@ class Counted(torch.overrides.TorchFunctionMode):
 
 @pytest.mark.parametrize("path", sorted(PAIRS.glob("*_work*.py")), ids=lambda path: path.stem)
 def test_work_does_what_it_says_as_often_as_it_says(path):
-    work, x = load_half(path), torch.tensor([math.pi / 6, -math.pi / 2])
+    work, x = load_version(path), torch.tensor([math.pi / 6, -math.pi / 2])
     state = work.setup(torch.rand(2))
     with Counted() as counted:
         out = work.run(x, **state)
@@ -310,7 +310,7 @@ def test_work_does_what_it_says_as_often_as_it_says(path):
 
 def test_nothing_is_nothing_and_a_copy_is_a_copy():
     x = torch.rand(1000)
-    nothing, copy = (load_half(PAIRS / f"baseline_{name}.py") for name in ("nothing", "copy"))
+    nothing, copy = (load_version(PAIRS / f"baseline_{name}.py") for name in ("nothing", "copy"))
     assert nothing.run(x) is x
     y = copy.setup(torch.zeros(1000))["y"]
     samples = copy.run(x, y)

@@ -134,30 +134,30 @@ def cases(name, rows, columns, **arguments):
 @each(*PAIRS)
 @pytest.mark.parametrize(("rows", "columns"), [(0, 5), (5, 0), (0, 0), (1, 1), (1, 2), (2, 1)])
 @pytest.mark.filterwarnings("ignore:var")  # of nothing
-def test_sizes_0_and_1(name, half, device, rows, columns, call):
+def test_sizes_0_and_1(name, version, device, rows, columns, call):
     for arguments in cases(name, rows, columns):
         if arguments.get("op") == "max" and not rows * columns:
             continue  # of nothing torch has no maximum
         inputs = drawn(name, **arguments)
-        actual = call(half, device, inputs)
+        actual = call(version, device, inputs)
         assert_near(actual, expected(name, inputs), least=1.0)
         assert all(part.dtype == torch.float32 for part in actual)
 
 
 @each(*[name for name in PAIRS if name != "add_small"])  # which takes what is contiguous, and looks at nothing
 @pytest.mark.parametrize("layout", ["transposed", "every other column", "middle columns", "unaligned"])
-def test_layouts(name, half, device, layout, call):
+def test_layouts(name, version, device, layout, call):
     for arguments in cases(name, 7, 37):
         if arguments.get("op") in ("mean", "max", "logsumexp"):
             continue  # these read as the sum does
         inputs = drawn(name, **arguments)
-        assert_near(call(half, device, inputs, layout=layout), expected(name, inputs))
+        assert_near(call(version, device, inputs, layout=layout), expected(name, inputs))
 
 
 @each("add_small")
-def test_a_small_sum_at_any_address(name, half, device, call):
+def test_a_small_sum_at_any_address(name, version, device, call):
     inputs = drawn(name, rows=7, columns=131)
-    assert_near(call(half, device, inputs, layout="unaligned"), expected(name, inputs))
+    assert_near(call(version, device, inputs, layout="unaligned"), expected(name, inputs))
 
 
 # NaN, infinities, huge numbers
@@ -166,23 +166,23 @@ def test_a_small_sum_at_any_address(name, half, device, call):
 @each("softmax", "layer_norm", "rms_norm")
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
 @pytest.mark.parametrize("columns", [5, 1027])
-def test_a_row_does_not_harm_others(name, half, device, value, columns, call):
+def test_a_row_does_not_harm_others(name, version, device, value, columns, call):
     """What torch makes of the row itself, these do, too."""
     inputs = drawn(name, rows=6, columns=columns)
     inputs["x"][2, columns // 2] = value
-    actual = call(half, device, inputs)
+    actual = call(version, device, inputs)
     assert_near(actual, expected(name, inputs))
     assert actual[0][[0, 1, 3, 4, 5]].isfinite().all()
 
 
 @each(*BACKWARD)
 @pytest.mark.parametrize("where", ["dy", "x"])
-def test_a_row_does_not_harm_the_gradients_of_others(name, half, device, where, call):
+def test_a_row_does_not_harm_the_gradients_of_others(name, version, device, where, call):
     """Of NaN: an infinite gradient makes NaN or infinities, as the order of the terms has it."""
     inputs = drawn(name, rows=6, columns=37)
     inputs[where if where in inputs else "y"][2, 7] = NAN
     inputs = with_statistics(inputs) if where == "x" and "x" in inputs else inputs
-    actual = call(half, device, inputs)
+    actual = call(version, device, inputs)
     assert_near(actual, expected(name, inputs))
     assert actual[0][[0, 1, 3, 4, 5]].isfinite().all()
 
@@ -192,7 +192,7 @@ SPECIAL = [[NAN], [INF], [-INF], [INF, -INF], [INF, NAN], [-INF, NAN], [-INF] * 
 
 @each("reductions")
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "logsumexp"])
-def test_reductions_of_nan_and_infinities(name, half, device, op, call):
+def test_reductions_of_nan_and_infinities(name, version, device, op, call):
     """Each case in a row and in a column of its own, and alone."""
     x = torch.randn(len(SPECIAL), 4)
     for row, values in zip(x, SPECIAL, strict=True):
@@ -200,37 +200,37 @@ def test_reductions_of_nan_and_infinities(name, half, device, op, call):
     for over, matrices in {"columns": [x], "rows": [x.mT.contiguous()], "all": x[:, None]}.items():
         for matrix in matrices:
             inputs = {"op": op, "over": over, "x": matrix}
-            assert_near(call(half, device, inputs), expected(name, inputs))
+            assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("reductions")
-def test_logsumexp_over_stripes_of_rows_that_hold_nothing(name, half, device, call):
+def test_logsumexp_over_stripes_of_rows_that_hold_nothing(name, version, device, call):
     inputs = drawn(name, op="logsumexp", over="rows", rows=300, columns=4)
     x = inputs["x"]
     x[64:128], x[:299, 1], x[:, 2], x[299, 3] = -INF, -INF, -INF, NAN
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("reduction")
 @pytest.mark.parametrize("values", [[NAN], [INF], [-INF], [INF, -INF]], ids=str)
-def test_the_sum_of_nan_and_infinities(name, half, device, values, call):
+def test_the_sum_of_nan_and_infinities(name, version, device, values, call):
     inputs = drawn(name, n=20_001)
     inputs["x"][-len(values) :] = torch.tensor(values)
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("add", "add_small")
-def test_sums_of_special_numbers(name, half, device, call):
+def test_sums_of_special_numbers(name, version, device, call):
     numbers = torch.tensor([NAN, INF, -INF, 0.0, -1.0, 3e38, -3e38])
     inputs = drawn(name, rows=len(numbers), columns=len(numbers))
     inputs["x"], inputs["y"] = numbers[:, None].repeat(1, len(numbers)), numbers.repeat(len(numbers), 1)
-    (actual,), (true,) = call(half, device, inputs), expected(name, inputs)
+    (actual,), (true,) = call(version, device, inputs), expected(name, inputs)
     torch.testing.assert_close(actual, true.float(), equal_nan=True)
 
 
 @each("elementwise")
 @pytest.mark.parametrize("op", OPERATIONS)
-def test_operations_on_special_numbers(name, half, device, op, call):
+def test_operations_on_special_numbers(name, version, device, op, call):
     numbers = [NAN, INF, 0.0, 1.0, 1e-20, 1e-5, 0.5, 3.0, 9.0, 30.0, 88.0, 89.0, 104.0, 300.0, 1e4, 1e20, 3e38]
     if op != "pow":  # which is of numbers that are not negative
         numbers += [-number for number in numbers]
@@ -241,7 +241,7 @@ def test_operations_on_special_numbers(name, half, device, op, call):
     inputs["x"] = x[:, None].repeat(1, len(x))
     if isinstance(inputs["y"], torch.Tensor):
         inputs["y"] = x[None].repeat(len(x), 1)
-    (actual,), (true,) = call(half, device, inputs), expected(name, inputs)
+    (actual,), (true,) = call(version, device, inputs), expected(name, inputs)
     true = true.float()  # which overflows
     torch.testing.assert_close(
         actual, true, rtol=1e-4, atol={"sin": 1e-6, "cos": 1e-6, "gelu": 1e-15}.get(op, 1e-27), equal_nan=True
@@ -250,26 +250,26 @@ def test_operations_on_special_numbers(name, half, device, op, call):
 
 @each("elementwise")
 @pytest.mark.parametrize("op", OPERATIONS)
-def test_operations_overflow_in_fp16_as_in_torch(name, half, device, op, call):
+def test_operations_overflow_in_fp16_as_in_torch(name, version, device, op, call):
     inputs = drawn(name, op=op, rows=9, columns=9, dtype="float16")
     inputs["x"][0], inputs["x"][1], inputs["x"][2] = 65_504, 11.0, 1.0 if op == "pow" else -65_504
-    (actual,), (true,) = call(half, device, inputs), expected(name, inputs)
+    (actual,), (true,) = call(version, device, inputs), expected(name, inputs)
     near = NEAR[actual.dtype]
     torch.testing.assert_close(actual, true.half(), rtol=near, atol=near, equal_nan=True)
 
 
 @each("fused_elementwise")
-def test_a_chain_of_special_numbers(name, half, device, call):
+def test_a_chain_of_special_numbers(name, version, device, call):
     inputs = drawn(name, rows=7, columns=5)
     inputs["x"][:, 1] = torch.tensor([NAN, INF, -INF, 100.0, -100.0, 1e30, 0.0])
     inputs["gate"][3, 3], inputs["w_shift"][4] = INF, NAN
-    (actual,), (true,) = call(half, device, inputs), expected(name, inputs)
+    (actual,), (true,) = call(version, device, inputs), expected(name, inputs)
     torch.testing.assert_close(actual, true.float(), rtol=1e-5, atol=1e-5, equal_nan=True)
 
 
 @each("softmax")
 @pytest.mark.parametrize("columns", [5, 129, 1027])
-def test_softmax_of_huge_and_of_no_numbers(name, half, device, columns, call):
+def test_softmax_of_huge_and_of_no_numbers(name, version, device, columns, call):
     """Of a row that is -inf throughout torch says NaN, 0 / 0; with one number in it, that number's share is 1."""
     inputs = drawn(name, rows=7, columns=columns)
     x = inputs["x"]
@@ -279,22 +279,22 @@ def test_softmax_of_huge_and_of_no_numbers(name, half, device, columns, call):
     x[3, 1:] = -INF
     x[4] *= 1e30
     x[5] = torch.finfo(torch.float32).min
-    actual = call(half, device, inputs)
+    actual = call(version, device, inputs)
     assert_near(actual, expected(name, inputs))
     assert actual[0][2].isnan().all()
     assert actual[0][3, 0] == 1
 
 
 @each("softmax")
-def test_softmax_near_the_end_of_fp16(name, half, device, call):
+def test_softmax_near_the_end_of_fp16(name, version, device, call):
     inputs = drawn(name, rows=5, columns=129, dtype="float16")
     inputs["x"][0] += 65_000
     inputs["x"][1] = torch.where(torch.arange(129) % 2 == 0, 65_504.0, -65_504.0)
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("softmax")
-def test_softmax_of_rows_that_lie_in_several_blocks(name, half, device, call):
+def test_softmax_of_rows_that_lie_in_several_blocks(name, version, device, call):
     """Of the part that `online` does not keep, one block is all -inf, and a late one holds the maximum."""
     inputs = drawn(name, rows=4, columns=50_001)
     x = inputs["x"]
@@ -302,71 +302,71 @@ def test_softmax_of_rows_that_lie_in_several_blocks(name, half, device, call):
     x[1, :40_000] = -INF
     x[2, -1] = 50.0
     x[3, 10] = 50.0
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("reductions")
 @pytest.mark.parametrize("over", ["rows", "columns", "all"])
 @pytest.mark.parametrize(("dtype", "shifts"), [("float32", (1e4, -1e4, 3e38, -3e38)), ("float16", (65_000, -65_000))])
-def test_logsumexp_of_huge_numbers(name, half, device, over, dtype, shifts, call):
+def test_logsumexp_of_huge_numbers(name, version, device, over, dtype, shifts, call):
     for shift in shifts:
         inputs = drawn(name, op="logsumexp", over=over, rows=3, columns=2, dtype=dtype)
         inputs["x"] += shift
-        assert_near(call(half, device, inputs), expected(name, inputs))
+        assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("reductions")
 @pytest.mark.parametrize("sign", [1, -1])
-def test_logsumexp_of_numbers_that_rise_or_fall(name, half, device, sign, call):
+def test_logsumexp_of_numbers_that_rise_or_fall(name, version, device, sign, call):
     """The maximum so far changes with every element of a lane, or never."""
     inputs = drawn(name, op="logsumexp", over="columns", rows=1, columns=4099)
     inputs["x"] += sign * torch.linspace(-2, 2, 4099)
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("reductions")
-def test_the_mean_of_numbers_whose_sum_fp16_cannot_hold(name, half, device, call):
+def test_the_mean_of_numbers_whose_sum_fp16_cannot_hold(name, version, device, call):
     for over, rows, columns in (("rows", 300, 2), ("columns", 2, 300), ("all", 2, 300)):
         inputs = drawn(name, op="mean", over=over, rows=rows, columns=columns, dtype="float16")
         inputs["x"] += 60_000
-        assert_near(call(half, device, inputs), expected(name, inputs))
+        assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("layer_norm")
 @pytest.mark.parametrize("columns", [1, 129, 1025])
-def test_layer_norm_of_constant_rows_is_the_bias(name, half, device, columns, call):
+def test_layer_norm_of_constant_rows_is_the_bias(name, version, device, columns, call):
     """How far a mean of equal numbers may be off: a few roundings, and 1 / sqrt(1e-5) times as much in the result."""
     inputs = drawn(name, rows=5, columns=columns)
     inputs["x"][:] = torch.tensor([0.0, 1.0, -3.0, 0.1, 7.7])[:, None]
-    (y,) = call(half, device, inputs)
+    (y,) = call(version, device, inputs)
     off = (y - inputs["w_bias"]).abs() / inputs["w_weight"].abs()
     assert (off < 317 * 1e-6 * inputs["x"].abs()[:, :1] + 1e-5).all()
 
 
 @each("layer_norm")
 @pytest.mark.parametrize("columns", [129, 4097])
-def test_layer_norm_of_numbers_far_from_zero(name, half, device, columns, call):
+def test_layer_norm_of_numbers_far_from_zero(name, version, device, columns, call):
     """A variance that is the difference of two large numbers would be off by a few percent."""
     inputs = drawn(name, rows=5, columns=columns)
     inputs["x"] += 1000
-    (y,), (true,) = call(half, device, inputs), expected(name, inputs)
+    (y,), (true,) = call(version, device, inputs), expected(name, inputs)
     torch.testing.assert_close(y.double(), true, rtol=1e-3, atol=1e-3)
 
 
 @each("layer_norm", "rms_norm")
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_norms_near_the_end_of_fp16(name, half, device, dtype, call):
+def test_norms_near_the_end_of_fp16(name, version, device, dtype, call):
     """Squares that 16 bits could not hold."""
     inputs = drawn(name, rows=5, columns=131, dtype=dtype)
     inputs["x"] *= 10_000
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("softmax", "softmax_backward", "layer_norm", "rms_norm")
 @pytest.mark.parametrize("columns", [1023, 1024, 4095, 4096, 4097, 8193, 16_385])
-def test_rows_that_end_with_a_block_and_near_it(name, half, device, columns, call):
+def test_rows_that_end_with_a_block_and_near_it(name, version, device, columns, call):
     inputs = drawn(name, rows=2, columns=columns)
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 # Gradients
@@ -382,10 +382,10 @@ def rows_for_several_rounds(device):
 
 @each(*BACKWARD)
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_gradients_are_those_of_autograd(name, half, device, dtype, call):
+def test_gradients_are_those_of_autograd(name, version, device, dtype, call):
     inputs = drawn(name, rows=rows_for_several_rounds(device), columns=27, dtype=dtype)
     true = expected(name, inputs)
-    actual = call(half, device, inputs, constants=FEW_PROGRAMS)
+    actual = call(version, device, inputs, constants=FEW_PROGRAMS)
     assert_near(actual, true)
     for wrong in range(len(actual)) if dtype != "bfloat16" else ():  # and a gradient that is 1 % too large is found
         scaled = [1.01 * part if which == wrong else part for which, part in enumerate(actual)]
@@ -395,37 +395,37 @@ def test_gradients_are_those_of_autograd(name, half, device, dtype, call):
 
 @each("layer_norm_backward", "rms_norm_backward")
 @pytest.mark.parametrize(("rows", "columns", "constants"), [(3, 193, (("WIDEST", 64),)), (259, 3, ())])
-def test_gradients_of_rows_in_parts_and_of_many_partial_sums(name, half, device, rows, columns, constants, call):
+def test_gradients_of_rows_in_parts_and_of_many_partial_sums(name, version, device, rows, columns, constants, call):
     """`split` with parts so narrow that a row has four; and with more programs than are added at once."""
-    if half.label != "optimized/split":
+    if version.label != "optimized/split":
         pytest.skip("has no parts")
     inputs = drawn(name, rows=rows, columns=columns)
-    assert_near(call(half, device, inputs, constants=constants), expected(name, inputs))
+    assert_near(call(version, device, inputs, constants=constants), expected(name, inputs))
 
 
 @each("layer_norm_backward", "rms_norm_backward", devices=("cuda",))  # the interpreter takes seconds
-def test_gradients_of_rows_that_exceed_a_part_by_one(name, half, device, call):
+def test_gradients_of_rows_that_exceed_a_part_by_one(name, version, device, call):
     inputs = drawn(name, rows=3, columns=8193)
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 @each("layer_norm_backward", "rms_norm_backward", devices=("cuda",))
 @pytest.mark.parametrize("columns", [64, 1024])
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_gradients_of_rows_that_are_fetched_ahead(name, half, device, dtype, columns, call):
+def test_gradients_of_rows_that_are_fetched_ahead(name, version, device, dtype, columns, call):
     """Widths that are copied 16 bytes at a time, and enough rows for several rounds of all programs."""
     sms = torch.cuda.get_device_properties(device).multi_processor_count
     inputs = drawn(name, rows=2 * 16 * sms + 5, columns=columns, dtype=dtype)
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 # Dropout
 
 
-def dropped(call, half, device, p=0.3, seed=7, dtype="float32", shape=(31, 257)):
+def dropped(call, version, device, p=0.3, seed=7, dtype="float32", shape=(31, 257)):
     """Which elements the forward and which the backward drops."""
     ones = torch.ones(shape, dtype=getattr(torch, dtype))
-    y, dx = call(half, device, {"x": ones, "dy": 3 * ones, "p": p, "seed": seed})
+    y, dx = call(version, device, {"x": ones, "dy": 3 * ones, "p": p, "seed": seed})
     for part, scale in ((y, 1), (dx, 3)):
         kept = part[part != 0].double()
         torch.testing.assert_close(kept, torch.full_like(kept, scale / (1 - p) if p < 1 else NAN), rtol=8e-3, atol=0)
@@ -433,15 +433,15 @@ def dropped(call, half, device, p=0.3, seed=7, dtype="float32", shape=(31, 257))
 
 
 @each("dropout")
-def test_the_backward_drops_what_the_forward_dropped(name, half, device, call):
-    forward, backward = dropped(call, half, device)
+def test_the_backward_drops_what_the_forward_dropped(name, version, device, call):
+    forward, backward = dropped(call, version, device)
     assert forward.equal(backward)
 
 
 @each("dropout")
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_the_share_dropped_is_p(name, half, device, p, call):
-    forward, _ = dropped(call, half, device, p)
+def test_the_share_dropped_is_p(name, version, device, p, call):
+    forward, _ = dropped(call, version, device, p)
     n = forward.numel()
     assert abs(forward.sum().item() - n * p) < 4 * (n * p * (1 - p)) ** 0.5
     by_number = forward.flatten()[: n // 16 * 16].view(-1, 16).double().mean(0)  # none of the four of a counter differs
@@ -451,36 +451,36 @@ def test_the_share_dropped_is_p(name, half, device, p, call):
 
 
 @each("dropout")
-def test_a_seed_names_a_mask(name, half, device, call):
-    first, again, other = (dropped(call, half, device, seed=seed)[0] for seed in (7, 7, 8))
+def test_a_seed_names_a_mask(name, version, device, call):
+    first, again, other = (dropped(call, version, device, seed=seed)[0] for seed in (7, 7, 8))
     assert first.equal(again)
     share = (first != other).double().mean().item()  # one of the two drops it: 2 * 0.3 * 0.7
     assert abs(share - 0.42) < 4 * (0.42 * 0.58 / first.numel()) ** 0.5
 
 
 @each("dropout")
-def test_the_mask_depends_on_position_and_seed_alone(name, half, device, call):
-    """Not on the type, which decides the size of a block, nor on the matrix's length, nor on the half."""
-    first, _ = dropped(call, half, device)
+def test_the_mask_depends_on_position_and_seed_alone(name, version, device, call):
+    """Not on the type, which decides the size of a block, nor on the matrix's length, nor on the version."""
+    first, _ = dropped(call, version, device)
     for dtype in FLOATS[1:]:
-        assert first.equal(dropped(call, half, device, dtype=dtype)[0])
-    assert first[:5].equal(dropped(call, half, device, shape=(5, 257))[0])
+        assert first.equal(dropped(call, version, device, dtype=dtype)[0])
+    assert first[:5].equal(dropped(call, version, device, shape=(5, 257))[0])
     assert first.equal(dropped(call, PAIRS["dropout"].baseline, "cpu")[0])
 
 
 @each("dropout")
-def test_to_drop_nothing_and_all(name, half, device, call):
-    assert not torch.stack(dropped(call, half, device, p=0.0)).any()
-    assert torch.stack(dropped(call, half, device, p=1.0)).all()
+def test_to_drop_nothing_and_all(name, version, device, call):
+    assert not torch.stack(dropped(call, version, device, p=0.0)).any()
+    assert torch.stack(dropped(call, version, device, p=1.0)).all()
 
 
 @each("dropout")
 @pytest.mark.parametrize("value", [NAN, INF])
-def test_dropout_shows_nan_and_infinities_as_torch_does(name, half, device, value, call):
+def test_dropout_shows_nan_and_infinities_as_torch_does(name, version, device, value, call):
     """0 times either is NaN."""
     inputs = drawn(name, rows=3, columns=131, p=0.5)
     inputs["x"][1] = inputs["dy"][2] = value
-    assert_near(call(half, device, inputs), expected(name, inputs))
+    assert_near(call(version, device, inputs), expected(name, inputs))
 
 
 # One sum, many sums
@@ -488,14 +488,14 @@ def test_dropout_shows_nan_and_infinities_as_torch_does(name, half, device, valu
 
 @each("reductions")
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "logsumexp"])
-def test_stripes_of_more_rows_than_are_taken_at_a_time(name, half, device, op, call):
+def test_stripes_of_more_rows_than_are_taken_at_a_time(name, version, device, op, call):
     inputs = drawn(name, op=op, over="rows", rows=300, columns=5)
-    assert_near(call(half, device, inputs, constants=(("PROGRAMS", 2),)), expected(name, inputs))
+    assert_near(call(version, device, inputs, constants=(("PROGRAMS", 2),)), expected(name, inputs))
 
 
 @each("reduction")
 @pytest.mark.parametrize("dtype", FLOATS[:2])
-def test_nothing_is_dropped_at_any_length(name, half, device, dtype, call):
+def test_nothing_is_dropped_at_any_length(name, version, device, dtype, call):
     """Whole numbers from 1 on, their sum below 2^24, so exact: one lost or counted twice is seen. Called thrice."""
     block = 16_384 // getattr(torch, dtype).itemsize
     programs = 12 if device == "cpu" else 4 * torch.cuda.get_device_properties(device).multi_processor_count
@@ -503,7 +503,7 @@ def test_nothing_is_dropped_at_any_length(name, half, device, dtype, call):
     near = [count * block + more for count in blocks for more in (-1, 0, 1)]
     for n in (1, 2, 127, 1023, 1024, 1025, *near):
         x = torch.randint(1, 4, (n,)).to(getattr(torch, dtype))
-        (total,) = call(half, device, {"x": x}, times=3)
+        (total,) = call(version, device, {"x": x}, times=3)
         assert total.dtype == torch.float32
         assert total.item() == x.long().sum().item(), n
 
@@ -535,14 +535,14 @@ LARGE = ("add", "elementwise", "fused_elementwise", "softmax", "softmax_backward
     [("float32", 2**17 + 3, 4097), ("float16", 2**19 + 3, 4097), ("float16", 2**31 // 67 + 9, 67)],
     ids=["bytes", "elements", "narrow"],
 )
-def test_more_than_2_to_the_31(name, half, device, dtype, rows, columns):
-    if not half.has_kernel:
+def test_more_than_2_to_the_31(name, version, device, dtype, rows, columns):
+    if not version.has_kernel:
         pytest.skip("torch's own operations")
     assert rows * columns * getattr(torch, dtype).itemsize > 2**31
     skip_without(20)
     inputs, large = large_inputs(name, dtype, rows, columns)
     large |= {key: value.cuda() for key, value in large.items() if isinstance(value, torch.Tensor)}
-    result = module(half.path).run(**large)
+    result = module(version.path).run(**large)
     result = result if isinstance(result, tuple) else (result,)
     last = [part[-3:] if part.dim() == 2 else part for part in result]
     assert_near([part.cpu() for part in last], expected(name, inputs))
@@ -550,29 +550,29 @@ def test_more_than_2_to_the_31(name, half, device, dtype, rows, columns):
 
 @each("reduction", devices=("cuda",))
 @pytest.mark.parametrize(("dtype", "n"), [("float32", 2**29 + 4099), ("float16", 2**31 + 4099)])
-def test_a_sum_of_more_than_2_to_the_31(name, half, device, dtype, n):
+def test_a_sum_of_more_than_2_to_the_31(name, version, device, dtype, n):
     skip_without(12)
     x = torch.zeros(n, dtype=getattr(torch, dtype), device=device)
     x[:3] = x[-4101:] = 1
-    half = module(half.path)
-    state = half.setup(x) if hasattr(half, "setup") else {}
-    assert half.run(x, **state).item() == 4104
+    version = module(version.path)
+    state = version.setup(x) if hasattr(version, "setup") else {}
+    assert version.run(x, **state).item() == 4104
 
 
 @each("reductions", devices=("cuda",))
 @pytest.mark.parametrize("place", [0, 2**30, 2**31 - 5, 2**31 + 7, -1])
-def test_a_maximum_of_more_than_2_to_the_31_rows(name, half, device, place):
+def test_a_maximum_of_more_than_2_to_the_31_rows(name, version, device, place):
     skip_without(12)
     x = torch.zeros(2**31 + 4099, 1, dtype=torch.float16, device=device)
     x[place] = 1
-    assert module(half.path).run("max", "rows", x).tolist() == [1]
+    assert module(version.path).run("max", "rows", x).tolist() == [1]
 
 
 @each("dropout", devices=("cuda",))
-def test_dropout_of_more_than_2_to_the_31(name, half, device):
+def test_dropout_of_more_than_2_to_the_31(name, version, device):
     skip_without(24)
     x = torch.ones(2**31 // 64 + 9, 64, dtype=torch.float16, device=device)
-    y, dx = module(half.path).run(x, x, 0.5, 7)
+    y, dx = module(version.path).run(x, x, 0.5, 7)
     assert torch.equal(y == 0, dx == 0)
     for rows in (slice(0, 1000), slice(-1000, None)):
         assert abs((y[rows] == 0).double().mean().item() - 0.5) < 4 * (0.25 / 64_000) ** 0.5
@@ -581,17 +581,17 @@ def test_dropout_of_more_than_2_to_the_31(name, half, device):
 
 @each("reductions", devices=("cuda",))
 @pytest.mark.parametrize(("op", "over"), [case for case in REDUCTIONS if case[0] != "mean"])  # which sums
-def test_reductions_of_more_than_2_to_the_31(name, half, device, op, over):
+def test_reductions_of_more_than_2_to_the_31(name, version, device, op, over):
     skip_without(12)
     small = drawn(name, op=op, over=over, rows=3, columns=4097, dtype="float16")["x"]
     x = torch.full((2**19 + 3, 4097), 0.0 if op == "sum" else -INF, dtype=torch.float16, device=device)
     x[-3:] = small
-    actual = module(half.path).run(op, over, x).cpu()
+    actual = module(version.path).run(op, over, x).cpu()
     assert_near([actual[-3:] if over == "columns" else actual], [reductions(op, over, small.double())])
 
 
 @each("add", "elementwise", "reductions", devices=("cuda",))
-def test_a_view_whose_rows_lie_far_apart(name, half, device):
+def test_a_view_whose_rows_lie_far_apart(name, version, device):
     """Few elements, more than 2^31 from the first to the last: what a stride times a row may come to."""
     skip_without(6)
     x = torch.empty(2**16 + 5, 2**15 + 1, dtype=torch.float16, device=device)[:, 7:10]
@@ -599,4 +599,4 @@ def test_a_view_whose_rows_lie_far_apart(name, half, device):
     inputs = drawn(name, **arguments)
     x[:] = inputs["x"]
     on_gpu = {key: value.to(device) if isinstance(value, torch.Tensor) else value for key, value in inputs.items()}
-    assert_near([module(half.path).run(**{**on_gpu, "x": x}).cpu()], expected(name, inputs))
+    assert_near([module(version.path).run(**{**on_gpu, "x": x}).cpu()], expected(name, inputs))

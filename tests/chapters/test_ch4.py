@@ -36,9 +36,9 @@ def _same_numbers_in_every_run():
 
 @pytest.fixture(autouse=True)
 def _no_newer_gpu_needed(request):
-    half, device = (request.node.callspec.params.get(name) for name in ("half", "device"))
-    if device == "cuda" and torch.cuda.get_device_capability() < half.constants["REQUIRES"]["capability"]:
-        pytest.skip(f"needs compute capability {half.constants['REQUIRES']['capability']}")
+    version, device = (request.node.callspec.params.get(name) for name in ("version", "device"))
+    if device == "cuda" and torch.cuda.get_device_capability() < version.constants["REQUIRES"]["capability"]:
+        pytest.skip(f"needs compute capability {version.constants['REQUIRES']['capability']}")
 
 
 # What is asked and what is right
@@ -64,11 +64,11 @@ def expected(inputs):
     return [getattr(functional, inputs["activation"])(y) if "activation" in inputs else y]
 
 
-def assert_product(half, actual, wanted, terms):
+def assert_product(version, actual, wanted, terms):
     """Near, and contiguous; where so many terms are added up in 16 bits, each rounding counts."""
     (mine,), (true,) = actual, wanted
     assert mine.is_contiguous()
-    if "PRECISION" not in half.constants:
+    if "PRECISION" not in version.constants:
         assert_near(actual, wanted)
         return
     assert mine.shape == true.shape
@@ -113,65 +113,65 @@ def assert_attended(actual, wanted, times=1.0):
 
 
 @each(*PRODUCTS)
-def test_sizes_0_1_and_prime(name, half, device, call):
+def test_sizes_0_1_and_prime(name, version, device, call):
     for m, n, k in product((0, 1, 37), (0, 1, 41), (0, 1, 71)):
         inputs = drawn(name, m, n, k)
-        assert_product(half, call(half, device, inputs), expected(inputs), k)
+        assert_product(version, call(version, device, inputs), expected(inputs), k)
 
 
 @each("batched_matmul")
-def test_no_products_and_one(name, half, device, call):
+def test_no_products_and_one(name, version, device, call):
     for batch in (0, 1):
         inputs = multiplied(name, torch.randn(batch, 5, 3).half(), torch.randn(batch, 3, 7).half())
-        assert_near(call(half, device, inputs), expected(inputs))
+        assert_near(call(version, device, inputs), expected(inputs))
 
 
 @each("batched_matmul")
 @pytest.mark.parametrize(("n", "dtype"), [(259, torch.float16), (131, torch.float16), (67, torch.float32)])
-def test_every_tile_of_products(name, half, device, n, dtype, call):
+def test_every_tile_of_products(name, version, device, n, dtype, call):
     """Also those that are taken where there are many of them."""
     x, y = torch.randn(3, 131, 73).to(dtype), torch.randn(3, 73, n).to(dtype)
     inputs = multiplied(name, x, y)
-    assert_near(call(half, device, inputs, constants=(("ENOUGH", 1),)), expected(inputs))
+    assert_near(call(version, device, inputs, constants=(("ENOUGH", 1),)), expected(inputs))
 
 
 @each("tile_size")
 @pytest.mark.parametrize("tile", TILES)
-def test_every_tile(name, half, device, tile, call):
+def test_every_tile(name, version, device, tile, call):
     inputs = drawn(name, 67, 131, 73, tile=tile)
-    assert_near(call(half, device, inputs), expected(inputs))
+    assert_near(call(version, device, inputs), expected(inputs))
 
 
 @each(*PRODUCTS)
-def test_layouts(name, half, device, call):
+def test_layouts(name, version, device, call):
     """Also those of which a descriptor is made as they lie: with n and k multiples of 8."""
     for i, layout in enumerate(LAYOUTS):
         inputs = drawn(name, 24, 40, 72)
         other = list(LAYOUTS)[i - 3]
         first, second = (key for key, value in inputs.items() if isinstance(value, torch.Tensor))
-        actual = call(half, device, inputs, layout={first: layout, second: other})
-        assert_product(half, actual, expected(inputs), 72)
+        actual = call(version, device, inputs, layout={first: layout, second: other})
+        assert_product(version, actual, expected(inputs), 72)
 
 
 @each(*PRODUCTS)
-def test_one_row_for_all(name, half, device, call):
+def test_one_row_for_all(name, version, device, call):
     """Strides of 0."""
     inputs = multiplied(name, torch.randn(72).half().expand(24, 72), torch.randn(40).half().expand(72, 40))
-    assert_product(half, call(half, device, inputs), expected(inputs), 72)
+    assert_product(version, call(version, device, inputs), expected(inputs), 72)
 
 
 @each("batched_matmul")
-def test_float32_keeps_its_precision(name, half, device, call):
+def test_float32_keeps_its_precision(name, version, device, call):
     """Of TF32 errors would be 20 times what is allowed."""
     inputs = drawn(name, 33, 35, 129, torch.float32)
-    assert_near(call(half, device, inputs), expected(inputs))
+    assert_near(call(version, device, inputs), expected(inputs))
 
 
 @on_gpu(*[name for name in PRODUCTS if name != "precision"])
-def test_bfloat16(name, half, device, call):
+def test_bfloat16(name, version, device, call):
     for m, n, k in ((131, 67, 71), (136, 264, 72), (1, 1, 1), (7, 5, 0)):
         inputs = drawn(name, m, n, k, torch.bfloat16)
-        assert_near(call(half, device, inputs), expected(inputs))
+        assert_near(call(version, device, inputs), expected(inputs))
 
 
 # Products of NaN, infinities, huge numbers
@@ -179,24 +179,24 @@ def test_bfloat16(name, half, device, call):
 
 @each(*PRODUCTS)
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
-def test_special_numbers_stay_in_their_row_and_column(name, half, device, value, call):
+def test_special_numbers_stay_in_their_row_and_column(name, version, device, value, call):
     """At the end of k, whose block is filled up with zeros: 0 times what lies there would be NaN."""
     inputs = drawn(name, 35, 37, 67)
     first, second = (value for value in inputs.values() if isinstance(value, torch.Tensor))
     first[..., 7, -1], second[..., 0, 5] = value, value
-    actual, true = call(half, device, inputs), expected(inputs)
+    actual, true = call(version, device, inputs), expected(inputs)
     assert true[0].isfinite().any()
-    assert_product(half, actual, true, 67)
+    assert_product(version, actual, true, 67)
 
 
 @each(*PRODUCTS)
-def test_sums_that_16_bits_cannot_hold(name, half, device, call):
+def test_sums_that_16_bits_cannot_hold(name, version, device, call):
     """Infinite from 65,520 on, which would be rounded to 65,536; below, the largest number that there is."""
     a = torch.tensor([[65_504.0, 15], [65_504, 16], [300, 0], [-65_504, -16], [0, 1]]).half()
     inputs = multiplied(name, a, torch.tensor([[1.0, 1, 300], [1, 0, 1]]).half())
     if "activation" in inputs:
         inputs["activation"] = "relu"  # the same of what is infinite already and of what is not yet
-    (actual,), (true,) = call(half, device, inputs), expected(inputs)
+    (actual,), (true,) = call(version, device, inputs), expected(inputs)
     torch.testing.assert_close(actual, true.half(), rtol=1e-3, atol=0)
     assert actual.flatten()[0] == 65_504
     assert actual.isinf().any()
@@ -204,45 +204,45 @@ def test_sums_that_16_bits_cannot_hold(name, half, device, call):
 
 @each("fused_activation")
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_activations_of_special_numbers(name, half, device, activation, call):
+def test_activations_of_special_numbers(name, version, device, activation, call):
     """Of products of each two. The baseline's, rounded before they are activated, may be infinite before: then NaN."""
     numbers = [NAN, INF, 0.0, 1e-7, 1e-4, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 12.0, 30.0, 300.0, 60_000.0]
     x = torch.tensor(numbers + [-number for number in numbers]).half()
     inputs = multiplied(name, x[:, None], x[None], activation=activation)
-    (actual,), (true,) = call(half, device, inputs), expected(inputs)
-    if not half.has_kernel:
+    (actual,), (true,) = call(version, device, inputs), expected(inputs)
+    if not version.has_kernel:
         actual, true = (torch.where((x[:, None].double() * x).abs() > 65_504, 0.0, y) for y in (actual, true))
     torch.testing.assert_close(actual, true.half(), rtol=2e-3, atol=1e-4, equal_nan=True)
 
 
 @each("split_k")
-def test_a_special_number_in_one_part_of_a_sum(name, half, device, call):
+def test_a_special_number_in_one_part_of_a_sum(name, version, device, call):
     for at in (0, 700, 1024):
         inputs = drawn(name, 3, 5, 1025)
         inputs["x"][1, at] = NAN
-        assert_near(call(half, device, inputs), expected(inputs))
+        assert_near(call(version, device, inputs), expected(inputs))
 
 
 # One call and the next
 
 
 @each(*PRODUCTS)
-def test_a_call_leaves_nothing_to_the_next(name, half, device, run_on):
+def test_a_call_leaves_nothing_to_the_next(name, version, device, run_on):
     """Of the same set-up: other numbers, another shape, the first again; what was returned stays what it was."""
     shapes = [(5, 131, 517), (5, 131, 517), (3, 67, 129), (17, 65, 200)]
     rounds = [drawn(name, *shape) for shape in shapes]
     rounds.append(rounds[0])
-    for inputs, actual in zip(rounds, run_on(device, in_turn, half.path, device, rounds), strict=True):
-        assert_product(half, [actual], expected(inputs), next(iter(inputs.values())).shape[-1])
+    for inputs, actual in zip(rounds, run_on(device, in_turn, version.path, device, rounds), strict=True):
+        assert_product(version, [actual], expected(inputs), next(iter(inputs.values())).shape[-1])
 
 
 def in_turn(path, device, rounds):
     """The answers to all of these, after one `setup`, copied when all have been given."""
-    half, answers = module(path), []
+    version, answers = module(path), []
     rounds = [{k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in each.items()} for each in rounds]
-    state = half.setup(**rounds[0]) if hasattr(half, "setup") else {}
+    state = version.setup(**rounds[0]) if hasattr(version, "setup") else {}
     for inputs in rounds:
-        answers.append(half.run(**inputs, **state))
+        answers.append(version.run(**inputs, **state))
         assert not state.get("arrived", torch.zeros(1)).any()  # `last` counts programs, from 0 in every call
     return [each.cpu() for each in answers]
 
@@ -252,72 +252,72 @@ def in_turn(path, device, rounds):
 
 @each(*ATTENTION)
 @pytest.mark.parametrize("causal", [True, False])
-def test_lengths(name, half, device, causal, call):
+def test_lengths(name, version, device, causal, call):
     """Below, at and above those of blocks; of n = 1 all weight is on one value."""
     for n, d in ((1, 64), (2, 16), (63, 16), (64, 16), (65, 64), (131, 16)):
         inputs = asked(n, d, causal, heads=2)
-        actual = call(half, device, of(name, inputs))
+        actual = call(version, device, of(name, inputs))
         assert_attended(actual, attended(name, **inputs))
 
 
 @each(*ATTENTION)
-def test_head_dimensions(name, half, device, call):
+def test_head_dimensions(name, version, device, call):
     """Those that are no power of two are filled up with zeros."""
     for d in (1, 3, 16, 80, 128, 136):
         inputs = asked(37, d, d != 80, heads=1)
-        assert_attended(call(half, device, of(name, inputs)), attended(name, **inputs))
+        assert_attended(call(version, device, of(name, inputs)), attended(name, **inputs))
 
 
 @each(*ATTENTION)
-def test_layouts_of_heads(name, half, device, call):
+def test_layouts_of_heads(name, version, device, call):
     for layout in LAYOUTS:
         inputs = asked(24, 16, True)
-        actual = call(half, device, of(name, inputs), layout={"q": layout, "v": layout, "do": layout})
+        actual = call(version, device, of(name, inputs), layout={"q": layout, "v": layout, "do": layout})
         assert_attended(actual, attended(name, **inputs))
 
 
 @each(*ATTENTION)
-def test_float32_gradients(name, half, device, call):
+def test_float32_gradients(name, version, device, call):
     for n, causal in ((67, True), (33, False)):
         inputs = asked(n, 32, causal, torch.float32, heads=1)
-        assert_attended(call(half, device, of(name, inputs)), attended(name, **inputs))
+        assert_attended(call(version, device, of(name, inputs)), attended(name, **inputs))
 
 
 @on_gpu(*ATTENTION)
 @pytest.mark.parametrize("d", [64, 128])
-def test_attention_in_bfloat16(name, half, device, d, call):
+def test_attention_in_bfloat16(name, version, device, d, call):
     for n, causal in ((1, True), (127, True), (300, False), (513, True)):
         inputs = asked(n, d, causal, torch.bfloat16)
-        assert_attended(call(half, device, of(name, inputs)), attended(name, **inputs))
+        assert_attended(call(version, device, of(name, inputs)), attended(name, **inputs))
 
 
 @each("attention")
 @pytest.mark.parametrize("causal", [True, False])
-def test_scores_that_no_exponential_can_hold(name, half, device, causal, call):
+def test_scores_that_no_exponential_can_hold(name, version, device, causal, call):
     """Of 100,000 and more, which fp16 cannot hold either: the baseline, which keeps scores, is given float32."""
-    inputs = asked(67, 64, causal, torch.float16 if half.has_kernel else torch.float32)
+    inputs = asked(67, 64, causal, torch.float16 if version.has_kernel else torch.float32)
     sign = inputs["q"].sign()
     inputs["q"], inputs["k"] = 128 * sign, 128 * sign.flip(2)
-    assert_attended(call(half, device, of(name, inputs)), attended(name, **inputs))
+    assert_attended(call(version, device, of(name, inputs)), attended(name, **inputs))
 
 
 @each(*ATTENTION)
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_scores_all_far_above_or_below_zero(name, half, device, causal, sign, call):
+def test_scores_all_far_above_or_below_zero(name, version, device, causal, sign, call):
     """By 300, where e^-300 is 0: beyond the last column there are scores of 0, which must not count."""
-    inputs = asked(67, 64, causal, torch.float16 if half.has_kernel else torch.float32)
+    inputs = asked(67, 64, causal, torch.float16 if version.has_kernel else torch.float32)
     inputs["q"], inputs["k"] = inputs["q"] / 8 + sign * 6, inputs["k"] / 8 + 6
     # Scores of 300 are off by 2e-5 in float32; k is far from 0, and its weights in dq, rounded, add up to 0
-    times = 1 if name == "attention" and half.has_kernel else 10
-    assert_attended(call(half, device, of(name, inputs)), attended(name, **inputs), times)
+    times = 1 if name == "attention" and version.has_kernel else 10
+    assert_attended(call(version, device, of(name, inputs)), attended(name, **inputs), times)
 
 
 @each(*ATTENTION)
-def test_nan_stays_in_its_row_and_head(name, half, device, call):
+def test_nan_stays_in_its_row_and_head(name, version, device, call):
     inputs = asked(67, 32, False)
     inputs["q" if name == "attention" else "do"][0, 1, 7, 3] = NAN
-    actual, true = call(half, device, of(name, inputs)), attended(name, **inputs)
+    actual, true = call(version, device, of(name, inputs)), attended(name, **inputs)
     assert_attended(actual, true)
     assert actual[0][0, 1, 7].isnan().any()
     assert actual[0][0, 1, 8:].isfinite().all()
@@ -325,40 +325,40 @@ def test_nan_stays_in_its_row_and_head(name, half, device, call):
 
 
 @each("attention")
-def test_what_a_mask_hides_is_not_seen(name, half, device, call):
+def test_what_a_mask_hides_is_not_seen(name, version, device, call):
     inputs = asked(67, 32, True)
     inputs["k"][:, :, 40] = NAN
-    actual = call(half, device, of(name, inputs))
+    actual = call(version, device, of(name, inputs))
     assert_attended(actual, attended(name, **inputs))
     assert actual[0][:, :, :40].isfinite().all()
 
 
 @each(*ATTENTION)
-def test_attention_twice(name, half, device, call):
+def test_attention_twice(name, version, device, call):
     inputs = asked(67, 32, True)
-    assert_attended(call(half, device, of(name, inputs), times=2), attended(name, **inputs))
+    assert_attended(call(version, device, of(name, inputs), times=2), attended(name, **inputs))
 
 
 # More than 2^31 elements
 
 
-def run_here(half, inputs):
+def run_here(version, inputs):
     """The answer to inputs as they lie."""
-    loaded = module(half.path)
+    loaded = module(version.path)
     state = loaded.setup(**inputs) if hasattr(loaded, "setup") else {}
     return loaded.run(**inputs, **state)
 
 
 @large
 @on_gpu(*PRODUCTS)
-def test_an_answer_of_more_than_2_to_the_31(name, half, device):
+def test_an_answer_of_more_than_2_to_the_31(name, version, device):
     skip_without(30)
     m, n, k = 2**16 + 3, 2**15 + 9, 8
     a, b = torch.zeros(m, k, dtype=torch.float16), torch.randn(k, n).half()
     a[-3:] = torch.randn(3, k)
     if name == "batched_matmul":
         a, b = a[-128:].expand(2**9 + 3, 128, k), b.expand(2**9 + 3, k, n)
-    c = run_here(half, multiplied(name, a.to(device), b.to(device)))
+    c = run_here(version, multiplied(name, a.to(device), b.to(device)))
     assert c.numel() > 2**31
     last = c[-1, -3:] if name == "batched_matmul" else c[-3:]
     true = a[-1, -3:].double() @ b[-1].double() if name == "batched_matmul" else a[-3:].double() @ b.double()
@@ -369,7 +369,7 @@ def test_an_answer_of_more_than_2_to_the_31(name, half, device):
 @large
 @on_gpu("matmul", "fused_activation", "tile_size", "split_k", "precision")
 @pytest.mark.parametrize("is_transposed", [False, True])
-def test_operands_whose_rows_lie_far_apart(name, half, device, is_transposed):
+def test_operands_whose_rows_lie_far_apart(name, version, device, is_transposed):
     """Few elements, more than 2^31 from the first to the last: what a stride times a row, or a column, comes to."""
     skip_without(12)
     far = torch.empty(2**16 + 8, 2**15 + 8, dtype=torch.float16, device=device)
@@ -377,12 +377,12 @@ def test_operands_whose_rows_lie_far_apart(name, half, device, is_transposed):
     a[:] = torch.randn(a.shape, device=device)
     a, b = (b.T, a.T) if is_transposed else (a, b)
     inputs = multiplied(name, a, b)
-    assert_product(half, [run_here(half, inputs).cpu()], [expected(inputs)[0].cpu()], 16)
+    assert_product(version, [run_here(version, inputs).cpu()], [expected(inputs)[0].cpu()], 16)
 
 
 @large
 @on_gpu("split_k", "matmul", "precision")
-def test_a_sum_along_rows_that_lie_far_apart(name, half, device):
+def test_a_sum_along_rows_that_lie_far_apart(name, version, device):
     """k times b's stride exceeds 2^31; of whole numbers, whose sum is exact."""
     skip_without(12)
     far = torch.empty(2**16 + 8, 2**15 + 8, dtype=torch.float16, device=device)
@@ -391,13 +391,13 @@ def test_a_sum_along_rows_that_lie_far_apart(name, half, device):
     a = torch.zeros(3, len(b), dtype=torch.float16, device=device)
     a[:, :5], a[:, -5:] = 1, 2
     inputs = multiplied(name, a, b)
-    assert torch.equal(run_here(half, inputs).double(), expected(inputs)[0])
+    assert torch.equal(run_here(version, inputs).double(), expected(inputs)[0])
 
 
 @large
 @on_gpu(*ATTENTION)
-def test_heads_of_more_than_2_to_the_31(name, half, device):
-    if not half.has_kernel:
+def test_heads_of_more_than_2_to_the_31(name, version, device):
+    if not version.has_kernel:
         pytest.skip("keeps all scores")
     skip_without(60)
     heads, n, d = 2**15 + 3, 1025, 64
@@ -405,6 +405,6 @@ def test_heads_of_more_than_2_to_the_31(name, half, device):
     last = asked(n, d, True, heads=1)
     for key, value in inputs.items():
         value[:, -1:] = last[key]
-    found = run_here(half, of(name, {**inputs, "causal": True}))
+    found = run_here(version, of(name, {**inputs, "causal": True}))
     found = found if isinstance(found, tuple) else (found,)
     assert_attended([part[:, -1:].cpu() for part in found], attended(name, **last))

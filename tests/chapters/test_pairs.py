@@ -1,4 +1,4 @@
-"""Every pair of every chapter, found by itself: halves differ in the lesson alone, both are right, zeros are not."""
+"""Every pair of every chapter, found by itself: versions differ in the lesson alone, both are right, zeros are not."""
 
 import ast
 import re
@@ -17,37 +17,37 @@ from common.pairs.pair import ROOT, Pair, discover, load
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch[0-9]*/baseline_*.py")})
 PAIRS = [pair for folder in FOLDERS for pair in discover(folder)]
-VARIANTS = [(pair, half) for pair in PAIRS for half in pair.variants]
+VARIANTS = [(pair, version) for pair in PAIRS for version in pair.variants]
 MAY_IMPORT = {"torch", "triton", "cupy", "numpy", *sys.stdlib_module_names}
 COST_KEYS = {"dram_bytes", "h2d_bytes", "d2h_bytes", "link_bytes", "fp8_flops", *GEMM}
 SAME_IN_ALL = ("SIZES", "CLOCK", "TOLERANCE", "LIBRARY_DIFFERS", "reference", "cost")
 
 
-def marks(pair, half):
-    """What a run of both halves needs: a GPU, or more of them than one."""
-    if not (pair.baseline.needs_cuda or half.needs_cuda):
+def marks(pair, version):
+    """What a run of both versions needs: a GPU, or more of them than one."""
+    if not (pair.baseline.needs_cuda or version.needs_cuda):
         return ()
-    least = half.constants.get("REQUIRES", {}).get("gpus", 1)
+    least = version.constants.get("REQUIRES", {}).get("gpus", 1)
     too_few = pytest.mark.skipif(torch.cuda.device_count() < least, reason=f"needs {least} GPUs")
     return (pytest.mark.gpu, too_few) if least > 1 else (pytest.mark.gpu,)
 
 
-def each_half(needs_a_run=False):
+def each_version(needs_a_run=False):
     """Every variant with its pair, marked by what it needs where the test runs it.
 
     A group for each pair: of processes that share the tests (`make test`), one checks it, with all its variants.
     """
     return [
-        pytest.param(pair, half, id=half.path.stem, marks=(group, *(marks(pair, half) if needs_a_run else ())))
-        for pair, half in VARIANTS
+        pytest.param(pair, version, id=version.path.stem, marks=(group, *(marks(pair, version) if needs_a_run else ())))
+        for pair, version in VARIANTS
         for group in [pytest.mark.xdist_group(f"{pair.chapter} {pair.name}")]
     ]
 
 
-def definitions(half):
+def definitions(version):
     """Top-level name -> its definition as text, without docstrings, in the file's order; imports left out."""
     found = {}
-    for node in ast.parse(half.path.read_text(encoding="utf-8")).body:
+    for node in ast.parse(version.path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef):
             found[node.name] = node
         elif isinstance(node, ast.Assign):
@@ -56,9 +56,9 @@ def definitions(half):
     return {name: ast.dump(node) for name, node in found.items()}
 
 
-def signature(half, name):
+def signature(version, name):
     (node,) = [
-        node for node in ast.parse(half.path.read_text(encoding="utf-8")).body if getattr(node, "name", "") == name
+        node for node in ast.parse(version.path.read_text(encoding="utf-8")).body if getattr(node, "name", "") == name
     ]
     return ast.dump(node.args)
 
@@ -79,10 +79,10 @@ def test_there_are_pairs():
     }
 
 
-@pytest.mark.parametrize(("pair", "half"), each_half())
-def test_what_is_no_lesson_is_written_the_same_in_both_halves(pair, half):
-    mine, base = definitions(half), definitions(pair.baseline)
-    assert signature(half, "inputs") == signature(pair.baseline, "inputs")
+@pytest.mark.parametrize(("pair", "version"), each_version())
+def test_what_is_no_lesson_is_written_the_same_in_both_versions(pair, version):
+    mine, base = definitions(version), definitions(pair.baseline)
+    assert signature(version, "inputs") == signature(pair.baseline, "inputs")
     libraries = [name for name in {*mine, *base} if name.startswith("library")]
     for name in (*SAME_IN_ALL, *libraries):
         if name == "cost" and "PRECISION" in mine:  # another precision counts its FLOPs under another key
@@ -92,40 +92,40 @@ def test_what_is_no_lesson_is_written_the_same_in_both_halves(pair, half):
         if name in mine or name in base:
             assert mine.get(name) == base.get(name), name
     for what, least in pair.baseline.constants.get("REQUIRES", {}).items():  # a variant may need more
-        assert half.constants["REQUIRES"][what] >= least
+        assert version.constants["REQUIRES"][what] >= least
 
 
-@pytest.mark.parametrize(("pair", "half"), each_half())
-def test_names_stand_in_the_same_order(pair, half):
-    mine, base = definitions(half), definitions(pair.baseline)
+@pytest.mark.parametrize(("pair", "version"), each_version())
+def test_names_stand_in_the_same_order(pair, version):
+    mine, base = definitions(version), definitions(pair.baseline)
     assert [name for name in mine if name in base] == [name for name in base if name in mine]
 
 
-@pytest.mark.parametrize(("pair", "half"), each_half())
-def test_there_is_a_lesson_and_it_is_not_all(pair, half):
-    mine, base = definitions(half), definitions(pair.baseline)
+@pytest.mark.parametrize(("pair", "version"), each_version())
+def test_there_is_a_lesson_and_it_is_not_all(pair, version):
+    mine, base = definitions(version), definitions(pair.baseline)
     differing = {name for name in {*mine, *base} if mine.get(name) != base.get(name)}
     assert differing
     assert differing < {*mine, *base}
 
 
-@pytest.mark.parametrize(("pair", "half"), each_half())
-def test_run_takes_the_inputs_in_the_same_order(pair, half):
+@pytest.mark.parametrize(("pair", "version"), each_version())
+def test_run_takes_the_inputs_in_the_same_order(pair, version):
     """What follows them is what `setup` made."""
-    inputs = half.functions.get("setup", half.functions["run"])
+    inputs = version.functions.get("setup", version.functions["run"])
     assert inputs == pair.baseline.functions.get("setup", pair.baseline.functions["run"])
-    assert half.functions["run"][: len(inputs)] == inputs
+    assert version.functions["run"][: len(inputs)] == inputs
     for name in ("reference", "cost", "library"):
-        if name in half.functions:
-            assert [parameter for parameter in half.functions[name] if parameter != "rows"] == list(inputs)
+        if name in version.functions:
+            assert [parameter for parameter in version.functions[name] if parameter != "rows"] == list(inputs)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
 def test_a_pair_stands_on_its_own(pair):
-    for half in pair.halves:
-        helpers = {path.stem for path in half.path.parent.iterdir()}
-        assert half.imports - helpers <= MAY_IMPORT
-        assert len(half.path.read_text(encoding="utf-8").splitlines()) <= (150 if half.has_kernel else 80)
+    for version in pair.versions:
+        helpers = {path.stem for path in version.path.parent.iterdir()}
+        assert version.imports - helpers <= MAY_IMPORT
+        assert len(version.path.read_text(encoding="utf-8").splitlines()) <= (150 if version.has_kernel else 80)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)
@@ -135,17 +135,17 @@ def test_checks_are_small_and_odd(pair):
     assert max(numbers) <= 200_000
 
 
-@pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
-def test_costs_are_amounts_of_known_resources_and_equal_in_both_halves(pair, half):
+@pytest.mark.parametrize(("pair", "version"), each_version(needs_a_run=True))
+def test_costs_are_amounts_of_known_resources_and_equal_in_both_versions(pair, version):
     """A misspelt resource would silently leave the pair without a limit."""
     arguments = pair.sizes[pair.check_sizes[0]]
-    modules = [load(path) for path in (pair.baseline.path, half.path)]
+    modules = [load(path) for path in (pair.baseline.path, version.path)]
     base, mine = (module.cost(**module.inputs(**arguments, device=default_device())) for module in modules)
     assert base
     assert set(base) | set(mine) <= COST_KEYS
     assert all(amount > 0 for amount in (*base.values(), *mine.values()))
     assert list(base.values()) == list(mine.values())  # under another key only where the precision is another
-    assert base == mine or "PRECISION" in half.constants
+    assert base == mine or "PRECISION" in version.constants
 
 
 # Right, also where nobody looked; zeros are wrong
@@ -229,25 +229,25 @@ def zeroed(machine, tmp_path_factory):
     return once(lambda pair: verdicts(at_the_first_check_size(*discover(copies[pair.chapter], pair.name))))
 
 
-@pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
-def test_both_halves_agree_with_the_oracle_at_every_odd_size(pair, half, honest):
-    row = honest(pair)[half.label]
+@pytest.mark.parametrize(("pair", "version"), each_version(needs_a_run=True))
+def test_both_versions_agree_with_the_oracle_at_every_odd_size(pair, version, honest):
+    row = honest(pair)[version.label]
     assert (row.verdict, row.ratio) == ("checked", None), row.reason
 
 
-@pytest.mark.parametrize(("pair", "half"), each_half(needs_a_run=True))
-def test_zeros_are_a_wrong_answer(pair, half, zeroed):
-    row = zeroed(pair)[half.label]
+@pytest.mark.parametrize(("pair", "version"), each_version(needs_a_run=True))
+def test_zeros_are_a_wrong_answer(pair, version, zeroed):
+    row = zeroed(pair)[version.label]
     assert row.verdict == "invalid"
     element, integers = r"element \d+ of \d+ is -?0, expected", r"\d+ of \d+ values differ"
     assert re.match(rf"wrong answer at size check: (\S+: )?({element}|{integers})", row.reason), row.reason
 
 
 @pytest.mark.skipif(has_gpu(), reason="there is a GPU")
-@pytest.mark.parametrize(("pair", "half"), each_half())
-def test_without_a_gpu_what_needs_one_is_skipped_and_triton_is_checked_in_its_interpreter(pair, half, honest):
-    row = honest(pair)[half.label]
-    if pair.baseline.needs_cuda or half.needs_cuda:
+@pytest.mark.parametrize(("pair", "version"), each_version())
+def test_without_a_gpu_what_needs_one_is_skipped_and_triton_is_checked_in_its_interpreter(pair, version, honest):
+    row = honest(pair)[version.label]
+    if pair.baseline.needs_cuda or version.needs_cuda:
         assert (row.verdict, row.reason) == ("skipped", "needs an NVIDIA GPU")
-    elif "triton" in half.imports:
+    elif "triton" in version.imports:
         assert "interpreter" in row.reason

@@ -600,7 +600,7 @@ def test_a_search_that_never_comes_near(sweep, capsys):
     assert "worst never" in capsys.readouterr().out
 
 
-def test_half_a_sweep_is_none(tmp_path):
+def test_version_a_sweep_is_none(tmp_path):
     kept = history.opened(tmp_path / "h.jsonl", ABOUT)
     kept.add([tried(TINY, 1.0)])
     with pytest.raises(HistoryError, match="no whole sweep"):

@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
-from samples import half, one_pair, wait_until
+from samples import one_pair, version, wait_until
 
 from common.checks import guard, trace
 from common.checks.arrays import own_views, tensors
@@ -78,10 +78,10 @@ def sets(tmp_path):
     helper = "def w(): return torch.randn(2)"
     pair = one_pair(
         tmp_path,
-        half("return x", "x, k, w, w_s", matrix.format(".T.contiguous().T"), helper),
-        half("return x", "x, k, w, w_s", matrix.format(""), helper),
+        version("return x", "x, k, w, w_s", matrix.format(".T.contiguous().T"), helper),
+        version("return x", "x, k, w, w_s", matrix.format(""), helper),
     )
-    arms = make_arms({one.label: load(one.path) for one in pair.halves}, load(pair.baseline.path))
+    arms = make_arms({one.label: load(one.path) for one in pair.versions}, load(pair.baseline.path))
     return [InputSet(arms, {"n": 16}, "cpu", seed) for seed in (1, 2)]
 
 

@@ -1,4 +1,4 @@
-"""Global state is put back, and named, whichever part of it a half has changed."""
+"""Global state is put back, and named, whichever part of it a version has changed."""
 
 import os
 import signal

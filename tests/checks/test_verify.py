@@ -199,7 +199,7 @@ def test_no_precision_lets_zeros_or_twice_the_answer_pass(precision):
 
 def test_a_custom_tolerance_is_looser_and_not_blind():
     x = draw(N)
-    spiky = with_value(x, 5, float(x[5]) + 0.01)  # both halves are off where the sum cancels
+    spiky = with_value(x, 5, float(x[5]) + 0.01)  # both versions are off where the sum cancels
     assert "element 5" in compare(spiky, x.double(), spiky)
     assert compare(spiky, x.double(), spiky, custom=(1e-1, 1e-1)) == ""
     assert compare(0 * x, x.double(), spiky, custom=(1e-1, 1e-1)) != ""

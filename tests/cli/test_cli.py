@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from samples import HONEST, half, one_pair, pair_result, record, write_pair
+from samples import HONEST, one_pair, pair_result, record, version, write_pair
 
 import benchmark
 from common.cli import compare, request
@@ -35,8 +35,8 @@ def call(*argv):
 
 @pytest.fixture
 def pairs(tmp_path):
-    write_pair(tmp_path / "pairs", "double", half())
-    write_pair(tmp_path / "pairs", "triple", {"fused": half(sizes=SWEPT)}, half(sizes=SWEPT))
+    write_pair(tmp_path / "pairs", "double", version())
+    write_pair(tmp_path / "pairs", "triple", {"fused": version(sizes=SWEPT)}, version(sizes=SWEPT))
     return tmp_path / "pairs"
 
 
@@ -69,10 +69,10 @@ def fifo(folder):
 
 def wrong_pair(folder, how):
     texts = {
-        "missing": half().replace("def run", "def _run"),
-        "misspelt": half().replace("def run", "def runn"),
+        "missing": version().replace("def run", "def _run"),
+        "misspelt": version().replace("def run", "def runn"),
         "syntax": "def def",
-        "fine": half(),
+        "fine": version(),
     }
     write_pair(folder, "double", texts[how])
     return folder
@@ -227,7 +227,9 @@ def test_help_shows_every_option_and_examples(capsys):
 
 def test_the_list_names_pairs_variants_sizes_and_needs(tmp_path, capsys):
     write_pair(
-        tmp_path, "double", {"": half(), "triton": half(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')}
+        tmp_path,
+        "double",
+        {"": version(), "triton": version(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')},
     )
     assert call("--path", tmp_path, "--list") == 0
     first, *rest = capsys.readouterr().out.splitlines()
@@ -607,8 +609,8 @@ def real_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("real")
     cost = "def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}"
     chatty = f"import os\nos.system('echo chatter >&2')\nprint('chatter', flush=True)\n{HONEST}"
-    write_pair(folder / "pairs", "double", half(chatty, extra=cost), half(extra=cost))
-    write_pair(folder / "pairs", "liar", half("return 0 * x"))
+    write_pair(folder / "pairs", "double", version(chatty, extra=cost), version(extra=cost))
+    write_pair(folder / "pairs", "liar", version("return 0 * x"))
     options = ["--fast", "--json", folder / "r.json", "--plot", folder / "p.png", "--device", "cpu"]
     done = shell(ROOT / "benchmark.py", "--path", folder / "pairs", *options)
     return done, folder
@@ -696,10 +698,10 @@ def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, capsys)
 # Profiles
 
 
-def test_both_halves_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys):
-    pair = one_pair(tmp_path, half(), half("return 2 * x.exp().log() + w_shift"))
-    write_pair(tmp_path, "gpu", half(extra='DEVICE = "cuda"'), half(extra='DEVICE = "cuda"'))
-    write_pair(tmp_path, "dies", half("raise ValueError('no')"))
+def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys):
+    pair = one_pair(tmp_path, version(), version("return 2 * x.exp().log() + w_shift"))
+    write_pair(tmp_path, "gpu", version(extra='DEVICE = "cuda"'), version(extra='DEVICE = "cuda"'))
+    write_pair(tmp_path, "dies", version("raise ValueError('no')"))
     traces = compare.profile_pairs(
         [pair, *discover(tmp_path, "gpu"), *discover(tmp_path, "dies")], tmp_path / "out", "cpu"
     )

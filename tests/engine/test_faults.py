@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from faults import DEATHS, HARMLESS, HUNG, IN_BOTH_HALVES, LEFT_BEHIND, ORPHANS, SKIPPED, leaves, stuck_when_timed
-from samples import HONEST, PATIENCE_S, half, is_alive, launching, row_of, wait_until, write_pair
+from faults import DEATHS, HARMLESS, HUNG, IN_BOTH_VERSIONS, LEFT_BEHIND, ORPHANS, SKIPPED, leaves, stuck_when_timed
+from samples import HONEST, PATIENCE_S, is_alive, launching, row_of, version, wait_until, write_pair
 
 from common.engine import runner
 from common.engine.runner import has_failed
@@ -43,7 +43,7 @@ def wrecks(machine, tmp_path_factory):
     folder, call = tmp_path_factory.mktemp("wrecks"), process.call
     wrong = {name: text for name, (text, _) in {**DEATHS, **SKIPPED, **LEFT_BEHIND}.items()}
     for name, text in {**wrong, **HARMLESS}.items():
-        write_pair(folder, name, text, text if name in IN_BOTH_HALVES else None)
+        write_pair(folder, name, text, text if name in IN_BOTH_VERSIONS else None)
 
     def impatient(function, job, **options):
         return call(function, job, **options, deadline_s=HUNG_S if job.pair.name in HUNG else SLOW_S)
@@ -127,17 +127,17 @@ def writes(content, then, say):
 @pytest.mark.parametrize(
     ("content", "then", "said"),
     [
-        (struct.pack("!i", 1000) + b"half", partial(os._exit, 5), "^exited with status 5 before it was done$"),
+        (struct.pack("!i", 1000) + b"version", partial(os._exit, 5), "^exited with status 5 before it was done$"),
         (struct.pack("!i", 4) + b"junk", partial(os._exit, 5), "^exited with status 5 before it was done$"),
     ],
 )
-def test_half_a_message_is_a_death_as_any_other(content, then, said):
+def test_version_a_message_is_a_death_as_any_other(content, then, said):
     with pytest.raises(process.Death, match=said):
         process.call(writes, content, then)
 
 
 def says_and_answers(say):
-    say("half", 0.5)
+    say("version", 0.5)
     return 42
 
 
@@ -205,9 +205,9 @@ def launch(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, launch, tmp_path):
     stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)"
-    write_pair(tmp_path / "pairs", "a", half())
+    write_pair(tmp_path / "pairs", "a", version())
     write_pair(tmp_path / "pairs", "b", leaves("daemon", stuck))
-    write_pair(tmp_path / "pairs", "c", half())
+    write_pair(tmp_path / "pairs", "c", version())
     running = launch("--path", "pairs", "--check", "--json", "r.json")
     wait_until((tmp_path / "stuck").exists, running)
     assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == ["a"]  # saved as soon as it was there
@@ -238,7 +238,7 @@ def test_a_benchmark_that_is_killed_leaves_nobody_either(launch, tmp_path):
 @pytest.mark.parametrize(("earlier", "number"), [(["a"], signal.SIGINT), ([], interrupt.SIGNALS[-1])])
 def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier, number, launch, tmp_path):
     for name in earlier:
-        write_pair(tmp_path / "pairs", name, half())
+        write_pair(tmp_path / "pairs", name, version())
     write_pair(tmp_path / "pairs", "z", stuck_when_timed(tmp_path / "stuck"))
     running = launch("--path", "pairs", "--fast", "--device", "cpu", "--json", "r.json")
     wait_until((tmp_path / "stuck").exists, running)
@@ -268,7 +268,7 @@ def checked_run(launch, tmp_path):
     """Starts a run of two pairs that cannot end while there is a file `held`, and waits until it listens to signals."""
     waits = f"while Path({str(tmp_path / 'held')!r}).exists(): time.sleep(0.01)\n{HONEST}"
     for name in ("a", "b"):
-        write_pair(tmp_path / "pairs", name, half(waits, extra="import time\nfrom pathlib import Path"))
+        write_pair(tmp_path / "pairs", name, version(waits, extra="import time\nfrom pathlib import Path"))
 
     def start():
         running = launch("--path", "pairs", "--check", "--device", "cpu", "--json", "r.json")

@@ -9,7 +9,7 @@ import time
 from functools import partial
 
 import pytest
-from samples import half, write_pair
+from samples import version, write_pair
 
 from common.engine import runner
 from common.isolation import process
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.gpu
 HUNG_S = 20.0
 WRECKS = {  # text of the variant, verdict, what is said
     "a_illegal_access": (
-        half(
+        version(
             """
             if not seen:
                 seen.append(True)
@@ -40,22 +40,22 @@ WRECKS = {  # text of the variant, verdict, what is said
         "illegal memory access|IllegalAddress|launch failure",
     ),
     "c_fills_memory": (
-        half("kept.append(torch.empty(1 << 33, device='cuda'))\nreturn 2 * x + w_shift", extra="kept = []"),
+        version("kept.append(torch.empty(1 << 33, device='cuda'))\nreturn 2 * x + w_shift", extra="kept = []"),
         "died",
         "OutOfMemoryError|out of memory",
     ),
     "e_never_ends": (
-        half("torch.cuda._sleep(1 << 62)\nreturn 2 * x + w_shift"),
+        version("torch.cuda._sleep(1 << 62)\nreturn 2 * x + w_shift"),
         "died",
         "^hung: no progress",
     ),
     "g_asserts": (
-        half("torch.zeros(3, device='cuda')[x.long() * 0 + 7]\nreturn 2 * x + w_shift"),
+        version("torch.zeros(3, device='cuda')[x.long() * 0 + 7]\nreturn 2 * x + w_shift"),
         "died",
         "device-side assert",
     ),
     "i_too_large": (
-        half(inputs='return {"x": torch.empty(n << 40, device=device), "w_shift": torch.empty(1, device=device)}'),
+        version(inputs='return {"x": torch.empty(n << 40, device=device), "w_shift": torch.empty(1, device=device)}'),
         "skipped",
         "not fit in memory; .* GiB are free",
     ),
@@ -68,7 +68,7 @@ def record(tmp_path_factory):
     for name, (text, *_) in WRECKS.items():
         write_pair(folder, name, text, text if name == "i_too_large" else None)
     for letter in "bdfhj":  # after each of them, in the order of names
-        write_pair(folder, f"{letter}_unharmed", half())
+        write_pair(folder, f"{letter}_unharmed", version())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "call", partial(process.call, deadline_s=HUNG_S))
         return runner.run_pairs(discover(folder), device="cuda:0", fast=True)
@@ -92,7 +92,7 @@ def test_the_next_pair_is_unharmed(letter, record):
 
 
 def test_another_process_on_the_gpu_is_named(tmp_path):
-    write_pair(tmp_path / "pairs", "double", half())
+    write_pair(tmp_path / "pairs", "double", version())
     ready = tmp_path / "ready"
     code = f"import time, torch; x = torch.ones(1, device='cuda'); open({str(ready)!r}, 'w').close(); time.sleep(120)"
     # started by a shell that ends at once, or it would be one of our own

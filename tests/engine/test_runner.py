@@ -1,4 +1,4 @@
-"""What a run and its record are made of. (Halves that lie: liars/; that die: test_faults.py.)"""
+"""What a run and its record are made of. (Versions that lie: liars/; that die: test_faults.py.)"""
 
 import re
 from functools import partial
@@ -6,7 +6,7 @@ from itertools import pairwise
 from textwrap import indent
 
 import pytest
-from samples import HONEST, VECTOR, half, one_pair, row_of, write_pair
+from samples import HONEST, VECTOR, one_pair, row_of, version, write_pair
 
 from common.engine import runner
 from common.engine.runner import sizes_of
@@ -36,7 +36,7 @@ def double(x, shift, y, n, BLOCK: tl.constexpr):
 def test_a_triton_kernel_is_verified_in_the_interpreter(machine, tmp_path):
     pytest.importorskip("triton")
     run = "y = torch.empty_like(x)\ndouble[(triton.cdiv(len(x), 64),)](x, w_shift, y, len(x), BLOCK=64)\nreturn y"
-    row = row_of(run_pairs([one_pair(tmp_path, half(run, extra=KERNEL))]), "double")
+    row = row_of(run_pairs([one_pair(tmp_path, version(run, extra=KERNEL))]), "double")
     assert (row.verdict, row.reason) == (
         "checked",
         "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU",
@@ -49,9 +49,9 @@ def test_a_run_of_checks_times_nothing(machine, tmp_path):
     assert record.pairs[0].arms == {}
 
 
-def test_what_a_half_leaves_behind_when_it_dies_is_not_the_next_ones(machine, tmp_path):
-    dies = half("torch.set_default_dtype(torch.float64)\nraise ValueError('no kernel')")
-    write_pair(tmp_path, "double", {"dies": dies, "lives": half()})
+def test_what_a_version_leaves_behind_when_it_dies_is_not_the_next_ones(machine, tmp_path):
+    dies = version("torch.set_default_dtype(torch.float64)\nraise ValueError('no kernel')")
+    write_pair(tmp_path, "double", {"dies": dies, "lives": version()})
     record = run_pairs(discover(tmp_path), check_only=True)
     assert {row.variant: row.verdict for row in record.pairs[0].rows} == {
         "optimized/dies": "died",
@@ -78,10 +78,10 @@ def measured(machine, tmp_path_factory):
     folder, seen = tmp_path_factory.mktemp("measured"), []
     in_tf32 = 'PRECISION = "tf32"\ndef library_tf32(x, w_shift): return torch.add(w_shift, x, alpha=2)'
     variants = {
-        "faster": half(SLEEPS["fast"], extra=in_tf32),
-        "slower": half(SLEEPS["slow"], extra='VERSUS = "faster"'),
+        "faster": version(SLEEPS["fast"], extra=in_tf32),
+        "slower": version(SLEEPS["slow"], extra='VERSUS = "faster"'),
     }
-    write_pair(folder, "naps", variants, half(SLEEPS["base"], extra=LIBRARIES))
+    write_pair(folder, "naps", variants, version(SLEEPS["base"], extra=LIBRARIES))
     limits = {"dram_bytes": {"measured": 2 * 4 * 4096 / 0.5e-3, "datasheet": None, "how": "", "source": ""}}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runner, "survey_apart", lambda device, with_limits=True: (machine, limits))
@@ -166,7 +166,7 @@ def test_inputs_are_drawn_anew_for_every_block(measured):
 
 def test_ctrl_c_keeps_the_pairs_that_were_done(machine, tmp_path):
     for name in ("first", "second", "third"):
-        write_pair(tmp_path, name, half())
+        write_pair(tmp_path, name, version())
     kept = []
 
     def interrupt(pair, size, stage, fraction):
@@ -180,14 +180,14 @@ def test_ctrl_c_keeps_the_pairs_that_were_done(machine, tmp_path):
 
 
 def test_a_baseline_that_raises_leaves_nothing_to_compare_with(machine, tmp_path):
-    raising = half('raise ValueError("no such luck")')
+    raising = version('raise ValueError("no such luck")')
     row = row_of(run_pairs([one_pair(tmp_path, baseline=raising)], fast=True), "double")
     assert (row.verdict, row.ratio) == ("died", None)
     assert re.search(r"ValueError: no such luck \(baseline_double.py:\d+\)$", row.reason)
 
 
-def test_an_oracle_that_disagrees_with_both_halves_condemns_the_baseline(machine, tmp_path):
-    wrong = half("return 3 * x + w_shift", extra="def reference(x, w_shift): return 2 * x + w_shift")
+def test_an_oracle_that_disagrees_with_both_versions_condemns_the_baseline(machine, tmp_path):
+    wrong = version("return 3 * x + w_shift", extra="def reference(x, w_shift): return 2 * x + w_shift")
     row = row_of(run_pairs([one_pair(tmp_path, wrong, wrong)], check_only=True), "double")
     assert row.verdict == "invalid"
     assert row.reason.startswith("the baseline: wrong answer at size check")
@@ -201,21 +201,22 @@ def test_an_oracle_of_leading_rows_judges_those_and_gets_float64(times, verdict,
             return (2 * x + w_shift)[:rows]
     """
     record = run_pairs(
-        [one_pair(tmp_path, half(extra=oracle), half(f"return {times} * x + w_shift", extra=oracle))], check_only=True
+        [one_pair(tmp_path, version(extra=oracle), version(f"return {times} * x + w_shift", extra=oracle))],
+        check_only=True,
     )
     assert row_of(record, "double").verdict == verdict
 
 
 def test_every_check_size_is_run(machine, tmp_path):
     sizes = {"check": {"n": 128}, "check/odd": {"n": 129}, "default": {"n": 128}}
-    liar = half("y = 2 * x + w_shift\ny[len(x) // 2 * 2:] = 0\nreturn y", sizes=sizes)
-    row = row_of(run_pairs([one_pair(tmp_path, liar, half(sizes=sizes))], check_only=True), "double")
+    liar = version("y = 2 * x + w_shift\ny[len(x) // 2 * 2:] = 0\nreturn y", sizes=sizes)
+    row = row_of(run_pairs([one_pair(tmp_path, liar, version(sizes=sizes))], check_only=True), "double")
     assert row.reason.startswith("wrong answer at size check/odd")
 
 
 @pytest.mark.parametrize(("precision", "verdict"), [("", "invalid"), ('PRECISION = "bf16"', "checked")])
 def test_lower_precision_passes_where_it_is_declared(precision, verdict, machine, tmp_path):
-    pair = one_pair(tmp_path, half("return (2 * x.bfloat16() + w_shift.bfloat16()).float()", extra=precision))
+    pair = one_pair(tmp_path, version("return (2 * x.bfloat16() + w_shift.bfloat16()).float()", extra=precision))
     row = row_of(run_pairs([pair], check_only=True), "double")
     assert row.verdict == verdict
     assert row.precision == ("bf16" if precision else "")
@@ -223,13 +224,13 @@ def test_lower_precision_passes_where_it_is_declared(precision, verdict, machine
 
 def test_a_library_that_may_differ_is_not_judged(machine, tmp_path):
     extra = 'LIBRARY_DIFFERS = "draws random numbers"\ndef library(x, w_shift): return torch.rand_like(x)'
-    (row,) = run_pairs([one_pair(tmp_path, half(extra=extra))], fast=True).pairs[0].rows
+    (row,) = run_pairs([one_pair(tmp_path, version(extra=extra))], fast=True).pairs[0].rows
     assert list(row.vs_library) == ["library"]
 
 
 def test_a_yardstick_is_timed_and_neither_judged_nor_a_library(machine, tmp_path):
     extra = "def yardstick_copy(x, w_shift): return x.clone()\ndef library(x, w_shift): return 2 * x + w_shift"
-    found = run_pairs([one_pair(tmp_path, half(extra=extra))], fast=True)
+    found = run_pairs([one_pair(tmp_path, version(extra=extra))], fast=True)
     (row,) = found.pairs[0].rows
     assert set(row.vs_library) == {"library", "yardstick/copy"}
     assert "copy yardstick" in report.libraries(found.pairs[0], row)
@@ -241,8 +242,8 @@ def test_placement_may_be_the_lesson(machine, tmp_path):
     matrix = 'return {{"x": torch.randn(n, 7, device=device){}}}'
     pair = one_pair(
         tmp_path,
-        half("return x.sum(1)", "x", matrix.format(".T.contiguous().T")),
-        half("return x.sum(1)", "x", matrix.format("")),
+        version("return x.sum(1)", "x", matrix.format(".T.contiguous().T")),
+        version("return x.sum(1)", "x", matrix.format("")),
     )
     (row,) = run_pairs([pair], fast=True).pairs[0].rows
     assert row.verdict in BELIEVED, row.reason
@@ -268,18 +269,18 @@ SWEEP = {"check": {}, "default": {}, "small/a": {}, "small/b": {}, "smaller": {}
     ],
 )
 def test_the_sizes_that_a_name_selects(wanted, on_cpu, expected, tmp_path):
-    pair = one_pair(tmp_path, half(sizes=SWEEP), half(sizes=SWEEP))
+    pair = one_pair(tmp_path, version(sizes=SWEEP), version(sizes=SWEEP))
     assert sizes_of(pair, wanted, on_cpu) == expected
 
 
 def test_a_sweep_has_a_result_for_every_size(machine, tmp_path):
     sizes = {"check": {"n": 7}, "default": {"n": 8}, "small/a": {"n": 9}, "small/b": {"n": 10}}
-    record = run_pairs([one_pair(tmp_path, half(sizes=sizes), half(sizes=sizes))], size="all", check_only=True)
+    record = run_pairs([one_pair(tmp_path, version(sizes=sizes), version(sizes=sizes))], size="all", check_only=True)
     assert [(pair.size, pair.sizes) for pair in record.pairs] == [(size, sizes[size]) for size in list(sizes)[1:]]
 
 
 def test_what_is_not_timed_is_checked_once_a_sweep(machine, tmp_path):
-    record, judged = swept(tmp_path, half(sizes=EVEN), check_only=True)
+    record, judged = swept(tmp_path, version(sizes=EVEN), check_only=True)
     assert [[row.verdict for row in result.rows] for result in record.pairs] == [["checked"]] * 3
     assert [result.sizes for result in record.pairs] == [EVEN[result.size] for result in record.pairs]
     assert judged == ["default"]
@@ -291,7 +292,7 @@ WRONG_IF_ODD = "y = 2 * x + w_shift\nif len(x) % 2: y[-1] = 0\nreturn y"
 
 def swept(folder, optimized, baseline=None, **options):
     """A pair at all sizes: the record, and at which of them its answers at the check sizes were judged."""
-    pair = one_pair(folder, optimized, half(sizes=EVEN) if baseline is None else baseline)
+    pair = one_pair(folder, optimized, version(sizes=EVEN) if baseline is None else baseline)
     judged = {}
 
     def listen(pair, size, stage, fraction):
@@ -304,24 +305,24 @@ def swept(folder, optimized, baseline=None, **options):
 
 
 def test_the_check_sizes_are_judged_once_a_sweep_where_all_arms_pass(machine, tmp_path):
-    record, judged = swept(tmp_path, half(sizes=EVEN, extra="def library(x, w_shift): return 2 * x + w_shift"))
+    record, judged = swept(tmp_path, version(sizes=EVEN, extra="def library(x, w_shift): return 2 * x + w_shift"))
     assert {row.verdict for result in record.pairs for row in result.rows} <= set(BELIEVED)
     assert [list(row.vs_library) for result in record.pairs for row in result.rows] == [["library"]] * 3
     assert judged == ["default"]
-    write_pair(tmp_path, "other", half(sizes=EVEN), half(sizes=EVEN))
-    assert len(swept(tmp_path, half(sizes=EVEN))[1]) == 1  # another run relies on nothing
+    write_pair(tmp_path, "other", version(sizes=EVEN), version(sizes=EVEN))
+    assert len(swept(tmp_path, version(sizes=EVEN))[1]) == 1  # another run relies on nothing
 
 
 def test_a_liar_that_is_wrong_only_at_a_check_size_is_invalid_at_every_size(machine, tmp_path):
-    record, judged = swept(tmp_path, half(WRONG_IF_ODD, sizes=EVEN))
+    record, judged = swept(tmp_path, version(WRONG_IF_ODD, sizes=EVEN))
     assert [row.verdict for result in record.pairs for row in result.rows] == ["invalid"] * 3
     assert all(row.reason.startswith("wrong answer at size check") for result in record.pairs for row in result.rows)
     assert judged == ["default", "small/a", "small/b"]
 
 
 def test_an_honest_variant_does_not_vouch_for_a_liar_beside_it(machine, tmp_path):
-    write_pair(tmp_path, "double", {"liar": half(WRONG_IF_ODD, sizes=EVEN)})
-    record, _ = swept(tmp_path, half(sizes=EVEN))
+    write_pair(tmp_path, "double", {"liar": version(WRONG_IF_ODD, sizes=EVEN)})
+    record, _ = swept(tmp_path, version(sizes=EVEN))
     found = [{row.variant: row.verdict for row in result.rows} for result in record.pairs]
     assert [rows["optimized/liar"] for rows in found] == ["invalid"] * 3
     assert all(rows["optimized"] in BELIEVED for rows in found)
@@ -333,7 +334,9 @@ def test_a_library_is_judged_at_the_first_check_size_and_where_it_is_timed(machi
     length = dict(zip(("first", "second", "timed"), (128, 127, 4096), strict=True))[wrong_at]
     library = f"def library(x, w_shift): return (2 if len(x) != {length} else 3) * x + w_shift"
     (row,) = (
-        run_pairs([one_pair(tmp_path, half(sizes=sizes, extra=library), half(sizes=sizes))], fast=True).pairs[0].rows
+        run_pairs([one_pair(tmp_path, version(sizes=sizes, extra=library), version(sizes=sizes))], fast=True)
+        .pairs[0]
+        .rows
     )
     assert row.verdict in BELIEVED
     assert bool(row.vs_library) == compared
@@ -344,21 +347,21 @@ def test_a_library_is_called_with_memory_filled_at_the_first_check_size_alone(ma
     """Where it was timed torch.compile would compile anew for it."""
     where = f"len(x) == {length} and torch.are_deterministic_algorithms_enabled()"
     library = f"def library(x, w_shift): return torch.zeros_like(x) if {where} else 2 * x + w_shift"
-    (row,) = run_pairs([one_pair(tmp_path, half(extra=library))], fast=True).pairs[0].rows
+    (row,) = run_pairs([one_pair(tmp_path, version(extra=library))], fast=True).pairs[0].rows
     assert bool(row.vs_library) == compared
     assert any("library: wrong answer at size check with uninit" in note for note in row.notes) == (not compared)
 
 
 def test_a_library_that_is_wrong_only_at_a_check_size_is_compared_with_at_none(machine, tmp_path):
     library = f"def library(x, w_shift):\n{indent(WRONG_IF_ODD, '    ')}"
-    record, _ = swept(tmp_path, half(sizes=EVEN, extra=library))
+    record, _ = swept(tmp_path, version(sizes=EVEN, extra=library))
     for row in (row for result in record.pairs for row in result.rows):
         assert row.vs_library == {}
         assert any(note.startswith("library: wrong answer at size check") for note in row.notes)
 
 
 def test_a_size_that_was_not_timed_vouches_for_none_after_it(machine, tmp_path):
-    does_not_fit = half(inputs=f"if n == 4096: raise MemoryError\n{VECTOR}", sizes=EVEN)
+    does_not_fit = version(inputs=f"if n == 4096: raise MemoryError\n{VECTOR}", sizes=EVEN)
     record, judged = swept(tmp_path, does_not_fit, does_not_fit)
     first, *others = [result.rows[0].verdict for result in record.pairs]
     assert first == "skipped"
@@ -367,15 +370,15 @@ def test_a_size_that_was_not_timed_vouches_for_none_after_it(machine, tmp_path):
 
 
 def test_where_nothing_is_timed_every_size_is_checked(machine, tmp_path):
-    record, judged = swept(tmp_path, half(WRONG_IF_ODD, sizes=EVEN), check_only=True)
+    record, judged = swept(tmp_path, version(WRONG_IF_ODD, sizes=EVEN), check_only=True)
     assert [row.verdict for result in record.pairs for row in result.rows] == ["invalid"] * 3
     assert judged == ["default", "small/a", "small/b"]
 
 
 def test_the_timed_size_is_judged_at_every_size(machine, tmp_path):
-    """Both halves are wrong at one of them: only the oracle can tell."""
+    """Both versions are wrong at one of them: only the oracle can tell."""
     oracle = "def reference(x, w_shift): return 2 * x + w_shift"
-    wrong = half(WRONG_IF_ODD.replace("% 2", "== 512"), sizes=EVEN, extra=oracle)
+    wrong = version(WRONG_IF_ODD.replace("% 2", "== 512"), sizes=EVEN, extra=oracle)
     record, judged = swept(tmp_path, wrong, wrong)
     first, at_512, last = [result.rows[0] for result in record.pairs]
     assert (at_512.verdict, judged) == ("invalid", ["default"])

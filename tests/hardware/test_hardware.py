@@ -514,11 +514,11 @@ def test_every_byte_is_written_and_copied_and_no_other(size, probe):
     probe.walk("write", size)
     assert bool((probe.buffer[:size].view(torch.int32) == 1).all())
     assert int(probe.buffer[size:].max()) == 0
-    half = size // 2
-    probe.buffer[:half].view(torch.int32).random_()
-    kept = probe.buffer[:half].clone()
+    version = size // 2
+    probe.buffer[:version].view(torch.int32).random_()
+    kept = probe.buffer[:version].clone()
     probe.walk("copy", size)
-    assert torch.equal(probe.buffer[half:size], kept) and torch.equal(probe.buffer[:half], kept)
+    assert torch.equal(probe.buffer[version:size], kept) and torch.equal(probe.buffer[:version], kept)
     assert int(probe.buffer[size:].max()) == 0
 
 

@@ -1,4 +1,4 @@
-"""Halves that lie about their speed, each beside an honest twin that does the same thing rightly.
+"""Versions that lie about their speed, each beside an honest twin that does the same thing rightly.
 
 A liar must be rejected for its own reason and show no ratio anywhere; its twin must be believed. The aim is honest
 mistakes and clever shortcuts in ordinary Python, not an attacker who owns the process. The ways to lie, by number:

@@ -200,7 +200,7 @@ OTHER_PROBLEMS = {
     "smaller_inputs": Case(
         (19,), "inputs are others than the baseline's: x is", liar_inputs=VECTOR.replace("randn(n", "randn(n // 2"),
     ),
-    "inputs_of_half_precision": Case(
+    "inputs_of_version_precision": Case(
         (19, 17), "inputs are others than the baseline's: x is torch.float16", "return (2 * x + w_shift).float()",
         liar_inputs=VECTOR.replace("device=device)", "device=device).half()", 1),
     ),

@@ -1,11 +1,11 @@
-"""What a case consists of, and the texts of its halves: 2 * x + w_shift on a vector unless said otherwise."""
+"""What a case consists of, and the texts of its versions: 2 * x + w_shift on a vector unless said otherwise."""
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from samples import HONEST, VECTOR, half, write_pair
+from samples import HONEST, VECTOR, version, write_pair
 
 from common.pairs.pair import Pair, discover
 from common.record.result import BELIEVED, Record, Row
@@ -48,17 +48,17 @@ class Case:
         """For its own reason?"""
         return row.verdict == self.verdict and bool(re.search(self.reason, row.reason))
 
-    def halves(self) -> dict[str, tuple[str, str]]:
+    def versions(self) -> dict[str, tuple[str, str]]:
         """The texts of the liar and of its twin, each with that of its baseline."""
         liar_inputs, twin_inputs = self.liar_inputs or self.inputs, self.twin_inputs or self.inputs
         liar_arguments = self.liar_arguments or self.arguments + self.more_arguments
         twin_arguments = self.twin_arguments or self.arguments + self.more_arguments
-        baseline = half(self.baseline, self.arguments, self.inputs, self.baseline_extra, self.sizes)
+        baseline = version(self.baseline, self.arguments, self.inputs, self.baseline_extra, self.sizes)
         return {
-            "liar": (half(self.run, liar_arguments, liar_inputs, self.extra, self.sizes), baseline),
+            "liar": (version(self.run, liar_arguments, liar_inputs, self.extra, self.sizes), baseline),
             "twin": (
-                half(self.twin, twin_arguments, twin_inputs, self.twin_extra, self.sizes),
-                half(
+                version(self.twin, twin_arguments, twin_inputs, self.twin_extra, self.sizes),
+                version(
                     self.twin_baseline,
                     self.twin_arguments or self.arguments,
                     twin_inputs,
@@ -81,10 +81,10 @@ def rooms(families: dict[str, dict[str, Case]]) -> tuple[Rooms, dict[tuple[str, 
     must not cost its neighbours anything, and a process less is half a second.
     """
     pairs: Rooms = {}
-    found, doors, usual = {}, {}, Case((), "").halves()["twin"][1]
+    found, doors, usual = {}, {}, Case((), "").versions()["twin"][1]
     for family, cases in families.items():
         for name, case in cases.items():
-            for who, (text, baseline) in case.halves().items():
+            for who, (text, baseline) in case.versions().items():
                 room = (family if baseline == usual else "", baseline)
                 pair = doors.setdefault(room, f"{family}{len(doors)}")
                 pairs.setdefault(pair, ({}, baseline))[0][f"{name}_{who}"] = text

@@ -82,7 +82,7 @@ def always_alike(seed: int, device: str) -> None:
 @dataclass(frozen=True)
 class Guard:
     """`instead`: what stands in for it. `cases`: liars that are then rejected for another reason or not at all, honest
-    halves that then see it.
+    versions that then see it.
     """
 
     instead: Any
@@ -158,7 +158,7 @@ SEES_ITS_ANSWERS = """
     kept[:] = [2 * x]
     return kept[0]
 """
-# Honest halves that watch what they are given, and raise an error where a guard is missing
+# Honest versions that watch what they are given, and raise an error where a guard is missing
 VIGILANT = {
     "sees_no_row_in_two_calls": Case((7,), "", SEES_ROWS, extra="kept = set()", baseline="return x + x", arguments="x",
                                      inputs=ROWS, sizes={"check": {"n": 127}, "default": {"n": 256}}),
@@ -184,7 +184,7 @@ GUARDS = {
     "checks.guard:changed_input": Guard(nothing, ("changes_weight",)),
     "engine.judge:blame": Guard(false, ("changes_inputs_later",), timed=True),
     "checks.arrays:own_views": Guard(as_it_is, ("makes_its_input_double",)),
-    "checks.arrays:difference": Guard(nothing, ("inputs_of_half_precision",)),
+    "checks.arrays:difference": Guard(nothing, ("inputs_of_version_precision",)),
     "checks.arrays:overlapping": Guard(nothing, ("a_view",)),
     # the answer
     "engine.judge:check": Guard(none, ("works_at_round_sizes",)),
@@ -271,7 +271,7 @@ def measure_without(guard: str, measure: Callable[[Job, Say], PairResult], job: 
 
 def row_of(case: Case, folder: Path, patch: Any, measure: Callable[[Job, Say], PairResult], **options: Any) -> Row:
     """What is said of the liar, alone with its baseline."""
-    text, baseline = case.halves()["liar"]
+    text, baseline = case.versions()["liar"]
     write_pair(folder, "pair", {"liar": text}, baseline)
     (pair,) = measured(discover(folder), patch, measure, **options).pairs
     (row,) = pair.rows
@@ -281,7 +281,7 @@ def row_of(case: Case, folder: Path, patch: Any, measure: Callable[[Job, Say], P
 def assert_needed(name: str, guard: Guard, cases: dict[str, Case], folder: Path, patch: Any, **options: Any) -> None:
     """Without it each of its cases gets through, or is caught for something else, or somebody else is.
 
-    Nobody dies of that, or it is the harness that broke: only a vigilant half, by the error that it raises itself.
+    Nobody dies of that, or it is the harness that broke: only a vigilant version, by the error that it raises itself.
     """
     home_of(name)
     unguarded = partial(measure_without, name, measure_quickly)

@@ -3,7 +3,7 @@
 import statistics
 
 import pytest
-from samples import half, write_pair
+from samples import version, write_pair
 
 from common.engine import runner
 from common.pairs.pair import discover
@@ -60,7 +60,7 @@ def test_an_allocation_that_the_other_arm_does_without_is_said(library, measure,
     if library == "cupy":
         inputs = 'import cupy\nx = cupy.random.standard_normal(n, dtype=cupy.float32)\nreturn {"x": x, "out": x.copy()}'
         into = "import cupy\nreturn cupy.multiply(x, 2, out=out)"
-    texts = [half(run, "x, out", inputs, sizes=SIZES) for run in (into, into, anew)]
+    texts = [version(run, "x, out", inputs, sizes=SIZES) for run in (into, into, anew)]
     write_pair(tmp_path, "double", {"twin": texts[1], "liar": texts[2]}, texts[0])
     (pair,) = measure(discover(tmp_path)).pairs
     said = {row.variant: [note for note in row.notes if "allocates" in note] for row in pair.rows}

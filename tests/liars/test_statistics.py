@@ -1,4 +1,4 @@
-"""Lies that no half tells but a harness could: in simulated time, where what is to be found is known exactly."""
+"""Lies that no version tells but a harness could: in simulated time, where what is to be found is known exactly."""
 
 import json
 from functools import partial
@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from samples import half, write_pair
+from samples import version, write_pair
 
 from common.engine import runner
 from common.pairs.pair import discover
@@ -21,7 +21,7 @@ NAP_SIZES = {"check": {"n": 127}, "default": {"n": 128}}
 
 def naps(seconds, extra=""):
     """Both the work and its answer take no time but this."""
-    return half(f"time.sleep({seconds})\nreturn 2 * x + w_shift", extra=f"import time\n{extra}", sizes=NAP_SIZES)
+    return version(f"time.sleep({seconds})\nreturn 2 * x + w_shift", extra=f"import time\n{extra}", sizes=NAP_SIZES)
 
 
 def measurer(folder, patch, around=lambda measure: measure):
@@ -227,8 +227,8 @@ LIMITS = {"fp32_flops": {"measured": 0.8e12, "datasheet": 1e12, "how": "", "sour
 @shows(24)
 def test_a_time_below_the_physical_limit_is_none(machine, measure, monkeypatch):
     monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits=True: (machine, LIMITS))
-    halves = {name: naps(seconds, WORK) for name, seconds in {"liar": 0.9e-3, "twin": 1.1e-3}.items()}
-    pair = measure(child.World, naps(3e-3, WORK), halves)
+    versions = {name: naps(seconds, WORK) for name, seconds in {"liar": 0.9e-3, "twin": 1.1e-3}.items()}
+    pair = measure(child.World, naps(3e-3, WORK), versions)
     rows = {row.variant: row for row in pair.rows}
     liar, twin = rows["optimized/liar"], rows["optimized/twin"]
     assert (liar.verdict, liar.ratio) == ("invalid", None)
@@ -252,7 +252,7 @@ def test_an_allocation_that_the_other_arm_does_without_is_said(measure):
     inputs = 'return {"x": torch.randn(n, device=device), "out": torch.empty(n, device=device)}'
     sizes = {"check": {"n": 127}, "default": {"n": 1 << 18}}  # 1 MiB
     runs = ("return torch.mul(x, 2, out=out)", "return 2 * x")
-    into, anew = (half(run, "x, out", inputs, sizes=sizes) for run in runs)
+    into, anew = (version(run, "x, out", inputs, sizes=sizes) for run in runs)
     pair = measure(None, into, {"twin": into, "liar": anew})
     said = {row.variant: [note for note in row.notes if "allocates" in note] for row in pair.rows}
     assert said["optimized/twin"] == []
@@ -261,7 +261,7 @@ def test_an_allocation_that_the_other_arm_does_without_is_said(measure):
 
 @shows(22)
 def test_more_cores_than_the_other_arm_keeps_busy_are_said(measure):
-    helped = half(
+    helped = version(
         """
         with ThreadPoolExecutor(1) as pool:
             pool.submit(int).result()
@@ -281,7 +281,9 @@ def test_more_cores_than_the_other_arm_keeps_busy_are_said(measure):
 @shows(1, 7, 12)
 def test_nothing_is_compared_with_a_liar_either(measure):
     twin = naps(2e-3, 'VERSUS = "liar"')
-    pair = measure(child.World, naps(3e-3), {"liar": half("return torch.zeros_like(x)", sizes=NAP_SIZES), "twin": twin})
+    pair = measure(
+        child.World, naps(3e-3), {"liar": version("return torch.zeros_like(x)", sizes=NAP_SIZES), "twin": twin}
+    )
     assert [(row.variant, row.versus, row.ratio is None) for row in pair.rows] == [
         ("optimized/liar", "baseline", True),
         ("optimized/twin", "baseline", False),

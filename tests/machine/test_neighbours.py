@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import psutil
 import pynvml
 import pytest
-from samples import PATIENCE_S, half, launching, wait_until, write_pair
+from samples import PATIENCE_S, launching, version, wait_until, write_pair
 
 from common.machine import neighbours
 from common.machine.neighbours import Look, look, used
@@ -167,7 +167,7 @@ def test_two_runs_at_once_both_say_so(launch, tmp_path):
                 time.sleep(0.01)
             return 2 * x + w_shift
         """
-        write_pair(tmp_path / me, "p", half(waits, extra="import time\nfrom pathlib import Path"))
+        write_pair(tmp_path / me, "p", version(waits, extra="import time\nfrom pathlib import Path"))
         runs[me] = launch("--path", me, "--fast", "--device", "cpu", "--json", f"{me}.json")
         wait_until((tmp_path / f"{me}.in").exists, runs[me])
     for me, other in (("one", "two"), ("two", "one")):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from matplotlib.patches import Rectangle
-from samples import half, one_pair, pair_result, record, write_pair
+from samples import one_pair, pair_result, record, version, write_pair
 
 from common import notebook
 from common.hardware.diagram import diagram, rate_text
@@ -19,7 +19,7 @@ from common.show.report import ratio, share, times
 
 @pytest.fixture
 def pair(tmp_path):
-    return one_pair(tmp_path / "ch1", half("return x + x + w_shift"))
+    return one_pair(tmp_path / "ch1", version("return x + x + w_shift"))
 
 
 def test_the_diff_is_the_lesson_without_docstrings(pair):
@@ -195,7 +195,7 @@ def test_a_sweep_is_drawn_of_all_classes_and_of_nothing_there_is_none(course):
     assert ratios.get_title() == "NVIDIA H200, 2026-01-02"
     assert [line.get_label() for line in bandwidths.get_lines()][-2:] == ["limit, measured", "limit, datasheet"]
     assert notebook.sweep("ch3", "none") is None
-    one_pair(folder / "ch3", half("return x + x + w_shift"), name="one")
+    one_pair(folder / "ch3", version("return x + x + w_shift"), name="one")
     assert notebook.sweep("ch3", "one") is None  # it has changed since
     assert notebook.sweep("ch3", "other") is not None
 

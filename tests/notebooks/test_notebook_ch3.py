@@ -35,7 +35,7 @@ def test_every_pair_is_in_the_notebook():
 
 def test_the_readme_has_every_pair_and_variant_in_its_first_table():
     table = README.split("## The pairs")[1].split("## From a symptom")[0]
-    labels = [half.label.partition("/")[2] for pair in PAIRS.values() for half in pair.variants]
+    labels = [version.label.partition("/")[2] for pair in PAIRS.values() for version in pair.variants]
     assert [name for name in [*PAIRS, *filter(None, labels)] if f"`{name}`" not in table] == []
 
 

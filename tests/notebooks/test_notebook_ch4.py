@@ -63,7 +63,7 @@ def test_the_notebook_deals_out_tiles_and_splits_as_the_pairs_do():
 
 def test_the_readme_has_every_pair_and_variant_in_its_first_table():
     table = README.split("## The pairs")[1].split("## From a symptom")[0]
-    labels = [half.label.partition("/")[2] for pair in PAIRS.values() for half in pair.variants]
+    labels = [version.label.partition("/")[2] for pair in PAIRS.values() for version in pair.variants]
     assert [name for name in [*PAIRS, *filter(None, labels)] if f"`{name}`" not in table] == []
 
 

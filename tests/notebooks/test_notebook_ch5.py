@@ -51,10 +51,10 @@ def test_every_pair_is_in_the_notebook():
     assert [name for name in PAIRS if name not in {text for code in CODE.values() for text in literals(code)}] == []
 
 
-def test_the_notebooks_labels_are_halves_of_the_pairs():
+def test_the_notebooks_labels_are_versions_of_the_pairs():
     labels = [text for code in CODE.values() for text in literals(code) if text.startswith("optimized")]
     assert labels
-    assert set(labels) <= {half.label for pair in PAIRS.values() for half in pair.halves}
+    assert set(labels) <= {version.label for pair in PAIRS.values() for version in pair.versions}
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_tf32_has_ten_bits_of_fraction():
 
 def test_the_readme_has_every_pair_and_variant_in_its_first_table():
     table = README.split("## The pairs")[1].split("## From a symptom")[0]
-    labels = [half.label.partition("/")[2] for pair in PAIRS.values() for half in pair.variants]
+    labels = [version.label.partition("/")[2] for pair in PAIRS.values() for version in pair.variants]
     assert [name for name in [*PAIRS, *filter(None, labels)] if f"`{name}`" not in table] == []
 
 

@@ -5,7 +5,7 @@ import re
 import sys
 
 import pytest
-from samples import half, one_pair, write_pair
+from samples import one_pair, version, write_pair
 
 from common.pairs.pair import ROOT, ContractError, discover, load, source_hash, why_not
 
@@ -21,7 +21,7 @@ def error_of(folder, only="*"):
     return str(caught.value)
 
 
-# (what to replace in a right half, by what, what the error must say)
+# (what to replace in a right version, by what, what the error must say)
 WRONG = {
     "no docstring": (r'"""Double.*"""', "", "no docstring.*first line"),
     "an empty docstring": (r'"""Double.*"""', '"""  """', "no docstring"),
@@ -39,7 +39,6 @@ WRONG = {
     "TOLERANCE misspelt": ("SIZES", "TOLERANCES = (1, 1)\nSIZES", "`TOLERANCES`: did you mean `TOLERANCE`"),
     "VERSUS annotated and misspelt": ("SIZES", 'VERSU: str = "a"\nSIZES', "`VERSU`: did you mean `VERSUS`"),
     "no device": (', device="cuda"', "", '`inputs` takes no `device`: add device="cuda"'),
-    "no SIZES": ("SIZES = .*", "", "no SIZES: add SIZES = {"),
     "empty SIZES": ("SIZES = .*", "SIZES = {}", "no SIZES: add"),
     "SIZES is a list": ("SIZES = .*", 'SIZES = ["check", "default"]', "SIZES"),
     "SIZES computed": (
@@ -66,7 +65,7 @@ WRONG = {
     "REQUIRES is no dict": ("SIZES", "REQUIRES = 2\nSIZES", "REQUIRES"),
     "REQUIRES capability": ("SIZES", 'REQUIRES = {"capability": 9.0}\nSIZES', "REQUIRES.*capability"),
     "REQUIRES gpus": ("SIZES", 'REQUIRES = {"gpus": "two"}\nSIZES', "REQUIRES.*gpus"),
-    "PRECISION": ("SIZES", 'PRECISION = "half"\nSIZES', "PRECISION must be one of .*bf16"),
+    "PRECISION": ("SIZES", 'PRECISION = "version"\nSIZES', "PRECISION must be one of .*bf16"),
     "TOLERANCE": ("SIZES", "TOLERANCE = 1e-3\nSIZES", r"TOLERANCE must be \(rtol, atol\)"),
     "TOLERANCE of words": ("SIZES", 'TOLERANCE = ("a", "b")\nSIZES', r"TOLERANCE must be \(rtol, atol\)"),
     "a constant that is computed": ("SIZES", "CLOCK = str()\nSIZES", "CLOCK must be a literal"),
@@ -85,32 +84,42 @@ WRONG = {
     "other sizes than the baseline": (
         "127}",
         "129}",
-        "SIZES differ from those of baseline_double.py: write them the same",
+        "SIZES differ from baseline_double.py: leave them to it",
     ),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_half_is_one_line_that_names_the_file_and_the_fix(what, tmp_path):
+def test_a_wrong_version_is_one_line_that_names_the_file_and_the_fix(what, tmp_path):
     pattern, replacement, expected, *more = WRONG[what]
-    text = re.sub(pattern, lambda _: replacement, half())
+    text = re.sub(pattern, lambda _: replacement, version())
     for old, new in (more[0] if more else {}).items():
         text = text.replace(old, new)
-    assert text != half()
+    assert text != version()
     write_pair(tmp_path, "double", text)
     message = error_of(tmp_path)
     assert str(tmp_path / "optimized_double.py") in message
     assert re.search(expected, message), message
 
 
+def test_sizes_stand_in_the_baseline_and_a_variant_inherits_them(tmp_path):
+    bare = re.sub("SIZES = .*", "", version())
+    pair = one_pair(tmp_path, bare)
+    assert pair.variants[0].constants["SIZES"] == pair.sizes == pair.baseline.constants["SIZES"]
+    write_pair(tmp_path, "double", bare.replace("n=127, ", ""))
+    assert re.search(r"optimized_double.py: SIZES.* names n, which `inputs` does not take", error_of(tmp_path))
+    write_pair(tmp_path, "double", version(), baseline=bare)
+    assert re.search(r"baseline_double.py: has no SIZES: add SIZES = {", error_of(tmp_path))
+
+
 def test_a_wrong_baseline_is_named_too(tmp_path):
-    write_pair(tmp_path, "double", half(), baseline=half().replace("def run", "def runn"))
+    write_pair(tmp_path, "double", version(), baseline=version().replace("def run", "def runn"))
     assert error_of(tmp_path).startswith(str(tmp_path / "baseline_double.py"))
 
 
 def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
-    write_pair(tmp_path, "double", half())
-    (tmp_path / "optimized_triple.py").write_text(half())
+    write_pair(tmp_path, "double", version())
+    (tmp_path / "optimized_triple.py").write_text(version())
     assert re.search(r"optimized_triple\.py: has no partner: add baseline_triple\.py", error_of(tmp_path))
     (tmp_path / "optimized_triple.py").rename(tmp_path / "baseline_triple.py")
     assert re.search(r"baseline_triple\.py: has no partner: add optimized_triple\.py", error_of(tmp_path))
@@ -124,43 +133,45 @@ def test_a_folder_that_is_missing_or_empty_or_a_file(tmp_path):
 
 
 def test_a_pattern_that_matches_nothing_says_what_there_is(tmp_path):
-    write_pair(tmp_path, "double", half())
-    write_pair(tmp_path, "triple", half())
+    write_pair(tmp_path, "double", version())
+    write_pair(tmp_path, "triple", version())
     message = error_of(tmp_path, "quad*")
     assert "'quad*'" in message
     assert "double, triple" in message
 
 
 def test_only_what_the_pattern_selects_must_keep_the_contract(tmp_path):
-    write_pair(tmp_path, "double", half())
+    write_pair(tmp_path, "double", version())
     write_pair(tmp_path, "broken", "def def")
-    (tmp_path / "optimized_orphan.py").write_text(half())
+    (tmp_path / "optimized_orphan.py").write_text(version())
     assert [pair.name for pair in discover(tmp_path, "dou*")] == ["double"]
 
 
 def test_two_custom_kernels_need_a_reference(tmp_path):
-    write_pair(tmp_path, "double", half(extra=KERNEL), baseline=half(extra=KERNEL))
-    assert re.search(r"baseline_double\.py: both halves are custom kernels: add reference", error_of(tmp_path))
-    write_pair(tmp_path, "double", half(extra=KERNEL), baseline=half(extra=KERNEL + "def reference(x, w_shift): ..."))
+    write_pair(tmp_path, "double", version(extra=KERNEL), baseline=version(extra=KERNEL))
+    assert re.search(r"baseline_double\.py: both versions are custom kernels: add reference", error_of(tmp_path))
+    write_pair(
+        tmp_path, "double", version(extra=KERNEL), baseline=version(extra=KERNEL + "def reference(x, w_shift): ...")
+    )
     assert discover(tmp_path)[0].baseline.has_kernel
-    write_pair(tmp_path, "double", half(extra=KERNEL), baseline=half())  # then the baseline's run is the oracle
+    write_pair(tmp_path, "double", version(extra=KERNEL), baseline=version())  # then the baseline's run is the oracle
     assert not discover(tmp_path)[0].baseline.has_kernel
 
 
 def test_a_helper_with_a_syntax_error_is_named(tmp_path):
     (tmp_path / "toy.py").write_text("def def")
-    write_pair(tmp_path, "double", half(extra="import toy"))
+    write_pair(tmp_path, "double", version(extra="import toy"))
     assert re.search(r"toy\.py:1: syntax error", error_of(tmp_path))
 
 
 def test_what_cannot_be_read_is_named(tmp_path):
-    write_pair(tmp_path, "double", half())
+    write_pair(tmp_path, "double", version())
     (tmp_path / "optimized_double_gone.py").symlink_to(tmp_path / "nowhere.py")
     assert "optimized_double_gone.py" in error_of(tmp_path)
 
 
 def test_no_file_vanishes_behind_another_ones_label(tmp_path):
-    write_pair(tmp_path, "double", {"fused": half(), "_fused": half()})
+    write_pair(tmp_path, "double", {"fused": version(), "_fused": version()})
     assert len({variant.label for variant in discover(tmp_path)[0].variants}) == 2
 
 
@@ -169,12 +180,14 @@ def test_no_file_vanishes_behind_another_ones_label(tmp_path):
 )
 def test_names_of_ones_own_are_free(name, tmp_path):
     definition = f"{name} = 1" if name.isupper() else f"def {name}(x, w_shift): return x"
-    assert one_pair(tmp_path, half(extra=definition)).variants[0].summary.startswith("Double")
+    assert one_pair(tmp_path, version(extra=definition)).variants[0].summary.startswith("Double")
 
 
 def test_a_pair_is_read_without_importing_it(tmp_path):
     (tmp_path / "toy.py").write_text("import json, numpy")
-    write_pair(tmp_path, "double", half(extra="import toy\nraise SystemExit"), baseline=half(extra="raise SystemExit"))
+    write_pair(
+        tmp_path, "double", version(extra="import toy\nraise SystemExit"), baseline=version(extra="raise SystemExit")
+    )
     (pair,) = discover(tmp_path)
     assert (pair.chapter, pair.name, pair.baseline.label) == (tmp_path.name, "double", "baseline")
     assert pair.sizes == {"check": {"n": 127}, "default": {"n": 4096}}
@@ -190,17 +203,19 @@ def test_a_pair_is_read_without_importing_it(tmp_path):
 
 
 def test_the_longest_baseline_name_that_fits_wins(tmp_path):
-    write_pair(tmp_path, "double", {"": half(), "fused": half()})
-    write_pair(tmp_path, "double_fused", {"": half(), "twice_over": half()})
+    write_pair(tmp_path, "double", {"": version(), "fused": version()})
+    write_pair(tmp_path, "double_fused", {"": version(), "twice_over": version()})
     found = {pair.name: [variant.label for variant in pair.variants] for pair in discover(tmp_path)}
     assert found == {"double": ["optimized"], "double_fused": ["optimized", "optimized/twice_over"]}
 
 
 def test_a_variant_may_name_an_earlier_rung(tmp_path):
     write_pair(
-        tmp_path, "double", {"": half(), "a": half(), "b": half(extra='VERSUS = "a"'), "c": half(extra='VERSUS = ""')}
+        tmp_path,
+        "double",
+        {"": version(), "a": version(), "b": version(extra='VERSUS = "a"'), "c": version(extra='VERSUS = ""')},
     )
-    assert [half.constants.get("VERSUS") for half in discover(tmp_path)[0].variants] == [None, None, "a", ""]
+    assert [version.constants.get("VERSUS") for version in discover(tmp_path)[0].variants] == [None, None, "a", ""]
 
 
 # Loading
@@ -208,7 +223,7 @@ def test_a_variant_may_name_an_earlier_rung(tmp_path):
 
 def test_each_load_is_a_fresh_module_with_fresh_helpers(tmp_path):
     (tmp_path / "toy.py").write_text("seen = []")
-    pair = one_pair(tmp_path, half(extra="import toy\nmine = []"))
+    pair = one_pair(tmp_path, version(extra="import toy\nmine = []"))
     first, second = (load(pair.variants[0].path) for _ in range(2))
     assert first.mine is not second.mine
     assert first.toy.seen is not second.toy.seen
@@ -218,7 +233,7 @@ def test_each_load_is_a_fresh_module_with_fresh_helpers(tmp_path):
 
 def test_helpers_are_fresh_where_the_folder_is_a_relative_path_too(tmp_path, monkeypatch):
     (tmp_path / "toy.py").write_text("seen = []")
-    write_pair(tmp_path, "double", half(extra="import toy"))
+    write_pair(tmp_path, "double", version(extra="import toy"))
     monkeypatch.chdir(tmp_path.parent)
     (pair,) = discover(tmp_path.relative_to(tmp_path.parent))
     first, second = (load(pair.variants[0].path) for _ in range(2))
@@ -226,11 +241,11 @@ def test_helpers_are_fresh_where_the_folder_is_a_relative_path_too(tmp_path, mon
     assert "toy" not in sys.modules
 
 
-def test_a_package_beside_a_half_is_one_of_its_helpers_and_loaded_once(tmp_path):
+def test_a_package_beside_a_version_is_one_of_its_helpers_and_loaded_once(tmp_path):
     (tmp_path / "toys").mkdir()
     (tmp_path / "toys" / "__init__.py").write_text("def build():\n    from .bricks import brick\n\n    return brick")
     (tmp_path / "toys" / "bricks.py").write_text("import array\n\nbrick = []")
-    pair = one_pair(tmp_path, half(extra="import toys"))
+    pair = one_pair(tmp_path, version(extra="import toys"))
     assert {"toys", "array"} <= pair.variants[0].imports
     assert why_not(pair.variants[0], CPU, 0) == ""
     first, second = (load(pair.variants[0].path) for _ in range(2))
@@ -242,7 +257,7 @@ def test_a_package_beside_a_half_is_one_of_its_helpers_and_loaded_once(tmp_path)
 
 
 def test_a_failing_import_leaves_no_path_behind(tmp_path):
-    pair = one_pair(tmp_path, half(extra="1 / 0"))
+    pair = one_pair(tmp_path, version(extra="1 / 0"))
     with pytest.raises(ZeroDivisionError):
         load(pair.variants[0].path)
     assert str(tmp_path) not in sys.path
@@ -265,18 +280,27 @@ OTHER = {
 
 
 @pytest.mark.parametrize(("change", "same"), [*((c, True) for c in SAME), *((c, False) for c in OTHER)])
-def test_the_hash_covers_what_a_half_does_and_not_its_words(change, same, tmp_path):
+def test_the_hash_covers_what_a_version_does_and_not_its_words(change, same, tmp_path):
     before = source_hash(one_pair(tmp_path))
-    changed = {**SAME, **OTHER}[change](half())
-    assert changed != half()
+    changed = {**SAME, **OTHER}[change](version())
+    assert changed != version()
     assert (source_hash(one_pair(tmp_path, changed)) == before) is same
-    assert (source_hash(one_pair(tmp_path, half(), changed)) == before) is same
+    assert (source_hash(one_pair(tmp_path, version(), changed)) == before) is same
+
+
+def test_the_hash_leaves_out_what_a_result_stores_itself(tmp_path):
+    write_pair(tmp_path, "double", {"": version(), "fused": version()})
+    before = source_hash(discover(tmp_path)[0])
+    sizes = {"check": {"n": 5}, "default": {"n": 9}}
+    variants = {"": re.sub("SIZES = .*", "", version()), "fused": version(extra='VERSUS = ""', sizes=sizes)}
+    write_pair(tmp_path, "double", variants, version(sizes=sizes))
+    assert source_hash(discover(tmp_path)[0]) == before
 
 
 def test_the_hash_covers_helpers_of_helpers_and_nothing_else(tmp_path):
     for name, text in {"toy": "import deep", "deep": "a = 1", "stranger": "a = 1"}.items():
         (tmp_path / f"{name}.py").write_text(text)
-    before = source_hash(one_pair(tmp_path, half(extra="import toy")))
+    before = source_hash(one_pair(tmp_path, version(extra="import toy")))
     (tmp_path / "stranger.py").write_text("a = 2")
     assert source_hash(discover(tmp_path)[0]) == before
     (tmp_path / "deep.py").write_text("a = 2")
@@ -285,11 +309,11 @@ def test_the_hash_covers_helpers_of_helpers_and_nothing_else(tmp_path):
 
 def test_the_hash_covers_a_variant_that_is_added(tmp_path):
     before = source_hash(one_pair(tmp_path))
-    (tmp_path / "optimized_double_fused.py").write_text(half())
+    (tmp_path / "optimized_double_fused.py").write_text(version())
     assert source_hash(discover(tmp_path)[0]) != before
 
 
-# Why a half cannot run here
+# Why a version cannot run here
 
 
 @pytest.mark.parametrize(
@@ -307,9 +331,9 @@ def test_the_hash_covers_a_variant_that_is_added(tmp_path):
         ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', H200, 2, ""),
     ],
 )
-def test_why_a_half_cannot_run(extra, device, gpus, expected, tmp_path):
+def test_why_a_version_cannot_run(extra, device, gpus, expected, tmp_path):
     (tmp_path / "toy.py").write_text("import no_such_package_there")
-    assert why_not(one_pair(tmp_path, half(extra=extra)).variants[0], device, gpus) == expected
+    assert why_not(one_pair(tmp_path, version(extra=extra)).variants[0], device, gpus) == expected
 
 
 def test_every_chapter_keeps_the_contract():

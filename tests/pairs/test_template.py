@@ -40,12 +40,12 @@ def test_template_runs(folder, how, verdicts):
 
 @pytest.mark.parametrize("n", [1, 127, 129, 4096])
 @pytest.mark.parametrize("name", ["baseline_blend", "optimized_blend"])
-def test_half_agrees_with_numpy_and_zeros_do_not(folder, name, n):
-    half = load(folder / f"{name}.py")
-    given = half.inputs(n=n, device="cpu")
+def test_version_agrees_with_numpy_and_zeros_do_not(folder, name, n):
+    version = load(folder / f"{name}.py")
+    given = version.inputs(n=n, device="cpu")
     a, b = (given[key].numpy().astype(np.float64) for key in "ab")
     truth = (1 - given["weight"]) * a + given["weight"] * b
-    out = half.run(**given)
+    out = version.run(**given)
     assert out.dtype == torch.float32
     np.testing.assert_allclose(out, truth, rtol=1e-5, atol=1e-6)
     assert not np.allclose(np.zeros(n), truth, rtol=1e-5, atol=1e-6)
@@ -62,9 +62,9 @@ def test_zeros_are_found(folder, name):
     assert re.search(r"\binvalid\b", done.stdout)
 
 
-def test_halves_differ_in_their_lesson_only(folder):
+def test_versions_differ_in_their_lesson_only(folder):
     """Docstrings apart, the diff is one line."""
-    codes = [half.path.read_text(encoding="utf-8").split('"""', 2)[2] for half in discover(folder)[0].halves]
+    codes = [version.path.read_text(encoding="utf-8").split('"""', 2)[2] for version in discover(folder)[0].versions]
     first, second = (code.splitlines() for code in codes)
     assert len(first) == len(second)
     assert sum(mine != theirs for mine, theirs in zip(first, second, strict=True)) == 1

@@ -308,7 +308,7 @@ def test_a_disk_that_takes_no_file_is_told_before(makes_folder, number, said, tm
     assert str(caught.value) == f"{path}: cannot be written ({said})"
 
 
-def test_a_reader_never_sees_half_a_file(full, tmp_path, monkeypatch):
+def test_a_reader_never_sees_version_a_file(full, tmp_path, monkeypatch):
     """Until the moment of the replacement the old record is there, whole."""
     file = tmp_path / "r.json"
     save_record(record(), file)

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from samples import half, write_pair
+from samples import version, write_pair
 
 from common.engine import measure
 from common.engine.arms import LiveArm
@@ -195,7 +195,7 @@ def test_the_overall_median_is_of_blocks():
     assert stats.overall_median([[1.0, 1.0, 9.0], [2.0, 2.0, 2.0], [9.0, 9.0, 1.0]]) == 2.0
 
 
-def test_the_spread_is_half_the_interquartile_range_of_all_samples_over_their_median():
+def test_the_spread_is_version_the_interquartile_range_of_all_samples_over_their_median():
     seconds = [[0.96, 0.98, 1.0, 1.02, 1.04], [0.96, 0.98, 1.0, 1.02, 1.04]]
     assert stats.spread(seconds) == pytest.approx(0.02)
     assert stats.spread([[1000 * value for value in block] for block in seconds]) == pytest.approx(0.02)
@@ -213,7 +213,7 @@ def test_more_noise_asks_for_more_blocks_within_bounds():
     assert 12 < stats.blocks_for(0.04) < 48
 
 
-def test_the_blocks_asked_for_bring_the_interval_under_the_half_width():
+def test_the_blocks_asked_for_bring_the_interval_under_the_version_width():
     rng = np.random.default_rng(6)
     noise = 0.03
     blocks = stats.blocks_for(noise * math.sqrt(2))  # of a difference of two arms
@@ -241,7 +241,7 @@ def blocks_of(value, blocks=6):
 @pytest.fixture
 def conclude(tmp_path):
     """conclude(times, ...): what is said of a pair whose arms took these seconds: {label: seconds or blocks}."""
-    write_pair(tmp_path, "double", {"": half(), "next": half(extra='VERSUS = ""\nPRECISION = "tf32"')})
+    write_pair(tmp_path, "double", {"": version(), "next": version(extra='VERSUS = ""\nPRECISION = "tf32"')})
     (pair,) = discover(tmp_path)
 
     def result(times, cost=(), limits=LIMITS, clock="wall", floor_s=0.0, host_s=0.0, cache=None, bad=(), waited=()):
@@ -427,7 +427,7 @@ def test_where_the_device_waited_the_next_samples_hide_more():
         hidden_s.append(host_s)
         return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
 
-    arm = LiveArm("optimized", ModuleType("half"), lambda: torch.zeros(1), host_s=1e-4)
+    arm = LiveArm("optimized", ModuleType("version"), lambda: torch.zeros(1), host_s=1e-4)
     session = Session(SimpleNamespace(device="cpu"), lambda stage, fraction: None, random.Random(0), [arm])
     inputs = SimpleNamespace(by_arm={"optimized": {}})
     for _ in range(6):

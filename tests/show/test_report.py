@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from samples import arm, half, one_pair, pair_result, record
+from samples import arm, one_pair, pair_result, record, version
 
 from common.pairs.pair import ROOT, source_hash
 from common.record import recording
@@ -292,11 +292,11 @@ def test_a_pair_that_changes_turns_its_row_stale(course, tmp_path):
     pair = course(pair_result())
     course(pair_result(source_hash=source_hash(pair)))
     assert "stale" not in report.filled_in(readme())
-    one_pair(tmp_path / "ch1", half("return x + x + w_shift"))
+    one_pair(tmp_path / "ch1", version("return x + x + w_shift"))
     text = report.filled_in(readme())
     assert "stale: the pair has changed since" in text
     assert "2.00x" not in text
-    one_pair(tmp_path / "ch1", half().replace("Double", "Twice"))  # words are not what was measured
+    one_pair(tmp_path / "ch1", version().replace("Double", "Twice"))  # words are not what was measured
     assert "stale" not in report.filled_in(readme())
 
 
@@ -402,7 +402,7 @@ def test_a_class_has_a_table_for_each_device_the_newest_first(by_class):
 
 
 def with_sizes(folder, *sizes):
-    """Gives both halves of the course's pair these sizes as well."""
+    """Gives both versions of the course's pair these sizes as well."""
     more = "".join(f', "{size}": {{}}' for size in sizes)
     for path in folder.glob("*_double.py"):
         text = path.read_text(encoding="utf-8")

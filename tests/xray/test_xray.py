@@ -4,7 +4,7 @@ import textwrap
 from types import SimpleNamespace
 
 import pytest
-from samples import half, one_pair, write_pair
+from samples import one_pair, version, write_pair
 
 import benchmark
 from common.pairs.pair import ROOT, discover
@@ -23,7 +23,7 @@ SLOW_TO_COMPILE = ("fcgp_2d", "fcgp_3d", "sgp_3d_backward")  # 10 s and more a g
 def pairs_with_kernels():
     """(pair, the generations that it is compiled for), and with the mark `slow` what not every run has to wait for."""
     for pair in (pair for folder in FOLDERS for pair in discover(folder)):
-        if not any(half.has_kernel for half in pair.halves):
+        if not any(version.has_kernel for version in pair.versions):
             continue
         if pair.name not in SLOW_TO_COMPILE:
             yield pytest.param(pair, ARCHITECTURES, id=f"{pair.chapter}-{pair.name}")
@@ -57,13 +57,15 @@ def spills_only(monkeypatch):
 @pytest.mark.usefixtures("spills_only")
 @pytest.mark.parametrize(("pair", "architectures"), list(pairs_with_kernels()))
 def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_says(pair, architectures):
-    """In this process, which has imported what `xray` imports anew for every half."""
-    declared = {half.label for half in pair.halves if "SPILLS" in half.constants}
+    """In this process, which has imported what `xray` imports anew for every version."""
+    declared = {version.label for version in pair.versions if "SPILLS" in version.constants}
     size = pair.sizes["default"]
-    halves = [half for half in pair.halves if half.has_kernel]
-    pictures = [each for half in halves for each in look_into(half, size, architectures, lambda what, fraction: None)]
-    assert len(pictures) == len(architectures) * len(halves)
-    none = ("needs compute capability", "launches no kernel")  # which may be in a package that a half has more of
+    versions = [version for version in pair.versions if version.has_kernel]
+    pictures = [
+        each for version in versions for each in look_into(version, size, architectures, lambda what, fraction: None)
+    ]
+    assert len(pictures) == len(architectures) * len(versions)
+    none = ("needs compute capability", "launches no kernel")  # which may be in a package that a version has more of
     assert any(picture.kernels for picture in pictures)
     for picture in pictures:
         assert picture.kernels or picture.reason.startswith(none), picture.reason
@@ -73,7 +75,7 @@ def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_say
 
 
 def widths(pictures, what="global loads"):
-    """Bytes of the accesses of each half."""
+    """Bytes of the accesses of each version."""
     return {
         picture.label: {bits // 8 for kernel in picture.kernels for (kind, bits) in kernel.counts if kind == what}
         for picture in pictures
@@ -179,7 +181,7 @@ MATRICES = 'return {"a": torch.randn(64, 64, device=device), "b": torch.randn(64
 def dot(precision, before="", extra=DOT):
     run = f"c = torch.empty_like(a)\n{before}\nproduct[(1,)](a, b, c, 64, {precision!r})\nreturn c"
     reference = "def reference(a, b):\n    return a @ b"
-    return half(
+    return version(
         run,
         "a, b",
         MATRICES,
@@ -253,14 +255,14 @@ def test_streams_and_graphs_are_no_obstacle(tmp_path):
     assert picture.kernels
 
 
-def test_a_half_that_needs_values_says_so(tmp_path):
+def test_a_version_that_needs_values_says_so(tmp_path):
     picture = seen(tmp_path, dot("tf32", "a.sum().item()"))
     assert picture.kernels == []
     assert picture.reason.startswith("optimized_double.py: cannot be run without a GPU: ")
     assert "(optimized_double.py:" in picture.reason
 
 
-def test_without_kernels_of_its_own_a_half_has_nothing_to_see(tmp_path):
+def test_without_kernels_of_its_own_a_version_has_nothing_to_see(tmp_path):
     pictures = xray(one_pair(tmp_path), ["sm_90"])
     assert [(picture.label, picture.kernels) for picture in pictures] == [("baseline", []), ("optimized", [])]
     assert "library kernels" in pictures[0].reason
@@ -312,7 +314,7 @@ def test_the_code_itself_is_shown_on_request(code, said, capsys):
     assert said in capsys.readouterr().out
 
 
-def test_a_half_is_not_compiled_for_what_it_cannot_run_on(tmp_path):
+def test_a_version_is_not_compiled_for_what_it_cannot_run_on(tmp_path):
     newer = dot("tf32", extra='REQUIRES = {"capability": (8, 0)}\n' + textwrap.dedent(DOT))
     old, new = xray(one_pair(tmp_path, newer, newer), ["sm_75", "sm_80"])[:2]
     assert (old.kernels, old.reason) == ([], "needs compute capability 8.0")
@@ -329,9 +331,9 @@ def test_every_size_that_a_pair_has_may_be_asked_for(tmp_path, capsys):
             tl.store(y + tl.arange(0, N), 2 * tl.load(x + tl.arange(0, N)))
     """
     run = "y = torch.empty_like(x)\ndouble[(1,)](x, y, len(x))\nreturn y"
-    text = half(run, extra=textwrap.dedent(kernel) + "def reference(x, w_shift):\n    return 2 * x", sizes=sizes)
-    write_pair(tmp_path, "double", text, half(sizes=sizes))
-    write_pair(tmp_path, "lone", half(), half())
+    text = version(run, extra=textwrap.dedent(kernel) + "def reference(x, w_shift):\n    return 2 * x", sizes=sizes)
+    write_pair(tmp_path, "double", text, version(sizes=sizes))
+    write_pair(tmp_path, "lone", version(), version())
     for size, titles in {"small": ["small/a", "small/b"], "all": ["", "small/a", "small/b"]}.items():
         assert benchmark.main(["--path", str(tmp_path), "--xray", "*", "--size", size, "--arch", "sm_90"]) == 0
         out, err = capsys.readouterr()
@@ -340,7 +342,7 @@ def test_every_size_that_a_pair_has_may_be_asked_for(tmp_path, capsys):
 
 
 def test_nothing_to_see_is_no_failure(tmp_path, capsys):
-    write_pair(tmp_path, "double", half())
+    write_pair(tmp_path, "double", version())
     assert benchmark.main(["--path", str(tmp_path), "--xray", "double"]) == 0
     assert "launches library kernels only" in capsys.readouterr().out
 

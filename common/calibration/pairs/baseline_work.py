@@ -1,15 +1,15 @@
-"""Take the sine of a small vector 100 times over: the time that the other halves are compared with.
+"""Take the sine of a small vector 100 times over: the time that the other versions are compared with.
 
 A repetition is the same operation on as many numbers, so 100 of them take 100/100 of the baseline's time,
 whatever the machine; what a call costs besides, like a first repetition on cold caches, is measured and added to both
-counts. These files are no lesson but a ruler to hold against the harness, and only therefore may one half do more work
-than another. The answer is the same: sin(sin(x)), from the second repetition on.
+counts. These files are no lesson but a ruler to hold against the harness, and only therefore may one version do more
+work than another. The answer is the same: sin(sin(x)), from the second repetition on.
 
-The first repetition reads `x`, which all halves share. From then on everything is read from and written to buffers
-that each half allocates for itself in `setup`, anew in every block: halves of equal text have nothing in common but
-one in a hundred of their reads.
+The first repetition reads `x`, which all versions share. From then on everything is read from and written to buffers
+that each version allocates for itself in `setup`, anew in every block: versions of equal text have nothing in common
+but one in a hundred of their reads.
 
-Predict: what will the harness call two halves of equal text? How far apart must they be before it says so?
+Predict: what will the harness call two versions of equal text? How far apart must they be before it says so?
 """
 
 import torch
