@@ -94,9 +94,7 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
         )
     for version in others:
         if version.constants["SIZES"] != sizes:
-            raise ContractError(
-                f"{version.path}: SIZES differ from {baseline.name}: leave them to it"
-            )
+            raise ContractError(f"{version.path}: SIZES differ from {baseline.name}: leave them to it")
     return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
 
 

@@ -6,7 +6,7 @@ streams, properties. An autotuner takes its first configuration.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +32,7 @@ class TritonLaunch:
     kernel: Any  # triton.JITFunction
     arguments: tuple[Any, ...]
     options: dict[str, Any]
+    grid: Any
 
     def key(self) -> Any:
         """Equal for launches of the same machine code, or nearly: of other sizes of the same tensors."""
@@ -47,6 +48,8 @@ class CudaLaunch:
     options: tuple[str, ...]
     threads: int
     dynamic_shared_bytes: int
+    grid: Any = field(default=None, compare=False)
+    arguments: Any = field(default=None, compare=False)
 
     def key(self) -> Any:
         return self
@@ -65,9 +68,7 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
     """The different launches of one set-up and one call of a version, in order. Raises CannotShow."""
     found: list[Launch] = []
     try:
-        with ExitStack() as stack:
-            for stand_in in (_torch_without_gpu(machine), _triton(found.append, machine), _cupy(found.append, machine)):
-                stack.enter_context(stand_in)
+        with recorded_launches(found.append, machine):
             version = load(path)
             inputs = version.inputs(**size, device="meta")
             state = version.setup(**inputs) if hasattr(version, "setup") else {}
@@ -75,6 +76,13 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
     except Exception as error:  # noqa: BLE001 (whatever a version needs of a GPU that is not there)
         raise CannotShow(f"{path.name}: cannot be run without a GPU: {one_line(error)}") from None
     return list({launch.key(): launch for launch in found}.values())
+
+
+@contextmanager
+def recorded_launches(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
+    """Inside, launches are kept instead of made, as on a machine that need not be here."""
+    with _torch_without_gpu(machine), _triton(keep, machine), _cupy(keep, machine):
+        yield
 
 
 @contextmanager
@@ -111,7 +119,7 @@ def _triton(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
         return
 
     def record(self: Any, *arguments: Any, grid: Any, warmup: bool, **options: Any) -> Any:
-        keep(TritonLaunch(self.__name__, self, arguments, options))
+        keep(TritonLaunch(self.__name__, self, arguments, options, grid))
         return MagicMock()  # in place of the compiled kernel, which some keep to launch it again
 
     def first_configuration(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -146,7 +154,7 @@ def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
             threads = 1
             for side in block:
                 threads *= side
-            keep(CudaLaunch(self.name, self.code, tuple(self.options), threads, shared_mem))
+            keep(CudaLaunch(self.name, self.code, tuple(self.options), threads, shared_mem, (grid, block), args))
 
     def nowhere(size: int) -> Any:
         return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(1 << 20, max(size, 1), None, 0), 0)

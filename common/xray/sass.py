@@ -90,6 +90,13 @@ def dissect(binary: Binary, machine: Machine) -> Anatomy:
     )  # fmt: skip
 
 
+def machine_code(binary: Binary) -> str:
+    """The kernel's instructions alone, without its name and the lines they come from. Raises NoTools."""
+    with _as_file(binary) as path:
+        listing = _section(_run("nvdisasm", "-c", path), binary.name)
+    return "\n".join(line.strip().replace(binary.name, "") for line in listing.splitlines() if "*/" in line)
+
+
 def stack_bytes(binary: Binary) -> int:
     """Of a thread's own memory, without which it spills nothing; known sooner than the code is read. Raises NoTools."""
     with _as_file(binary) as path:
