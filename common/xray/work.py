@@ -1,0 +1,108 @@
+"""What a version gives a GPU to do, as text: every operation of torch's and every launch, with its machine code.
+
+Found on tensors without memory, so on any machine. Two versions whose texts are equal give the same work, whatever
+names their files use.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from common.isolation.process import one_line
+from common.pairs.contract import OneLine
+from common.pairs.pair import load
+from common.xray.capture import Launch, TritonLaunch, recorded_launches
+from common.xray.compilers import compile_for
+from common.xray.occupancy import MACHINES, Machine
+from common.xray.sass import machine_code
+
+TIMED = ("run", "library", "yardstick")  # and what they begin, as in library_tf32
+
+
+def works(
+    path: Path, sizes: Sequence[dict[str, Any]], architecture: str, say: Callable[[str, float], None]
+) -> list[dict[str, list[str]]]:
+    """For each set of arguments: what `run` (after `setup`) and each library call do, a line each, and what they cost.
+
+    A line that begins with "cannot" says why nothing can be seen. Runs in a process of its own.
+    """
+    machine, found = MACHINES[architecture], []
+    for number, arguments in enumerate(sizes):
+        say(str(path), number / len(sizes))
+        found.append(_works(path, arguments, machine))
+    return found
+
+
+def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> dict[str, list[str]]:
+    done: dict[str, list[str | Launch]] = {}
+    with recorded_launches(lambda launch: done[name].append(launch), machine):
+        module = load(path)
+        for name in [name for name in vars(module) if name.split("_")[0] in TIMED]:
+            done[name] = []
+            try:
+                cost = _do(module, name, arguments, done[name])
+            except Exception as error:  # noqa: BLE001 (whatever a version needs of a GPU that is not there)
+                done[name], cost = [f"cannot be seen: {one_line(error)}"], {}
+            done[name].append(f"cost {cost}")
+    return {
+        name: [event if isinstance(event, str) else _of_launch(event, machine) for event in events]
+        for name, events in done.items()
+    }
+
+
+def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> dict[str, float]:
+    with _Operations(events):
+        inputs = module.inputs(**arguments, device="meta")
+        state = module.setup(**inputs) if name == "run" and hasattr(module, "setup") else {}
+        getattr(module, name)(**inputs, **state)
+    return module.cost(**inputs) if hasattr(module, "cost") else {}
+
+
+class _Operations(TorchDispatchMode):
+    """While active, writes a line for every operation of torch's."""
+
+    def __init__(self, events: list[str | Launch]) -> None:
+        super().__init__()
+        self._events = events
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self._events.append(f"{func} {_shown(args)} {_shown(kwargs or {})}")
+        return func(*args, **(kwargs or {}))
+
+
+def _of_launch(launch: Launch, machine: Machine) -> str:
+    try:
+        code = machine_code(compile_for(launch, machine))
+    except OneLine as error:
+        code = f"does not compile: {error}"
+    code = hashlib.sha256(code.encode()).hexdigest()
+    if not isinstance(launch, TritonLaunch):
+        return f"launch {launch.grid} {_shown(launch.arguments)} {launch.dynamic_shared_bytes} {code}"
+    names = launch.kernel.arg_names
+    given = dict(zip(names, launch.arguments, strict=False)) | launch.options
+    grid = launch.grid(given) if callable(launch.grid) else launch.grid
+    by_position = [_shown(given[name]) for name in names if name in given]  # names may change, and nothing else
+    options = {name: value for name, value in given.items() if name not in names}
+    return f"launch {grid} {by_position} {_shown(options)} {code}"
+
+
+def _shown(value: Any) -> str:
+    """A value as text that says nothing of where it lies or what it is called."""
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype}{list(value.shape)}{list(value.stride())}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_shown, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}={_shown(value[key])}' for key in sorted(value))}}}"
+    if hasattr(value, "block_shape"):  # a tensor descriptor
+        return f"descriptor {_shown(value.base)} {value.shape} {value.strides} {value.block_shape}"
+    if type(value).__module__.startswith("cupy"):
+        return f"{value.dtype}{list(value.shape)}{list(value.strides)}"
+    return (
+        repr(value) if isinstance(value, int | float | str | bool | None) else f"{type(value).__name__} {value!s:.40}"
+    )
