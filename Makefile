@@ -32,7 +32,7 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 	$(PY) benchmark.py $(or $(ARGS),--list)
 
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
-	$(PY) -m common.calibration.calibrate $(ARGS)
+	$(PY) -m common.calibration $(ARGS)
 
 # Two at a time: tests in which no time matters, all of a pair together; and the notebooks, no figure of which is
 # compared. One command, so that no core waits for the other before the end. What takes longest is begun first: groups

@@ -15,10 +15,11 @@ import sys
 from argparse import Namespace
 
 from common import program
-from common.cli.request import check_request, lacking, listing, parse, select
+from common.cli.request import check_request, listing, parse, select
 from common.isolation import interrupt
 from common.pairs.pair import ROOT, Pair
-from common.record import recording, result
+from common.pairs.sizes import lacking
+from common.record import archive, result
 
 
 def measure(args: Namespace, pairs: list[Pair]) -> int:
@@ -51,7 +52,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         for problem in unwritten:
             print(f"benchmark.py: {problem}", file=sys.stderr)
         if args.profile and not interrupted:
-            from common.cli.compare import profile_pairs
+            from common.cli.profile import profile_pairs
 
             profile_pairs(pairs, ROOT / "results" / pairs[0].chapter, args.device)
         if interrupted or interrupt.came():
@@ -79,10 +80,10 @@ def write(args: Namespace, pairs: list[Pair], record: result.Record, unwritten: 
     if not args.record:
         return said
     is_whole = args.only == "*" and not (has_failed(record) or record.environment["interrupted"])
-    kept, left_out = (record, []) if is_whole else recording.whole(record, pairs)
+    kept, left_out = (record, []) if is_whole else archive.whole(record, pairs)
     said += "".join(f"{text}\n" for text in left_out)
     with result.noting(unwritten):
-        paths = recording.keep_record(kept, is_part=not is_whole) if kept.pairs else []
+        paths = archive.keep_record(kept, is_part=not is_whole) if kept.pairs else []
         said += "".join(f"recorded in {path}\n" for path in paths)
     return said
 
@@ -98,7 +99,7 @@ def run(argv: list[str] | None) -> int:
             console.print_limits(*runner.survey_apart(args.device), console.make_console())
         return 0
     if args.compare:
-        from common.cli.compare import compare_files
+        from common.cli.regressions import compare_files
 
         return compare_files(*args.compare)
     pairs = select(args)
@@ -119,7 +120,7 @@ def say_left_out(pairs: list[Pair], size: str) -> None:
 
 def xray(args: Namespace, pairs: list[Pair]) -> int:
     """Status 1 if a version cannot be seen for a fault of its own."""
-    from common.engine.runner import sizes_of
+    from common.pairs.sizes import sizes_of
     from common.show.console import make_console
     from common.xray.picture import xray
     from common.xray.show import print_pictures

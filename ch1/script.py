@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
         """A picture that could not be saved is found before the run and not after it."""
         if path.suffix not in (".png", ".svg", ".pdf"):
             self.error(f"--output {path}: the name must end in .png, .svg or .pdf")
-        from common.record.result import RecordError, check_writable
+        from common.record.files import RecordError, check_writable
 
         try:
             check_writable(path)

@@ -22,9 +22,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
 from common import program
-from common.cli.request import Parser, device_name
 from common.isolation import interrupt
 from common.pairs.contract import OneLine
+from common.program import Parser, device_name
 
 
 def main() -> int:
@@ -56,7 +56,7 @@ def show(args: argparse.Namespace, device: str) -> int:
     from common.hardware import sheet as sheets
     from common.hardware.plots import figures
     from common.hardware.show import print_sheet
-    from common.record.result import check_writable, noting
+    from common.record.files import check_writable, noting
     from common.show.console import make_console
     from common.show.plot import save
 

@@ -26,8 +26,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
 from common import program
-from common.cli.request import Parser, device_name
 from common.isolation import interrupt
+from common.program import Parser, device_name
 
 EXAMPLES = """examples:
   ch4/tune.py                                       a tenth of the space, by evolution

@@ -21,9 +21,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
 from common import program
-from common.cli.request import Parser, device_name
 from common.isolation import interrupt
 from common.pairs.contract import OneLine
+from common.program import Parser, device_name
 
 EXAMPLES = """examples:
   ch5/train.py                                      200 steps of 16 features
@@ -125,7 +125,7 @@ def draw(path: Path, losses: list[float], others: list[float]) -> None:
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     """Raises OneLine."""
     from common.machine.device import default_device
-    from common.record.result import check_writable
+    from common.record.files import check_writable
 
     raw = argparse.RawDescriptionHelpFormatter
     parser = Parser("train.py", description=__doc__, epilog=EXAMPLES, formatter_class=raw)

@@ -13,8 +13,10 @@ from torch.overrides import TorchFunctionMode
 
 from common.engine.runner import run_pairs
 from common.machine.device import has_gpu
-from common.pairs.pair import ROOT, Pair, Version, discover, load, source_hash
-from common.record.recording import class_of, recorded, recorded_sizes, together
+from common.pairs.pair import ROOT, Pair, Version, discover, load
+from common.pairs.sizes import class_of
+from common.pairs.source import source_hash
+from common.record.archive import recorded, recorded_sizes, together
 from common.record.result import PairResult, Record, Row
 from common.record.stats import MARGIN
 from common.show import plot

@@ -1,5 +1,6 @@
 """What the programs have in common at their edges: an exit status, one line for what goes wrong, no traceback."""
 
+import argparse
 import os
 import sys
 from collections.abc import Callable
@@ -7,6 +8,25 @@ from typing import NoReturn
 
 from common.isolation import interrupt
 from common.pairs.contract import OneLine
+
+
+class UsageError(OneLine):
+    """A request that makes no sense."""
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (--help shows all)")
+
+
+def device_name(text: str) -> str:
+    """An argument's type: cpu or cuda:N."""
+    from common.machine.device import device_named
+
+    try:
+        return device_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def status_of(name: str, run: Callable[[], int]) -> int:

@@ -10,12 +10,12 @@ from typing import Any
 
 import gemm
 
-from common.engine.runner import survey_apart
 from common.isolation.process import Death
 from common.machine.device import default_device, device_named
+from common.machine.survey import survey_apart
 from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT
-from common.record.result import check_writable, noting
+from common.record.files import check_writable, noting
 from common.show.console import make_console
 from common.show.plot import save
 from common.xray.occupancy import MACHINES, Machine

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from common.pairs.contract import OneLine
-from common.record.result import check_writable, write_text
+from common.record.files import check_writable, write_text
 from search.space import Configuration, name_of
 
 SCHEMA = 1

@@ -29,7 +29,7 @@ Say = Callable[[str, float], None]
 class Measured:
     """bad: name -> (outcome, reason). seconds: of all others, of DEFAULT, REPEAT and, in the end, TORCH."""
 
-    bad: dict[str, tuple[str, str]]
+    disqualified: dict[str, tuple[str, str]]
     seconds: Seconds
 
     def ratio(self, name: str, of: str = DEFAULT) -> stats.Estimate:
@@ -122,7 +122,7 @@ def _verify(
     import torch
     from triton.runtime.errors import OutOfResources
 
-    from common.checks.verify import compare
+    from common.checks.comparison import compare
     from common.isolation.process import one_line
     from common.machine.clock import synchronize
 
@@ -157,7 +157,7 @@ def _time(
     """The samples; and whose last timed answer was wrong, and how."""
     import torch
 
-    from common.checks.verify import near
+    from common.checks.comparison import near
     from common.machine.clock import host_seconds
 
     blocks, rounds = (FINAL_BLOCKS, FINAL_ROUNDS) if final else (BLOCKS, ROUNDS)

@@ -11,7 +11,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from common.record.result import write_text
+from common.record.files import write_text
 from common.show.plot import SERIES, new_figure
 from search.history import History, Trial
 from search.space import Problem, Space, brief

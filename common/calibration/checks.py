@@ -1,10 +1,13 @@
 """What a calibration must find for the harness to be believed: thresholds, and judgement on what was measured."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from statistics import median
+from typing import Any
 
-from common.calibration.findings import Check, Findings, Known, Run, Said, Spin
+from common.calibration.findings import FILE, SCHEMA, Check, Findings, Known, Run, Said, Spin, from_dict, from_schema_1
 from common.record import stats
+from common.record.files import Format, RecordError
 
 CALLED = 0.05  # of equal pairs at most are called different: what an interval of 95 % promises
 FOUND = 0.95  # of planted 5 % at least are found
@@ -65,7 +68,7 @@ def _holds(said: Said, truth: float) -> bool:
 def _refused(run: Run) -> bool:
     """Did the harness say, of every version, that there is nothing to read?"""
     said = run.said.values()
-    return bool(said) and all(it.verdict == "checked" and it.ratio is None and "too short" in it.reason for it in said)
+    return bool(said) and all(it.verdict == "too short" and it.ratio is None for it in said)
 
 
 def _share(
@@ -132,3 +135,21 @@ def _follows(said: Said, noise_floor: float | None) -> str:
     if said.ratio is None or said.low is None or said.high is None or noise_floor is None:
         return said.verdict
     return stats.verdict(stats.Estimate(said.ratio, said.low, said.high), noise_floor)[0]
+
+
+def _read(data: dict[str, Any]) -> Findings:
+    findings = from_dict(data)
+    if wrong := contradiction(findings):
+        raise RecordError(f"a calibration whose checks do not follow from its runs ({wrong})")
+    return findings
+
+
+FORMAT = Format("a calibration", SCHEMA, _read, from_schema_1)
+
+
+def newest(folder: Path | None = None) -> list[tuple[Path, Findings]]:
+    """The newest calibration of each kind of device, the newest first. Raises RecordError."""
+    by_kind: dict[str, tuple[Path, Findings]] = {}
+    for path, findings in FORMAT.recorded(FILE, folder):
+        by_kind.setdefault(findings.environment["device"]["kind"], (path, findings))
+    return list(by_kind.values())

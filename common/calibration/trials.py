@@ -10,11 +10,12 @@ from typing import Any
 
 from common.calibration.findings import Run, run_of
 from common.engine.measure import measure
-from common.engine.runner import run_pairs, sizes_of
+from common.engine.runner import run_pairs
 from common.engine.session import Job
 from common.isolation import process
 from common.pairs.contract import OneLine
 from common.pairs.pair import Pair, load
+from common.pairs.sizes import sizes_of
 from common.record.result import Record
 
 BLOCKS = 12  # what the pilot chooses on a quiet machine; on a noisy one it would ask for up to four times as many

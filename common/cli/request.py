@@ -2,11 +2,10 @@
 
 import argparse
 from pathlib import Path
-from typing import NoReturn
 
-from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover
-from common.record.result import check_writable
+from common.program import Parser, UsageError, device_name
+from common.record.files import check_writable
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 EXAMPLES = """
@@ -18,25 +17,6 @@ EXAMPLES = """
   benchmark.py --compare OLD.json NEW.json          regressions between two runs
   benchmark.py --xray coalescing --arch sm_90       its kernels as machine code, compiled for an H100
 """
-
-
-class UsageError(OneLine):
-    """A request that makes no sense."""
-
-
-class Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (--help shows all)")
-
-
-def device_name(text: str) -> str:
-    """An argument's type: cpu or cuda:N."""
-    from common.machine.device import device_named
-
-    try:
-        return device_named(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
@@ -135,16 +115,6 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
         check_writable(path)
     for folder in ["recorded"] * args.record + ["results"] * args.profile:
         check_writable(ROOT / folder / pairs[0].chapter, makes_folder=True)
-
-
-def lacking(pairs: list[Pair], size: str) -> list[str]:
-    """The names of pairs that have none of the sizes asked for (`large`; `default,large`)."""
-    wanted = {*size.split(",")}
-
-    def has(pair: Pair) -> bool:
-        return any(wanted & {own, own.split("/")[0]} for own in pair.sizes if own not in pair.check_sizes)
-
-    return [pair.name for pair in pairs if "all" not in wanted and not has(pair)]
 
 
 def listing(pairs: list[Pair]) -> str:

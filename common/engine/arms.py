@@ -11,8 +11,9 @@ import torch
 
 from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
 from common.pairs.contract import Version
+from common.record.result import CONTROL
 
-BESIDE = ("library", "yardstick")  # functions of a version that are timed along, and no versions
+LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are timed along, and no versions
 ORACLE_ROWS = 64  # of answers whose oracle does not fit in memory
 
 
@@ -51,7 +52,7 @@ class LiveArm:
 
     @property
     def is_library(self) -> bool:
-        return self.label.split("/")[0] in BESIDE
+        return self.label.split("/")[0] in LIBRARY_KINDS
 
     @property
     def precision(self) -> str:
@@ -79,11 +80,11 @@ def make_arms(modules: dict[str, ModuleType], again: ModuleType) -> list[LiveArm
     for module in modules.values():
         for name in vars(module):
             kind = name.split("_")[0]
-            if (name == "library" or (kind in BESIDE and name != kind)) and name not in seen:
+            if (name == "library" or (kind in LIBRARY_KINDS and name != kind)) and name not in seen:
                 seen[name] = None
                 differs = kind == "yardstick" or hasattr(module, "LIBRARY_DIFFERS")
                 arms.append(LiveArm(name.replace("_", "/", 1), module, getattr(module, name), differs=differs))
-    return [*arms, _version("repeat", again)]
+    return [*arms, _version(CONTROL, again)]
 
 
 def _version(label: str, module: ModuleType) -> LiveArm:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from common.engine.arms import BESIDE, LiveArm
+from common.engine.arms import LIBRARY_KINDS, LiveArm
 from common.engine.session import Session
 from common.machine.clock import Clock
 from common.machine.limits import of_limit
 from common.pairs.contract import Version
-from common.pairs.pair import source_hash
+from common.pairs.source import source_hash
 from common.record import stats
-from common.record.result import Arm, PairResult, Row
+from common.record.result import CONTROL, Arm, PairResult, Row
 
 FLOOR_TIMES = 3  # a time below this many floors of the clock is no time
 LONG_COMPILE_S = 1.0  # worth a note
@@ -27,13 +27,13 @@ LEAST_ALLOCATED = 64 << 10  # bytes: a difference below is small change
 def pair_result(session: Session, clock: Clock | None) -> PairResult:
     """The pair's record: rows for every variant that was loaded, samples only of arms that may be believed."""
     job, pair = session.job, session.job.pair
-    timed = [arm for arm in session.racing if clock and arm.seconds]
+    timed = [arm for arm in session.remaining if clock and arm.seconds]
     for arm in timed:
         reason = impossible(stats.overall_median(arm.seconds), arm.cost, job.limits, job.info.get("cache_bytes"))
         if reason:
-            session.out(arm.label, "invalid", reason)
-    arms = {arm.label: _arm(arm, job.limits, clock) for arm in session.racing if arm in timed and clock}
-    floor = stats.noise_floor(arms["baseline"].seconds, arms["repeat"].seconds) if arms else None
+            session.disqualify(arm.label, "invalid", reason)
+    arms = {arm.label: _arm(arm, job.limits, clock) for arm in session.remaining if arm in timed and clock}
+    floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
     cost = session.arms[0].cost if session.arms else {}
     least_s, by = of_limit(cost, job.limits)
     variants = [version for version in pair.variants if version.label in job.labels]
@@ -72,12 +72,12 @@ def _rows(
     """A variant against the baseline, and against the earlier rung it names."""
     precision = version.constants.get("PRECISION", "")
     for guilty, whose in (("baseline", "the baseline: "), (version.label, "")):
-        if guilty in session.bad:
-            verdict, reason = session.bad[guilty]
+        if guilty in session.disqualified:
+            verdict, reason = session.disqualified[guilty]
             return [Row(version.label, "baseline", verdict, whose + reason, precision=precision)]
     if version.label not in arms or clock is None or floor is None:
         voided = f"not timed: all {session.voided} rounds were voided for thermal or hardware slowdown"
-        return [Row(version.label, "baseline", "checked", voided if session.voided else "", precision=precision)]
+        return [Row(version.label, "baseline", "verified", voided if session.voided else "", precision=precision)]
     others = ["baseline", *([version.versus] if version.versus else [])]
     notes = _notes(session, arms, version.label)
     rows = [_believed(session, arms, version.label, other, floor) for other in others if other in arms]
@@ -89,7 +89,7 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
     short = _too_short(session, arms)
     for label in (variant, versus):
         if label in short:
-            return Row(variant, versus, "checked", short[label])
+            return Row(variant, versus, "too short", short[label])
     ratio = stats.estimate(arms[versus].seconds, arms[variant].seconds)
     blocks = len(arms[variant].seconds)
     if not stats.sign_interval_rank(blocks):
@@ -97,7 +97,7 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
     verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
     precisions = {arm.label: arm.precision for arm in session.arms}
-    for label in _beside(arms):
+    for label in _libraries(arms):
         if precisions[label] not in ("", precisions[variant]):
             continue  # it does less than this variant
         if label not in short:
@@ -115,8 +115,8 @@ def _too_short(session: Session, arms: dict[str, Arm]) -> dict[str, str]:
     return {arm.label: f"{why} {arm.floor_s * 1e6:.3g} us" for arm in short}
 
 
-def _beside(arms: dict[str, Arm]) -> list[str]:
-    return [label for label in arms if label.split("/")[0] in BESIDE]
+def _libraries(arms: dict[str, Arm]) -> list[str]:
+    return [label for label in arms if label.split("/")[0] in LIBRARY_KINDS]
 
 
 def _waits(arms: Iterable[LiveArm]) -> list[str]:
@@ -131,8 +131,8 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     if arm.host_s is not None and arm.host_s > arm.median_s:
         work = f"{arm.median_s * 1e6:.0f} us of device work"
         notes.append(f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {work}")
-    notes += _waits(each for each in session.arms if each.label in (label, "baseline", *_beside(arms)))
-    notes += [f"{each}: {why}" for each, why in _too_short(session, arms).items() if each in _beside(arms)]
+    notes += _waits(each for each in session.arms if each.label in (label, "baseline", *_libraries(arms)))
+    notes += [f"{each}: {why}" for each, why in _too_short(session, arms).items() if each in _libraries(arms)]
     if arm.compile_s > LONG_COMPILE_S:
         notes.append(f"its first calls took {arm.compile_s:.1f} s longer: compiling, tuning")
     live, base = (next(each for each in session.arms if each.label == name) for name in (label, "baseline"))
@@ -153,7 +153,9 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
         notes.append("fits in the cache: its limit is not memory bandwidth")
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append("above the measured limit: something else ran while the limits were measured")
-    return notes + [f"{name}: {reason}" for name, (_, reason) in session.bad.items() if name.split("/")[0] in BESIDE]
+    return notes + [
+        f"{name}: {reason}" for name, (_, reason) in session.disqualified.items() if name.split("/")[0] in LIBRARY_KINDS
+    ]
 
 
 def _mebibytes(amount: int) -> str:

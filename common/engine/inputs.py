@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.checks import guard
+from common.checks import guards
 from common.checks.arrays import (
     clone,
     computes,
@@ -82,7 +82,7 @@ class InputSet:
     def violation(self) -> tuple[str, list[str]] | None:
         """(the input that was changed, the labels of the arms that had it in their hands); None if all is as it was."""
         for tree in self.trees:
-            path = guard.changed_input(unwritable(tree), {**self.pristine, **self.pristine_weights})
+            path = guards.changed_input(unwritable(tree), {**self.pristine, **self.pristine_weights})
             if path:
                 return path, [label for label, theirs in self.by_arm.items() if theirs is tree]
         return None

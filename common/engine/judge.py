@@ -1,10 +1,10 @@
-"""Is an arm's answer right, and was it come by honestly? Who is not, or has not, is out of the race."""
+"""Is an arm's answer right, and not obtained by cheating? An arm of which that is not so is disqualified."""
 
 from typing import Any
 
-from common.checks import guard
+from common.checks import guards
 from common.checks.arrays import Tree, clone, difference, laziness, map_arrays, order_of, overlapping, tensors
-from common.checks.verify import blind_spot, compare, near, same_form
+from common.checks.comparison import blind_spot, compare, near, same_form
 from common.engine.arms import Invalid, LiveArm, oracle, weights
 from common.engine.inputs import InputSet, harvest_grads, inputs_proper, unwritable
 from common.engine.session import Session
@@ -18,22 +18,24 @@ def check(session: Session) -> None:
     takes seconds a shape. Where all arms have passed at an earlier size of a sweep, they need not again: the timed
     size is judged anyway.
     """
-    if {arm.label for arm in session.racing} <= set(session.job.checked):
+    if {arm.label for arm in session.remaining} <= set(session.job.checked):
         return
     sizes = session.job.pair.check_sizes
     blind: dict[str, str] = {}
     for i, size in enumerate(sizes):
         session.say("check", i / len(sizes))
-        if session.racing:
+        if session.remaining:
             inputs = session.inputs(size)
             if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
-                session.out("baseline", "invalid", "all its inputs are weights (w_*): `setup` could compute the answer")
+                session.disqualify(
+                    "baseline", "invalid", "all its inputs are weights (w_*): `setup` could compute the answer"
+                )
                 return
             found = judge_all(session, inputs, session.inputs(size), f"at size {size}", libraries=i == 0)
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
             session.count_costs(inputs)
     for label, why in blind.items():
-        session.out(label, "invalid", f"the check proves nothing: {why}")
+        session.disqualify(label, "invalid", f"the check proves nothing: {why}")
 
 
 def judge_all(
@@ -50,26 +52,26 @@ def judge_all(
     Without the libraries, if so asked; and none is filled for that has given its answers timed: it was at the check
     size, and torch.compile would compile anew. Returns label -> what wrong answer would have passed, empty if none.
     """
-    if not session.racing:
+    if not session.remaining:
         return {}
     with session.spending("verify"):
         with session.fitting(session.job.size):
             try:
                 truth, rows = oracle(session.job.pair.baseline, session.arms[0], inputs.base, other.base)
             except Invalid as error:
-                session.out(error.args[0], "invalid", error.args[1])
+                session.disqualify(error.args[0], "invalid", error.args[1])
                 return {}
         plain, blind = answers or {}, {}
-        for arm in session.contenders(libraries):
+        for arm in session.judged(libraries):
             if arm.label not in plain:
                 plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False)
             _judge(session, arm, plain[arm.label], truth, plain, rows, where)
         stale = fresh_answer(session, session.arms[0], other, inputs, filled=False) if filled else None
-        for arm in session.contenders(libraries) if filled else []:
+        for arm in session.judged(libraries) if filled else []:
             if not arm.differs:
                 base, wrong = (_leading(tree, rows) for tree in (plain["baseline"], stale))
                 blind[arm.label] = blind_spot(truth, base, wrong, arm.precision, arm.tolerance)
-        for arm in session.contenders(libraries and answers is None) if filled else []:
+        for arm in session.judged(libraries and answers is None) if filled else []:
             answer = fresh_answer(session, arm, inputs, other, filled=True)
             _judge(session, arm, answer, truth, plain, rows, f"{where} with uninitialized memory filled")
         return blind
@@ -79,7 +81,7 @@ def _judge(
     session: Session, arm: LiveArm, out: Tree, truth: Tree, plain: dict[str, Tree], rows: int | None, where: str
 ) -> None:
     """Out with an arm whose answer (its leading `rows`) is not the oracle's, or whose gradients not the baseline's."""
-    if arm.label in session.bad:
+    if arm.label in session.disqualified:
         return
     if arm.differs:
         problem = same_form(out, plain["baseline"])
@@ -91,7 +93,7 @@ def _judge(
     if not problem and not arm.is_library:
         problem = _grad_problem(arm, session.arms[0].grads)
     if problem:
-        session.out(arm.label, "invalid", f"wrong answer {where}: {problem}")
+        session.disqualify(arm.label, "invalid", f"wrong answer {where}: {problem}")
 
 
 def _grad_problem(arm: LiveArm, theirs: dict[str, Any]) -> str:
@@ -115,32 +117,32 @@ def fresh_answer(session: Session, arm: LiveArm, inputs: InputSet, other: InputS
     mine = inputs.by_arm[arm.label]
 
     def action() -> Tree:
-        guard.poison_outputs(mine)
+        guards.poison_outputs(mine)
         begin = now()
-        with guard.filled_memory(filled):
+        with guards.filled_memory(filled):
             arm.prepare(other.by_arm[arm.label], mine)
             call = arm.bind(mine)
             answer = call()
             copy = clone(answer)
         shortened = difference(mine, {name: call.keywords[name] for name in mine})
         if shortened:
-            session.out(arm.label, "invalid", f"changed its input: it {shortened}")
+            session.disqualify(arm.label, "invalid", f"changed its input: it {shortened}")
         arm.compile_s = arm.compile_s or now() - begin
         arm.layout = {path: (laziness(t), order_of(t)) for path, t in tensors(answer)}
         arm.returns, arm.grads = overlapping(unwritable(mine), answer), clone(harvest_grads(mine))
-        guard.poison_answer(answer, mine)
+        guards.poison_answer(answer, mine)
         return copy
 
     answer = session.attempt(arm.label, action)
     found = inputs.violation()
     if found:
         inputs.restore()
-        session.out(arm.label, "invalid", f"changed its input `{found[0]}`")
+        session.disqualify(arm.label, "invalid", f"changed its input `{found[0]}`")
     left_to_do = _left_to_do(arm, session.arms[0])
     if left_to_do:
-        session.out(arm.label, "invalid", left_to_do)
+        session.disqualify(arm.label, "invalid", left_to_do)
     if arm.returns and not session.arms[0].returns:
-        session.out(arm.label, "invalid", f"returns memory of its input `{arm.returns}`")
+        session.disqualify(arm.label, "invalid", f"returns memory of its input `{arm.returns}`")
     return answer
 
 
@@ -164,14 +166,16 @@ def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet) 
         return
     with session.spending("verify"):
         wrong = {}
-        for arm in session.racing:
+        for arm in session.remaining:
             if arm.label in answers and arm.label != "baseline" and not arm.differs:
                 wrong[arm.label] = near(answers[arm.label], answers["baseline"], arm.precision, arm.tolerance)
         if any(wrong.values()) and blame(session, inputs, session.job.size):
             return  # somebody changed the inputs: nobody's answer says anything
         for label, problem in wrong.items():
             if problem:
-                session.out(label, "invalid", f"wrong answer in a timed round, against the baseline's: {problem}")
+                session.disqualify(
+                    label, "invalid", f"wrong answer in a timed round, against the baseline's: {problem}"
+                )
 
 
 def blame(session: Session, inputs: InputSet, size: str) -> bool:
@@ -181,10 +185,10 @@ def blame(session: Session, inputs: InputSet, size: str) -> bool:
         return False
     session.blamed += 1
     path, suspects = found
-    for arm in [arm for arm in session.contenders() if arm.label in suspects]:
+    for arm in [arm for arm in session.judged() if arm.label in suspects]:
         own = session.inputs(size)
         fresh_answer(session, arm, own, own, filled=False)
-    if not any(label in session.bad for label in suspects):
-        session.out("baseline", "invalid", f"the input `{path}` was changed by {' or '.join(suspects)}")
+    if not any(label in session.disqualified for label in suspects):
+        session.disqualify("baseline", "invalid", f"the input `{path}` was changed by {' or '.join(suspects)}")
     inputs.restore()
     return True

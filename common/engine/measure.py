@@ -9,17 +9,17 @@ import random
 from collections.abc import Callable
 from functools import partial
 
-from common.checks import guard
+from common.checks import guards
 from common.checks.arrays import Tree, clone, nbytes
-from common.engine import behind, judge
+from common.engine import inspection, judge
 from common.engine.arms import LiveArm, weights
 from common.engine.conclude import pair_result
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.pilot import SLOW_S, plan, ready
-from common.engine.session import Job, NobodyLeft, Session
+from common.engine.session import BaselineDisqualified, Job, Session
 from common.machine.clock import Call, Clock, Sample, make_clock
 from common.machine.device import clocks_now, slowdowns, use_device
-from common.record.result import PairResult
+from common.record.result import CONTROL, PairResult
 
 CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
 
@@ -34,20 +34,20 @@ def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
         with session.spending("load"):
             session.load()
             use_device(job.device)  # CuPy too, now that a version has imported it
-            guard.listen_to_triton()
+            guards.listen_to_triton()
         judge.check(session)
         if _keep_timed(session):
             clock = _time(session)
-    except NobodyLeft:
+    except BaselineDisqualified:
         pass
     return pair_result(session, clock)
 
 
 def _keep_timed(session: Session) -> bool:
-    """Leave the arms to be timed in the race. Is there a baseline, and something to compare with it?"""
+    """Keep the arms that are to be timed. Is there a baseline, and something to compare with it?"""
     timed = session.job.timed
-    believed = set(timed) - set(session.bad)
-    session.arms = [arm for arm in session.arms if arm.label in (*timed, "repeat") or arm.is_library]
+    believed = set(timed) - set(session.disqualified)
+    session.arms = [arm for arm in session.arms if arm.label in (*timed, CONTROL) or arm.is_library]
     return "baseline" in believed and len(believed) > 1
 
 
@@ -61,19 +61,19 @@ def _time(session: Session) -> Clock:
         source = session.inputs(job.size)
         session.count_costs(source)
         blocks, rounds = plan(session, clock, source)
-        for arm in session.racing:
+        for arm in session.remaining:
             nothing: list[Call] = [partial(_nothing, **source.by_arm[arm.label])] * arm.calls
             arm.floor_s = min(clock.sample(nothing).seconds for _ in range(20))
     for attempt in range(2 * blocks):  # a voided block is measured again, within reason
         done = len(session.orders)
-        if done == blocks or len(session.racing) < 3:  # the baseline, the baseline again, and one more
+        if done == blocks or len(session.remaining) < 3:  # the baseline, the baseline again, and one more
             break
         session.say(f"block {done + 1} of {blocks}", done / blocks)
         _block(session, clock, source, rounds, judged=done in (0, blocks - 1), first=attempt == 0)
     if job.info["kind"] == "cuda":
         session.clocks = clocks_now(job.info["uuid"])
     with session.spending("verify"):
-        behind.look(session, clock, source)
+        inspection.look(session, clock, source)
     return clock
 
 
@@ -85,10 +85,10 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
     """One block: its samples join those of the arms, unless an input was changed in it."""
     job = session.job
     sets = [session.inputs(job.size)]
-    sets += [session.inputs(job.size, like=sets[0]) for _ in range(1, max(arm.calls for arm in session.racing))]
+    sets += [session.inputs(job.size, like=sets[0]) for _ in range(1, max(arm.calls for arm in session.remaining))]
     ready(session, sets[0], source)
     compared, samples = session.rng.randrange(rounds), []
-    order = session.rng.sample(session.racing, len(session.racing))
+    order = session.rng.sample(session.remaining, len(session.remaining))
     blamed, slowed = session.blamed, slowdowns(job.info)
     for number in range(rounds):
         order = order[1:] + order[:1]  # everybody is first in turn
@@ -112,14 +112,14 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
             judge.blame(session, inputs, job.size)
     if samples and session.blamed == blamed:
         session.orders.append([list(seconds) for seconds in samples])
-        for arm in session.racing:
+        for arm in session.remaining:
             arm.seconds.append([seconds[arm.label] for seconds in samples])
 
 
 def _judge_timed(session: Session, inputs: InputSet, source: InputSet, answers: dict[str, Tree], filled: bool) -> None:
     for label, why in judge.judge_all(session, inputs, source, "at the timed size", answers, filled).items():
         if why:
-            session.out(label, "invalid", f"the check at the timed size proves nothing: {why}")
+            session.disqualify(label, "invalid", f"the check at the timed size proves nothing: {why}")
 
 
 def _round(
@@ -134,7 +134,7 @@ def _round(
     """Every arm once: (seconds, answers of the timed calls on `last`, as far as they are kept)."""
     seconds, answers = {}, {}
     others = [inputs for inputs in sets if inputs is not last]
-    for arm in [arm for arm in order if arm.label not in session.bad]:
+    for arm in [arm for arm in order if arm.label not in session.disqualified]:
         chosen = [*session.rng.sample(others, arm.calls - 1), last]
         sample = _sample(session, arm, clock, source, chosen)
         if sample is None:
@@ -146,7 +146,7 @@ def _round(
         seconds[arm.label] = sample.seconds
         if keep_all or nbytes(sample.outputs) <= CHEAP_OUTPUT:
             answers[arm.label] = clone(sample.outputs)
-        guard.poison_answer(sample.outputs, last.by_arm[arm.label])
+        guards.poison_answer(sample.outputs, last.by_arm[arm.label])
     return seconds, answers
 
 
@@ -157,14 +157,14 @@ def _sample(session: Session, arm: LiveArm, clock: Clock, source: InputSet, chos
     """
     mine = [inputs.by_arm[arm.label] for inputs in chosen]
     for inputs in mine:
-        guard.poison_outputs(inputs)
+        guards.poison_outputs(inputs)
     calls: list[Call] = [arm.bind(inputs) for inputs in mine]
     first = {**source.by_arm[arm.label], **weights(mine[-1])}  # a block has one set of weights
 
     def action() -> Sample:
         if arm.pilot_s < SLOW_S / 10:
             for _ in range(session.rng.choice((1, 2))):  # so that no call knows whether it is timed
-                guard.poison_answer(arm.bind(first)(), first)
+                guards.poison_answer(arm.bind(first)(), first)
         return clock.sample(calls, arm.host_s * arm.patience)
 
     with session.spending("samples"):

@@ -7,13 +7,14 @@ from functools import partial
 import numpy as np
 import torch
 
-from common.checks import guard
+from common.checks import guards
 from common.checks.arrays import nbytes
 from common.engine.arms import LiveArm
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.session import Session
 from common.machine.clock import LEAST_WALL_S, Clock, host_seconds, now
 from common.record import stats
+from common.record.result import CONTROL
 
 SAMPLES_S = 8.0  # about how long the blocks of a pair may take
 ROUNDS, LEAST_ROUNDS, LEAST_REPEATS = 5, 1, 2
@@ -30,16 +31,16 @@ def plan(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
     begin = now()
     second = ready(session, session.inputs(job.size, like=inputs), source)
     prepared_s = now() - begin
-    for arm in session.racing:
+    for arm in session.remaining:
         arm.compile_s += max(0.0, first[arm.label] - second[arm.label])
         session.attempt(arm.label, partial(_size_up, arm, inputs, clock, job.device))
-    if not session.racing:
+    if not session.remaining:
         return LEAST_BLOCKS, LEAST_ROUNDS
-    most = max(arm.calls for arm in session.racing)
-    shared = min(most, int(SHARED_SAMPLE_S / max(arm.pilot_s for arm in session.racing)))
-    for arm in session.racing:
+    most = max(arm.calls for arm in session.remaining)
+    shared = min(most, int(SHARED_SAMPLE_S / max(arm.pilot_s for arm in session.remaining)))
+    for arm in session.remaining:
         arm.calls = max(arm.calls, shared)  # a batch hides latency: alike in all arms, where it can be
-    round_s = sum(arm.pilot_s * arm.calls + arm.host_s for arm in session.racing)
+    round_s = sum(arm.pilot_s * arm.calls + arm.host_s for arm in session.remaining)
     blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, ROUNDS if round_s < 0.2 else LEAST_REPEATS))
     rounds = ROUNDS
     while rounds > LEAST_ROUNDS and blocks * (prepared_s + rounds * round_s) > SAMPLES_S:
@@ -52,11 +53,11 @@ def ready(session: Session, inputs: InputSet, source: InputSet) -> dict[str, flo
     """Set up every arm on values that it will not be timed on, and call it once; returns the seconds of each."""
     seconds = {}
     with session.spending("warm-up"):
-        for arm in session.racing:
+        for arm in session.remaining:
             begin, mine = now(), inputs.by_arm[arm.label]
             session.attempt(arm.label, partial(arm.prepare, source.by_arm[arm.label], mine))
-            if arm.label not in session.bad:
-                guard.poison_answer(session.attempt(arm.label, arm.bind(mine)), mine)
+            if arm.label not in session.disqualified:
+                guards.poison_answer(session.attempt(arm.label, arm.bind(mine)), mine)
             seconds[arm.label] = now() - begin
             harvest_grads(mine)
     return seconds
@@ -80,8 +81,8 @@ def _size_up(arm: LiveArm, inputs: InputSet, clock: Clock, device: str) -> None:
 
 def _noise(session: Session, clock: Clock, inputs: InputSet, rounds: int) -> float:
     """The standard deviation of log(baseline / baseline again)."""
-    logs: dict[str, list[float]] = {"baseline": [], "repeat": []}
-    for arm in [arm for arm in session.racing if arm.label in logs] * rounds:
+    logs: dict[str, list[float]] = {"baseline": [], CONTROL: []}
+    for arm in [arm for arm in session.remaining if arm.label in logs] * rounds:
         sample = clock.sample([arm.bind(inputs.by_arm[arm.label])] * arm.calls, arm.host_s)
         logs[arm.label].append(np.log(sample.seconds))
-    return float(np.std(np.subtract(logs["baseline"], logs["repeat"]), ddof=1))
+    return float(np.std(np.subtract(logs["baseline"], logs[CONTROL]), ddof=1))

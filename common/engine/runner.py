@@ -6,67 +6,25 @@ This process does without torch, which takes seconds to import: those that it st
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from common.engine.job import Job
 from common.isolation import interrupt, process
 from common.machine import neighbours
-from common.machine.device import default_device, describe, use_device, versions
-from common.pairs.contract import OneLine
-from common.pairs.pair import Pair, source_hash, why_not
+from common.machine.device import default_device, versions
+from common.machine.survey import survey_apart
+from common.pairs.pair import Pair, why_not
+from common.pairs.sizes import sizes_of
+from common.pairs.source import source_hash
 from common.record.result import FAILED, SCHEMA, PairResult, Record, Row
 
 FAST_BLOCKS = 6
 Progress = Callable[[Pair, str, str, float], None]
 Neighbours = Callable[[dict[str, str]], None]  # who -> what they do
-
-
-class DeviceError(OneLine):
-    """The device that was asked for cannot be used."""
-
-
-def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
-    """A pair's sizes, in its own order, by one name or several (`default,large`)."""
-    timed = [size for size in pair.sizes if size not in pair.check_sizes]
-    chosen = {size for name in wanted.split(",") for size in _named(timed, name, on_cpu)}
-    return [size for size in timed if size in chosen]
-
-
-def _named(timed: list[str], name: str, on_cpu: bool) -> list[str]:
-    """`small` takes `small/*` too, `all` all; on a CPU `default` may be `cpu`."""
-    if name == "all":
-        return [
-            size
-            for size in timed
-            if (size == "cpu") <= on_cpu and not (on_cpu and size == "default" and "cpu" in timed)
-        ]
-    if name == "default" and on_cpu and "cpu" in timed:
-        return ["cpu"]
-    return [size for size in timed if size == name or size.startswith(f"{name}/")]
-
-
-@cache
-def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(what this machine is, what it can do), found once, in a child, because that needs CUDA. Raises DeviceError."""
-    try:
-        return process.call(_survey, device or default_device(), with_limits)
-    except process.Death as death:
-        raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
-
-
-def _survey(device: str, with_limits: bool, say: Callable[[str, float], None]) -> tuple[dict[str, Any], dict[str, Any]]:
-    from common.machine.limits import measure_limits
-
-    say("device", 0.0)
-    info = describe(device)
-    use_device(device)
-    say("limits", 0.5)
-    limits = {key: asdict(limit) for key, limit in measure_limits(device).items()} if with_limits else {}
-    return info, limits
 
 
 def run_pairs(
@@ -96,7 +54,7 @@ def run_pairs(
                     result = replace(untimed[path], size=job.size, sizes=job.pair.sizes[job.size], spent_s={})
                 else:
                     result = _run_one(replace(job, checked=checked.get(path, ())), check_only, say, on_neighbours)
-                if {row.verdict for row in result.rows} == {"checked"} and not result.arms:
+                if {row.verdict for row in result.rows} == {"verified"} and not result.arms:
                     untimed[path] = result
                 checked[path] = checked.get(path) or tuple(result.arms)  # none but whose every answer was right
                 record = replace(record, pairs=[*record.pairs, result])
@@ -140,7 +98,7 @@ def _run_one(
     result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
     why = "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU"
     rows = [
-        replace(row, reason=why) if row.verdict == "checked" and interpreted & {row.variant, "baseline"} else row
+        replace(row, reason=why) if row.verdict == "verified" and interpreted & {row.variant, "baseline"} else row
         for row in result.rows
     ]
     rows += [

@@ -1,4 +1,4 @@
-"""What one process knows while it measures a pair: the arms still in the race, who is out and why, where time went."""
+"""What one process knows while it measures a pair: the arms that remain, what was disqualified and why, the time spent."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from common.checks.guard import Company
-from common.checks.state import Watch
+from common.checks.global_state import Watch
+from common.checks.guards import Leaks
 from common.engine.arms import Invalid, LiveArm, count_costs, make_arms
 from common.engine.inputs import InputSet
 from common.engine.job import Job
@@ -18,10 +18,11 @@ from common.isolation.process import one_line
 from common.machine.clock import now, synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load
+from common.record.result import CONTROL
 
 
-class NobodyLeft(Exception):
-    """The baseline is out of the race; Session.bad says why."""
+class BaselineDisqualified(Exception):
+    """Without a baseline there is nothing to compare; Session.disqualified says why."""
 
 
 class DoesNotFit(Exception):
@@ -38,15 +39,15 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 @dataclass
 class Session:
-    """The state of a pair's measurement. `bad`: label -> (verdict, reason) of arms that are out of the race."""
+    """The state of a pair's measurement. `disqualified`: label -> (verdict, reason)."""
 
     job: Job
     say: Callable[[str, float], None]
     rng: random.Random
     arms: list[LiveArm] = field(default_factory=list)
     watch: Watch = field(default_factory=Watch)
-    company: Company = field(default_factory=Company)
-    bad: dict[str, tuple[str, str]] = field(default_factory=dict)
+    leaks: Leaks = field(default_factory=Leaks)
+    disqualified: dict[str, tuple[str, str]] = field(default_factory=dict)
     orders: list[list[list[str]]] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
     voided: int = 0
@@ -57,15 +58,17 @@ class Session:
     _since: float = field(default_factory=now)
 
     @property
-    def racing(self) -> list[LiveArm]:
-        """The arms that are still in; none without a baseline."""
-        return [] if "baseline" in self.bad else [arm for arm in self.arms if arm.label not in self.bad]
+    def remaining(self) -> list[LiveArm]:
+        """The arms that were not disqualified; none without a baseline."""
+        return (
+            [] if "baseline" in self.disqualified else [arm for arm in self.arms if arm.label not in self.disqualified]
+        )
 
-    def contenders(self, libraries: bool = True) -> list[LiveArm]:
-        return [arm for arm in self.racing if arm.label != "repeat" and (libraries or not arm.is_library)]
+    def judged(self, libraries: bool = True) -> list[LiveArm]:
+        return [arm for arm in self.remaining if arm.label != CONTROL and (libraries or not arm.is_library)]
 
-    def out(self, label: str, verdict: str, reason: str) -> None:
-        self.bad.setdefault("baseline" if label == "repeat" else label, (verdict, reason))
+    def disqualify(self, label: str, verdict: str, reason: str) -> None:
+        self.disqualified.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
 
     @contextmanager
     def spending(self, what: str) -> Iterator[None]:
@@ -84,29 +87,31 @@ class Session:
         return what
 
     def load(self) -> None:
-        """Import the versions, each a suspect of its own. Raises NobodyLeft."""
+        """Import the versions, each a suspect of its own. Raises BaselineDisqualified."""
         versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
         modules = {version.label: self.attempt(version.label, partial(load, version.path)) for version in versions}
-        if modules["baseline"] is None or "baseline" in self.bad:
-            raise NobodyLeft
+        if modules["baseline"] is None or "baseline" in self.disqualified:
+            raise BaselineDisqualified
         again = load(self.job.pair.baseline.path)
         self.arms = make_arms({label: module for label, module in modules.items() if module is not None}, again)
 
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
-        """Fresh inputs for all arms in the race; an arm whose inputs are others than the baseline's is out."""
+        """Fresh inputs for all remaining arms; one whose inputs differ from the baseline's is disqualified."""
         self.seeds.append(self.rng.randrange(2**31))
         with self.spending("inputs"):
-            while self.racing:
+            while self.remaining:
                 try:
                     with self.fitting(size):
-                        return InputSet(self.racing, self.job.pair.sizes[size], self.job.device, self.seeds[-1], like)
+                        return InputSet(
+                            self.remaining, self.job.pair.sizes[size], self.job.device, self.seeds[-1], like
+                        )
                 except Invalid as error:
-                    self.out(error.args[0], "invalid", error.args[1])
-        raise NobodyLeft
+                    self.disqualify(error.args[0], "invalid", error.args[1])
+        raise BaselineDisqualified
 
     @contextmanager
     def fitting(self, size: str) -> Iterator[None]:
-        """Memory that runs out inside is nobody's fault. Raises DoesNotFit."""
+        """Memory that runs out inside disqualifies no arm. Raises DoesNotFit."""
         try:
             yield
         except (MemoryError, RuntimeError) as error:
@@ -117,23 +122,23 @@ class Session:
             raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
 
     def count_costs(self, inputs: InputSet) -> None:
-        for label, problem in count_costs(self.racing, inputs.by_arm).items():
-            self.out(label, "invalid", problem)
+        for label, problem in count_costs(self.remaining, inputs.by_arm).items():
+            self.disqualify(label, "invalid", problem)
 
     def attempt(self, label: str, action: Callable[[], Any]) -> Any:
-        """The action's result; an arm that raises or leaves traces is out (a broken device ends the whole process)."""
+        """The action's result; an arm that raises, or changes global state, is disqualified."""
         self.watch.seeded()
         try:
             result = action()
             synchronize(self.job.device)
         except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
             synchronize(self.job.device)
-            self.out(label, "died", one_line(error))
-            self.watch.restore(), self.company.new()  # what it has left behind is not the next one's
+            self.disqualify(label, "died", one_line(error))
+            self.watch.restore(), self.leaks.new()  # it is not the next one's
             return None
-        changed, company = self.watch.restore(), self.company.new()
+        changed, leaked = self.watch.restore(), self.leaks.new()
         if changed:
-            self.out(label, "invalid", f"leaves global state behind: {changed}")
-        if company:
-            self.out(label, "invalid", f"leaves {company}")
+            self.disqualify(label, "invalid", f"changes global state: {changed}")
+        if leaked:
+            self.disqualify(label, "invalid", f"leaks {leaked}")
         return result

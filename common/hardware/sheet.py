@@ -11,16 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from common.engine.runner import DeviceError, survey_apart
 from common.isolation import process
 from common.machine.device import versions
+from common.machine.survey import DeviceError, survey_apart
 from common.pairs.pair import ROOT
-from common.record.result import RecordError, file_of_device, noting, write_text
+from common.record.files import Format, RecordError, file_of_device, noting, write_text
 
 SCHEMA = 1
-SCHEMA_FILE = Path(__file__).with_name("sheet.schema.json")
+FILE = "hardware.json"
 CACHE = ROOT / "results" / "hardware"
-RECORDED = ROOT / "recorded"
 Say = Callable[[str, float], None]  # stage, the part of all that is done
 
 
@@ -61,20 +60,9 @@ def measured_apart(device: str, on_progress: Say = lambda stage, fraction: None)
         raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 
 
-def load(path: Path | str) -> Sheet:
-    """Read a sheet and check its form. Raises RecordError."""
-    import jsonschema  # 0.9 s to import
-
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        jsonschema.validate(data, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except jsonschema.ValidationError as error:
-        raise RecordError(f"{path}: not a machine's datasheet ({error.json_path}: {error.message[:120]})") from None
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{path}: not JSON ({error})") from None
-    return Sheet(**data)
+FORMAT = Format(
+    "a machine's datasheet", SCHEMA, lambda data: Sheet(**data), form=Path(__file__).with_name("sheet.schema.json")
+)
 
 
 def save(sheet: Sheet, path: Path | str) -> None:
@@ -109,7 +97,7 @@ def cached_or_measured(
 def _kept(info: dict[str, Any], folder: Path | None) -> Sheet | None:
     """The sheet of this device in the cache; one that cannot be read is as good as none."""
     try:
-        sheet = load(cache_file(info, folder))
+        sheet = FORMAT.load(cache_file(info, folder))
     except RecordError:
         return None
     return sheet if _identity(sheet.environment) == _identity({"device": info, "versions": versions()}) else None
@@ -128,20 +116,14 @@ def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
     return (*parts, environment["versions"].get("torch"))
 
 
-def all_recorded(folder: Path | None = None) -> list[tuple[Path, Sheet]]:
-    """Every recorded/<device>/hardware.json, the newest first. Raises RecordError."""
-    found = [(path, load(path)) for path in (folder or RECORDED).glob("*/hardware.json")]
-    return sorted(found, key=lambda item: item[1].environment["date"], reverse=True)
-
-
 def recorded(folder: Path | None = None) -> Sheet | None:
     """The newest of a GPU; None if there is none. Raises RecordError."""
-    sheets = (sheet for _, sheet in all_recorded(folder) if sheet.environment["device"]["kind"] == "cuda")
+    sheets = (sheet for _, sheet in FORMAT.recorded(FILE, folder) if sheet.environment["device"]["kind"] == "cuda")
     return next(sheets, None)
 
 
 def keep(sheet: Sheet, folder: Path | None = None) -> Path:
     """Save a sheet as recorded/<device>/hardware.json. Raises RecordError."""
-    path = file_of_device(sheet.environment, "hardware.json", folder or RECORDED)
+    path = file_of_device(sheet.environment, FILE, folder)
     save(sheet, path)
     return path

@@ -1,6 +1,6 @@
 """Ctrl-C ends a run where it waits for a pair; anywhere else it is noted, so that it tears nothing.
 
-An exception that can strike anywhere leaves version a table, or a process that nobody knows of; and where it strikes in
+An exception that can strike anywhere leaves half a table, or an unknown process; and where it strikes in
 a destructor or in an import, Python prints a traceback and drops it.
 """
 

@@ -1,6 +1,6 @@
 """Who else used this machine while a pair was measured: other processes, another run of the course, a GPU's others.
 
-It is information and no verdict: what a neighbour does to the samples shows in the repeat arm and in the intervals.
+It is information and no verdict: what a neighbour does to the samples shows in the A/A control and in the intervals.
 """
 
 import os

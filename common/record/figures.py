@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from common.record import stats
-from common.record.result import Arm, PairResult, Record, Row
+from common.record.result import CONTROL, Arm, PairResult, Record, Row
 
 SAME = 1e-6  # relative: what was computed from the same samples elsewhere may differ in the last digits
 
@@ -34,7 +34,7 @@ def _claims(pair: PairResult) -> Iterator[tuple[str, Any, Any]]:
     for label, arm in pair.arms.items():
         yield f"the median of {label}", arm.median_s, stats.overall_median(arm.seconds)
     if pair.noise_floor is not None:
-        floor = stats.noise_floor(pair.arms["baseline"].seconds, pair.arms["repeat"].seconds)
+        floor = stats.noise_floor(pair.arms["baseline"].seconds, pair.arms[CONTROL].seconds)
         yield "the noise floor", pair.noise_floor, floor
     for row in pair.rows:
         if row.ratio is not None:

@@ -4,26 +4,14 @@ Units: seconds, bytes, FLOPs (one FMA = 2), ratios without unit. `record.schema.
 """
 
 import json
-import os
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from common.pairs.contract import OneLine
-
-SCHEMA = 2
-SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
+SCHEMA = 3
+CONTROL = "control"  # the label of the baseline that is measured once more, against itself: the A/A control
 BELIEVED = ("faster", "slower", "same", "unsure")  # verdicts that come with a ratio
-
-
-class RecordError(OneLine):
-    """A file that is not a record of ours, or that cannot be written."""
-
-
-FAILED = ("invalid", "died")  # verdicts
+FAILED = ("invalid", "died")
+UNTIMED = ("verified", "too short")  # right, but without a ratio
 
 
 @dataclass(frozen=True)
@@ -78,6 +66,7 @@ class PairResult:
     spent_s: dict[str, float] = field(default_factory=dict)  # start, what its process tells of itself, total
     neighbours: list[str] = field(default_factory=list)  # who else used the machine meanwhile, and how much
     clocks: dict[str, int] = field(default_factory=dict)  # of a GPU at the end of the samples, still under load
+    carried: list[str] = field(default_factory=list)  # earlier hashes, where names changed and the work did not
 
 
 @dataclass(frozen=True)
@@ -100,89 +89,3 @@ def from_dict(data: dict[str, Any]) -> Record:
         arms = {label: Arm(**arm) for label, arm in pair["arms"].items()}
         pairs.append(PairResult(**{**pair, "rows": rows, "arms": arms}))
     return Record(**{**data, "pairs": pairs})
-
-
-def load_record(path: Path | str) -> Record:
-    """Read a record, check its form, and compute its figures again from its samples. Raises RecordError."""
-    import jsonschema  # 0.9 s to import: only where a file comes from outside
-
-    from common.record.figures import contradiction  # imports numpy
-
-    try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{path}: not JSON ({error})") from None
-    version = data.get("schema") if isinstance(data, dict) else None
-    if type(version) is int and version != SCHEMA:  # True is no version
-        age = "a newer" if version > SCHEMA else "an older"
-        raise RecordError(f"{path}: written by {age} version of the course (schema {version}; this one reads {SCHEMA})")
-    try:
-        jsonschema.validate(data, json.loads(SCHEMA_FILE.read_text(encoding="utf-8")))
-    except jsonschema.ValidationError as error:
-        raise RecordError(f"{path}: not a benchmark record ({error.json_path}: {error.message[:120]})") from None
-    record = from_dict(data)
-    if wrong := contradiction(record):
-        raise RecordError(f"{path}: a record whose figures do not follow from its samples ({wrong})")
-    return record
-
-
-def check_writable(path: Path, makes_folder: bool = False) -> None:
-    """Raises RecordError if a file could not be written there; `makes_folder`: its folder need not exist yet."""
-    if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
-        raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
-    folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
-
-
-def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, 0o644)  # mkstemp makes it private
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
-
-
-def write_text(path: Path, text: str) -> None:
-    """The same of a text. Raises RecordError."""
-    write_file(path, lambda file: file.write(text.encode()))
-
-
-@contextmanager
-def noting(problems: list[str]) -> Iterator[None]:
-    """A file that cannot be written is a line in `problems`: no reason to lose the run that it is of."""
-    try:
-        yield
-    except RecordError as error:
-        problems.append(str(error))
-
-
-def save_record(record: Record, path: Path | str) -> None:
-    """Write a record into a folder that exists. Raises RecordError."""
-    write_text(Path(path), to_json(record) + "\n")
-
-
-def file_of_device(environment: dict[str, Any], name: str, folder: Path) -> Path:
-    """A file in a device's folder, which is made if need be. Raises RecordError."""
-    device = "".join(c if c.isalnum() else "_" for c in environment["device"]["name"].lower()).strip("_")
-    path = folder / device / name
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
-    return path

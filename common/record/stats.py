@@ -71,9 +71,9 @@ def spread(seconds: Blocks) -> float:
     return float(high - low) / 2 / overall_median(seconds)
 
 
-def noise_floor(baseline: Blocks, repeat: Blocks) -> float:
+def noise_floor(baseline: Blocks, control: Blocks) -> float:
     """How far the ratio of the baseline to itself lies from 1: what this machine calls a difference today."""
-    return abs(estimate(baseline, repeat).ratio - 1)
+    return abs(estimate(baseline, control).ratio - 1)
 
 
 def verdict(ratio: Estimate, floor: float = 0.0) -> tuple[str, str]:

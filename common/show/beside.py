@@ -1,7 +1,9 @@
 """What was recorded on a GPU, beside what a machine without one has to say of the same pairs."""
 
-from common.record.recording import class_of, recorded_sizes
-from common.record.result import PairResult, Record, RecordError, Row
+from common.pairs.sizes import class_of
+from common.record.archive import recorded_sizes
+from common.record.files import RecordError
+from common.record.result import PairResult, Record, Row
 from common.show.report import origin, ratio
 
 

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from common.pairs.pair import Pair
-from common.record.recording import class_of
+from common.pairs.sizes import class_of
 from common.record.result import PairResult, Record
 from common.show.beside import lookup, on_gpu
 from common.show.report import HEADINGS, cells, variant

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from common.record.recording import class_of
+from common.pairs.sizes import class_of
 from common.record.result import PairResult, Record, Row
 from common.show.plot import ratio_bars, sweep
 from common.show.report import digits, origin

@@ -10,7 +10,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from common.record.result import PairResult, Record, Row, write_file
+from common.record.files import write_file
+from common.record.result import CONTROL, PairResult, Record, Row
 from common.show.report import digits, origin, variant
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
@@ -163,7 +164,7 @@ def sweep(*records: Record) -> Figure:
 
 
 def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]) -> None:
-    """Of every arm but the repeat: the useful minimum of bytes / its time, over these bytes.
+    """Of every arm but the A/A control: the useful minimum of bytes / its time, over these bytes.
 
     Points, no curves: two shapes or types of as many bytes are different work.
     """
@@ -171,7 +172,7 @@ def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]
     for pair in pairs:
         size = pair.cost["dram_bytes"]
         for label, arm in pair.arms.items():
-            if label != "repeat":
+            if label != CONTROL:
                 curves.setdefault(f"{pair.name} {label}", []).append((size / 1e6, size / arm.median_s / 1e9))
     for i, (label, points) in enumerate(curves.items()):
         look = {"marker": MARKERS[i % len(MARKERS)], "color": SERIES[i % len(SERIES)]}

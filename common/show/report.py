@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from common.calibration.findings import PAIRS, newest
+from common.calibration.checks import newest
+from common.calibration.findings import PAIRS
 from common.pairs.contract import OneLine
-from common.pairs.pair import ROOT, discover, source_hash
+from common.pairs.pair import ROOT, discover
+from common.pairs.source import source_hash
 from common.record import stats
-from common.record.recording import recorded
-from common.record.result import Arm, PairResult, Row, write_text
+from common.record.archive import recorded
+from common.record.files import write_text
+from common.record.result import Arm, PairResult, Row
 
 MARKER = "<!-- results of {} from recorded/: python -m common.show.report -->"
 SIZES_MARKER = "<!-- results of {} at all sizes from recorded/: python -m common.show.report -->"
@@ -154,7 +157,7 @@ def filled_in(text: str) -> str:
     makers: dict[str, Callable[..., str]] = {
         MARKER: lambda chapter: summary.by_device(recorded(chapter), _hashes(ROOT / chapter)),
         SIZES_MARKER: lambda chapter: summary.by_class(chapter, discover(ROOT / chapter)),
-        HARDWARE: lambda: sheets.markdown(sheet.all_recorded()),
+        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE)),
         CALIBRATION: lambda: calibrations.markdown(newest(), _hashes(PAIRS)),
     }
     for marker, make in makers.items():

@@ -4,9 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common.pairs.pair import Pair, source_hash
-from common.record.recording import class_of, recorded, recorded_classes, together
-from common.record.result import PairResult, Record, Row, write_text
+from common.pairs.pair import Pair
+from common.pairs.sizes import class_of
+from common.pairs.source import source_hash
+from common.record.archive import recorded, recorded_classes, together
+from common.record.files import write_text
+from common.record.result import UNTIMED, PairResult, Record, Row
 from common.show.report import HEADINGS, NOTHING, cells, digits, head, line, link, made, origin, source, variant
 
 SIZE_HEADINGS = (
@@ -40,7 +43,7 @@ def standings(record: Record) -> list[str]:
     standing = []
     for pair in record.pairs:
         rows = [row for row in pair.rows if row.versus == "baseline"]
-        if any(row.verdict == "checked" for row in rows):
+        if any(row.verdict in UNTIMED for row in rows):
             continue
         of_own = [(row, fastest_library(pair, row)) for row in rows if not row.precision]
         ratios = [(found[0], f"{pair.name} {pair.size} {variant(row)}") for row, found in of_own if found]

@@ -54,8 +54,9 @@ ONLY_ON_A_GPU = {"the current stream"}
 
 
 def test_every_setting_that_is_watched_has_its_liar(rows):
-    from common.checks.settings import SETTINGS
     from common.checks.state import _PLACES
+
+    from common.checks.settings import SETTINGS
 
     said = [row.reason for row in rows.values() if row.reason.startswith("leaves global state behind")]
     elsewhere = [state.LEAVES_SETTINGS[name].reason for name in state.NOT_HERE]

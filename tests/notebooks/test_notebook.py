@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from common.record.recording import keep_record
 from matplotlib.patches import Rectangle
 from samples import one_pair, pair_result, record, version, write_pair
 
@@ -12,7 +13,6 @@ from common.hardware.diagram import diagram, rate_text
 from common.hardware.sheet import Sheet
 from common.pairs.pair import ROOT, discover, load, source_hash
 from common.record import recording
-from common.record.recording import keep_record
 from common.record.result import Row
 from common.show.report import ratio, share, times
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from common.record.recording import class_of, keep_record, recorded, recorded_classes, recorded_sizes, together, whole
 from samples import pair_result, record
 
 from common.pairs.pair import ROOT, discover, source_hash
 from common.record import recording
-from common.record.recording import class_of, keep_record, recorded, recorded_classes, recorded_sizes, together, whole
 from common.record.result import Row, load_record, save_record
 from common.show import report
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from common.record.recording import keep_record
 from samples import arm, one_pair, pair_result, record, version
 
 from common.pairs.pair import ROOT, source_hash
 from common.record import recording
-from common.record.recording import keep_record
 from common.record.result import Row
 from common.show import beside, console, report, summary
 

@@ -1,4 +1,4 @@
-"""What a version may not do behind the clock's back: change inputs, keep answers, read unwritten memory, leave company,
+"""What a version may not do behind the clock's back: change inputs, keep answers, read unwritten memory, leak threads,
 compile while the clock runs. (Global state: state.py.)
 """
 
@@ -96,7 +96,7 @@ def filled_memory(on: bool = True) -> Iterator[None]:
         torch.set_deterministic_debug_mode("default")
 
 
-class Company:
+class Leaks:
     """The threads and processes that were there before any version was loaded."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class Company:
         self._running = set(sys._current_frames())
 
     def new(self) -> str:
-        """Who has joined since and is still there, each named once; empty if nobody has."""
+        """What was started since and is still there, each named once; empty if nothing was."""
         threads = {thread for thread in threading.enumerate() if thread.name != TQDM} - self._threads
         processes = children() - self._processes
         self._threads |= threads
@@ -113,8 +113,8 @@ class Company:
         nameless = set(sys._current_frames()) - self._running - {thread.ident for thread in threading.enumerate()}
         self._running |= nameless  # of _thread, which `threading` does not know
         names = sorted(thread.name for thread in threads) + ["one without a name"] * bool(nameless)
-        said = [f"threads behind: {', '.join(names)}"] if names else []
-        return ", ".join(said + ([f"processes behind: {', '.join(sorted(running))}"] if running else []))
+        said = [f"threads: {', '.join(names)}"] if names else []
+        return ", ".join(said + ([f"processes: {', '.join(sorted(running))}"] if running else []))
 
 
 def children() -> set[int]:

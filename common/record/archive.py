@@ -5,7 +5,7 @@ run of some of the pairs stands beside them, under its date: `ch3_large.20260301
 several files the newest counts. A file is one run, on one state of the machine; two files may have other dates,
 software and limits.
 
-    python -m common.record.recording RUN.json     keeps what is whole of a record of `--json`, of a stopped run, too
+    python -m common.record.archive RUN.json     keeps what is whole of a record of `--json`, of a stopped run, too
 """
 
 import sys
@@ -14,17 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.pairs.contract import OneLine
-from common.pairs.pair import ROOT, Pair, discover, source_hash
-from common.record.result import FAILED, PairResult, Record, file_of_device, load_record, save_record
+from common.pairs.pair import ROOT, Pair, discover
+from common.pairs.sizes import class_of
+from common.pairs.source import source_hash
+from common.record.files import RECORDED, file_of_device
+from common.record.load import FORMAT, load_record, save_record
+from common.record.result import FAILED, PairResult, Record
 
-FOLDER = ROOT / "recorded"
 CLASSES = ("default", "small", "medium", "large", "long", "batch")  # in this order; others behind them
-
-
-def class_of(size: str) -> str:
-    """`large` of `large/8192x8192`. What a CPU takes for the default size belongs to the default."""
-    name = size.split("/")[0]
-    return "default" if name == "cpu" else name
 
 
 def recorded(chapter: str, of_class: str = "default", folder: Path | None = None) -> list[tuple[Path, Record]]:
@@ -32,9 +29,9 @@ def recorded(chapter: str, of_class: str = "default", folder: Path | None = None
 
     Each without the pairs and sizes that a newer one of its device has, unless only the older was timed.
     """
-    stem, root = _stem(chapter, of_class), folder or FOLDER
-    files = [path for name in (f"{stem}.json", f"{stem}.*.json") for path in root.glob(f"*/{name}")]
-    found = sorted(((path, load_record(path)) for path in files), key=lambda item: _date(item[1]), reverse=True)
+    stem = _stem(chapter, of_class)
+    found = [item for name in (f"{stem}.json", f"{stem}.*.json") for item in FORMAT.recorded(name, folder)]
+    found.sort(key=lambda item: _date(item[1]), reverse=True)
     seen: dict[Path, set[tuple[str, str]]] = {}
     current = []
     for path, record in found:
@@ -63,7 +60,7 @@ def _date(record: Record) -> str:
 def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
     """In which classes of sizes something is recorded of a chapter, in their order."""
     patterns = (f"*/{chapter}{suffix}.json" for suffix in ("", ".*", "_*"))
-    stems = {path.name.split(".")[0] for pattern in patterns for path in (folder or FOLDER).glob(pattern)}
+    stems = {path.name.split(".")[0] for pattern in patterns for path in (folder or RECORDED).glob(pattern)}
     found = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
     return sorted(found, key=lambda name: (CLASSES.index(name) if name in CLASSES else len(CLASSES), name))
 
@@ -88,7 +85,7 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
     for of_class in dict.fromkeys(class_of(pair.size) for pair in record.pairs):
         stem = _stem(chapter, of_class)
         suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
-        path = file_of_device(record.environment, f"{stem}{suffix}.json", folder or FOLDER)
+        path = file_of_device(record.environment, f"{stem}{suffix}.json", folder)
         save_record(replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class]), path)
         paths.append(path)
         if older := set(path.parent.glob(f"{stem}.*.json")) - {path}:
@@ -136,7 +133,7 @@ def _stem(chapter: str, of_class: str) -> str:
 def main(arguments: Sequence[str]) -> int:
     try:
         if len(arguments) != 1 or arguments[0].startswith("-"):
-            raise OneLine("usage: python -m common.record.recording RUN.json")
+            raise OneLine("usage: python -m common.record.archive RUN.json")
         record = load_record(arguments[0])
         chapter = record.pairs[0].chapter if record.pairs else ""
         if not (ROOT / chapter / "README.md").exists():

@@ -30,13 +30,15 @@ from common.calibration import known_times, trials
 from common.calibration.checks import judge
 from common.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
 from common.calibration.trials import PER_PROCESS, Failed, Say
-from common.cli.request import Parser, device_name
 from common.isolation import interrupt
 from common.machine import neighbours
 from common.machine.device import default_device
 from common.pairs.contract import OneLine
-from common.pairs.pair import ROOT, discover, source_hash
-from common.record.result import Record, check_writable, noting
+from common.pairs.pair import ROOT, discover
+from common.pairs.source import source_hash
+from common.program import Parser, device_name
+from common.record.files import check_writable, noting
+from common.record.result import Record
 from common.show.console import make_console
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %

@@ -6,7 +6,7 @@ That is what a warm call has no business doing, late or hidden device work, and 
 import statistics
 from functools import partial
 
-from common.checks import guard, trace
+from common.checks import guards, trace
 from common.engine.arms import LiveArm
 from common.engine.inputs import InputSet
 from common.engine.session import Session
@@ -18,14 +18,14 @@ TAIL_S, TAIL_SHARE = 30e-6, 0.02  # a device that works on for longer, usually, 
 
 def look(session: Session, clock: Clock, source: InputSet) -> None:
     """One to three untimed calls of every arm; who does what it should not is out."""
-    timed = [arm for arm in session.contenders() if arm.seconds]
+    timed = [arm for arm in session.judged() if arm.seconds]
     for arm in timed:
         heard = _overheard(session, arm, source)
         if heard:  # what happens once may be a library's own late beginning
             heard &= _overheard(session, arm, source)
         if heard:
             untimely = ", ".join(sorted(heard))
-            session.out(arm.label, "invalid", f"every call, however warm, {untimely} inside the timed region")
+            session.disqualify(arm.label, "invalid", f"every call, however warm, {untimely} inside the timed region")
     for arm in timed:  # last, as the profiler slows every later launch
         call = arm.bind(source.by_arm[arm.label])
         seen = session.attempt(arm.label, partial(trace.look, call, session.job.device, clock.name == "device"))
@@ -35,13 +35,13 @@ def look(session: Session, clock: Clock, source: InputSet) -> None:
         arm.traced = seen.outside is not None
         tail_s, seconds = statistics.median(arm.tails), stats.overall_median(arm.seconds)
         if seen.outside:
-            session.out(arm.label, "invalid", seen.outside)
+            session.disqualify(arm.label, "invalid", seen.outside)
         elif not arm.traced and tail_s > max(TAIL_S, TAIL_SHARE * seconds):
             late = f"its device works on for {tail_s * 1e6:.0f} us after the clock stopped"
-            session.out(arm.label, "invalid", f"{late}: a stream is not joined")
+            session.disqualify(arm.label, "invalid", f"{late}: a stream is not joined")
 
 
 def _overheard(session: Session, arm: LiveArm, source: InputSet) -> set[str]:
     """What an untimed call, on values that it has not seen, does that a warm one should not."""
     source.overwrite(source, session.rng)
-    return session.attempt(arm.label, partial(guard.overheard, arm.bind(source.by_arm[arm.label]))) or set()
+    return session.attempt(arm.label, partial(guards.overheard, arm.bind(source.by_arm[arm.label]))) or set()

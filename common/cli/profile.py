@@ -1,0 +1,68 @@
+"""Pairs under torch.profiler: each version's costliest operations, and a trace to look at."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from common.isolation import process
+from common.machine.device import default_device, use_device
+from common.machine.survey import survey_apart
+from common.pairs.pair import ROOT, Pair, Version, discover, why_not
+
+PROFILED_CALLS = 3
+
+
+def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:
+    """Profile a chapter's pairs: each version's costliest operations on stdout, Chrome traces in results/<chapter>/."""
+    return profile_pairs(discover(ROOT / chapter, only), out or ROOT / "results" / chapter, device)
+
+
+def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
+    """One process a version; a version that cannot run here is named with the reason. Returns the traces written."""
+    device = device or default_device()
+    info, _ = survey_apart(device, with_limits=False)
+    out.mkdir(parents=True, exist_ok=True)
+    traces = []
+    for pair, version in [(pair, version) for pair in pairs for version in pair.versions]:  # noqa: B020
+        reason = why_not(version, info, info["gpus"]) or (
+            "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
+        )
+        if reason:
+            print(f"{version.path.stem}: skipped: {reason}")
+            continue
+        trace = out / f"{version.path.stem}.json.gz"
+        size = "cpu" if info["kind"] == "cpu" and "cpu" in pair.sizes else "default"
+        try:
+            table = process.call(_profile, version, pair.sizes[size], device, trace)
+            print(f"{version.path.stem} ({size}, {PROFILED_CALLS} calls)\n{table}")
+            traces.append(trace)
+        except process.Death as death:
+            print(f"{version.path.stem}: {death}")
+    print(f"{len(traces)} traces in {out} (open them in chrome://tracing or Perfetto)")
+    return traces
+
+
+def _profile(version: Version, size: dict, device: str, trace: Path, say: Callable[[str, float], None]) -> str:
+    """In a child: warm up, profile, write the trace; returns the table."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    from common.engine.inputs import seed_all
+    from common.machine.clock import synchronize
+    from common.pairs.pair import load
+
+    module = load(version.path)
+    use_device(device)
+    seed_all(0, device)
+    inputs = module.inputs(**size, device=device)
+    state = module.setup(**inputs) if hasattr(module, "setup") else {}
+    module.run(**inputs, **state)
+    synchronize(device)
+    on_gpu = torch.device(device).type == "cuda"
+    with profile(activities=[ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * on_gpu) as profiler:
+        for _ in range(PROFILED_CALLS):
+            module.run(**inputs, **state)
+        synchronize(device)
+    profiler.export_chrome_trace(str(trace))
+    return profiler.key_averages().table(
+        sort_by="self_device_time_total" if on_gpu else "self_cpu_time_total", row_limit=8, max_name_column_width=50
+    )

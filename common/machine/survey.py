@@ -1,0 +1,34 @@
+"""What this machine is, and what it can do, found in a process of its own: the one that asks does without torch."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+from common.isolation import process
+from common.machine.device import default_device, describe, use_device
+from common.pairs.contract import OneLine
+
+
+class DeviceError(OneLine):
+    """The device that was asked for cannot be used."""
+
+
+@cache
+def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(what this machine is, what it can do), found once, in a child, because that needs CUDA. Raises DeviceError."""
+    try:
+        return process.call(_survey, device or default_device(), with_limits)
+    except process.Death as death:
+        raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
+
+
+def _survey(device: str, with_limits: bool, say: Callable[[str, float], None]) -> tuple[dict[str, Any], dict[str, Any]]:
+    from common.machine.limits import measure_limits
+
+    say("device", 0.0)
+    info = describe(device)
+    use_device(device)
+    say("limits", 0.5)
+    limits = {key: asdict(limit) for key, limit in measure_limits(device).items()} if with_limits else {}
+    return info, limits

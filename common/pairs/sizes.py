@@ -1,0 +1,39 @@
+"""The sizes of a pair: by name, by class (`large` of `large/8192x8192`), and what a CPU takes instead."""
+
+from common.pairs.pair import Pair
+
+
+def class_of(size: str) -> str:
+    """`large` of `large/8192x8192`. What a CPU takes for the default size belongs to the default."""
+    name = size.split("/")[0]
+    return "default" if name == "cpu" else name
+
+
+def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
+    """A pair's sizes, in its own order, by one name or several (`default,large`)."""
+    timed = [size for size in pair.sizes if size not in pair.check_sizes]
+    chosen = {size for name in wanted.split(",") for size in _named(timed, name, on_cpu)}
+    return [size for size in timed if size in chosen]
+
+
+def _named(timed: list[str], name: str, on_cpu: bool) -> list[str]:
+    """`small` takes `small/*` too, `all` all; on a CPU `default` may be `cpu`."""
+    if name == "all":
+        return [
+            size
+            for size in timed
+            if (size == "cpu") <= on_cpu and not (on_cpu and size == "default" and "cpu" in timed)
+        ]
+    if name == "default" and on_cpu and "cpu" in timed:
+        return ["cpu"]
+    return [size for size in timed if size == name or size.startswith(f"{name}/")]
+
+
+def lacking(pairs: list[Pair], size: str) -> list[str]:
+    """The names of pairs that have none of the sizes asked for (`large`; `default,large`)."""
+    wanted = {*size.split(",")}
+
+    def has(pair: Pair) -> bool:
+        return any(wanted & {own, own.split("/")[0]} for own in pair.sizes if own not in pair.check_sizes)
+
+    return [pair.name for pair in pairs if "all" not in wanted and not has(pair)]

@@ -1,0 +1,46 @@
+"""What of a pair's files decides what is measured, as a hash: a record names the one that it is of."""
+
+import ast
+import hashlib
+from functools import cache
+from typing import Any
+
+from common.pairs.contract import with_helpers
+from common.pairs.pair import Pair
+
+UNHASHED = {"SIZES", "VERSUS"}  # a result stores its arguments, and what it is compared with
+
+
+def source_hash(pair: Pair) -> str:
+    """What the versions and their chapter's helpers say, without docstrings, comments, layout and UNHASHED."""
+    trees = {path: tree for version in pair.versions for path, tree in with_helpers(version.path).items()}
+    folder = pair.baseline.path.parent
+    said = "\n".join(f"{path.relative_to(folder).as_posix()} {_said(trees[path])}" for path in sorted(trees))
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+@cache
+def _said(tree: ast.Module) -> str:
+    return _dump(tree)
+
+
+def _dump(node: Any) -> str:
+    """A syntax tree as text that is the same for every version of Python (ast.dump's is not)."""
+    if isinstance(node, list):
+        return "[" + ",".join(_dump(item) for item in node) + "]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(key, value) for key, value in ast.iter_fields(node) if value not in (None, [])]
+    if isinstance(node, ast.Module):
+        fields = [("body", [each for each in node.body if not _is_unhashed(each)])]
+    if (
+        isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+        and ast.get_docstring(node, clean=False) is not None
+    ):
+        fields = [(key, value[1:] if key == "body" else value) for key, value in fields]
+    return type(node).__name__ + "(" + ",".join(f"{key}={_dump(value)}" for key, value in fields) + ")"
+
+
+def _is_unhashed(node: ast.stmt) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return any(isinstance(target, ast.Name) and target.id in UNHASHED for target in targets)

@@ -1,0 +1,127 @@
+"""Every file of the course: read and checked in one way, written atomically, its faults told in one line."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from common.pairs.contract import OneLine
+from common.pairs.pair import ROOT
+
+RECORDED = ROOT / "recorded"  # what is committed: a folder for each device
+
+
+class RecordError(OneLine):
+    """A file that is not what it should be, or that cannot be written."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of versioned JSON file: its name, its version, and what the course makes of its data.
+
+    `read` may raise RecordError, without the path, or any error of a value that is missing or of a wrong type.
+    `older` turns data of the version before this one into this one's. `form`: its JSON Schema.
+    """
+
+    what: str
+    version: int
+    read: Callable[[dict[str, Any]], Any]
+    older: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    form: Path | None = None
+
+    def load(self, path: Path | str) -> Any:
+        """What is in a file. Raises RecordError."""
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+        except (ValueError, RecursionError) as error:
+            raise RecordError(f"{path}: not JSON ({error})") from None
+        try:
+            return self.read(self._checked(data))
+        except RecordError as error:
+            raise RecordError(f"{path}: {error}") from None
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise RecordError(f"{path}: not {self.what} ({type(error).__name__}: {error})") from None
+
+    def _checked(self, data: Any) -> Any:
+        version = data.get("schema") if isinstance(data, dict) else None
+        if self.older and version == self.version - 1:
+            data = self.older(data)
+        elif type(version) is int and version != self.version:  # True is no version
+            age = "a newer" if version > self.version else "an older"
+            reads = f"schema {version}; this one reads {self.version}"
+            raise RecordError(f"written by {age} version of the course ({reads})")
+        if self.form is None:
+            return data
+        import jsonschema  # 0.9 s to import: only where a file comes from outside
+
+        try:
+            jsonschema.validate(data, json.loads(self.form.read_text(encoding="utf-8")))
+        except jsonschema.ValidationError as error:
+            raise RecordError(f"not {self.what} ({error.json_path}: {error.message[:120]})") from None
+        return data
+
+    def recorded(self, name: str, folder: Path | None = None) -> list[tuple[Path, Any]]:
+        """Every recorded/<device>/<name>, a pattern, the newest first. Raises RecordError."""
+        found = [(path, self.load(path)) for path in (folder or RECORDED).glob(f"*/{name}")]
+        return sorted(found, key=lambda item: str(item[1].environment["date"]), reverse=True)
+
+
+def check_writable(path: Path, makes_folder: bool = False) -> None:
+    """Raises RecordError if a file could not be written there; `makes_folder`: its folder need not exist yet."""
+    if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
+        raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
+    folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o644)  # mkstemp makes it private
+            os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """The same of a text. Raises RecordError."""
+    write_file(path, lambda file: file.write(text.encode()))
+
+
+@contextmanager
+def noting(problems: list[str]) -> Iterator[None]:
+    """A file that cannot be written is a line in `problems`: no reason to lose the run that it is of."""
+    try:
+        yield
+    except RecordError as error:
+        problems.append(str(error))
+
+
+def file_of_device(environment: dict[str, Any], name: str, folder: Path | None = None) -> Path:
+    """A file in a device's folder, which is made if need be. Raises RecordError."""
+    device = "".join(c if c.isalnum() else "_" for c in environment["device"]["name"].lower()).strip("_")
+    path = (folder or RECORDED) / device / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
+    return path

@@ -1,0 +1,55 @@
+"""Imports in common/ point one way: to the layers before. `pytest -s` prints them."""
+
+import ast
+from pathlib import Path
+
+from common.pairs.pair import ROOT
+
+LAYERS = (  # the packages and modules of common/, as common/README.md has them
+    {"pairs", "isolation"},
+    {"machine", "record", "xray"},
+    {"checks", "show", "program"},
+    {"engine"},
+    {"hardware", "calibration"},
+    {"notebook"},
+    {"cli"},
+)
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of common/ that a file imports, wherever in it: `from common.a import b` may name a module, too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.startswith("common.")}
+
+
+FILES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): imported(path)
+    for path in (ROOT / "common").rglob("*.py")
+    if path.parent.name not in ("profiling", "pairs") or path.parent.parent.name == "common"
+}
+
+
+def test_every_package_imports_only_from_the_layers_before_it():
+    layer = {name: number for number, names in enumerate(LAYERS) for name in names}
+    arrows = {(file.split(".")[1], name.split(".")[1]) for file, names in FILES.items() for name in names}
+    for names in LAYERS:
+        print(
+            *(f"{name} <- {', '.join(sorted(b for a, b in arrows if a == name != b))}" for name in sorted(names)),
+            sep="\n",
+        )
+    assert {(a, b) for a, b in arrows if a != b and layer[b] >= layer[a]} == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {
+        file: {name for known in names for name in (known, known.rpartition(".")[0])} - {file}
+        for file, names in FILES.items()
+    }
+    while free := [file for file, others in graph.items() if not others & graph.keys()]:
+        graph = {file: others for file, others in graph.items() if file not in free}
+    assert graph == {}
