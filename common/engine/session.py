@@ -1,4 +1,4 @@
-"""What one process knows while it measures a pair: the arms that remain, what was disqualified and why, the time spent."""
+"""What one process knows while it measures a pair: which arms remain, what was disqualified and why, the time spent."""
 
 import random
 from collections.abc import Callable, Iterator

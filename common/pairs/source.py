@@ -2,10 +2,13 @@
 
 import ast
 import hashlib
+import json
 from functools import cache
+from pathlib import Path
+from types import CodeType
 from typing import Any
 
-from common.pairs.contract import with_helpers
+from common.pairs.contract import KERNEL_MAKERS, with_helpers
 from common.pairs.pair import Pair
 
 UNHASHED = {"SIZES", "VERSUS"}  # a result stores its arguments, and what it is compared with
@@ -44,3 +47,31 @@ def _dump(node: Any) -> str:
 def _is_unhashed(node: ast.stmt) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return any(isinstance(target, ast.Name) and target.id in UNHASHED for target in targets)
+
+
+def is_current(result: Any, pair: Pair | None) -> bool:
+    """Is a result (common.record.result.PairResult) of this pair as it is now, at the arguments that its size has?"""
+    if pair is None or result.size not in pair.sizes:
+        return False
+    arguments = json.loads(json.dumps([pair.sizes[result.size], result.sizes]))  # as a file has them: lists for tuples
+    return bool(result.source_hash == source_hash(pair) and arguments[0] == arguments[1])
+
+
+def on_the_host(path: Path) -> list[Any]:
+    """What Python does in a version and its helpers, kernels left out: bytecode, which knows no names of locals."""
+    found = []
+    for file, tree in sorted(with_helpers(path).items()):
+        module = ast.parse(ast.unparse(tree))
+        for node in module.body:
+            if isinstance(node, ast.FunctionDef) and not any(map(_makes_kernel, node.decorator_list)):
+                found += [(file.name, node.name, _bytecode(compile(ast.Module([node], []), "", "exec", optimize=2)))]
+    return found
+
+
+def _makes_kernel(decorator: ast.expr) -> bool:
+    return any(getattr(node, "attr", "") in KERNEL_MAKERS for node in ast.walk(decorator))
+
+
+def _bytecode(code: CodeType) -> Any:
+    constants = [_bytecode(value) if isinstance(value, CodeType) else value for value in code.co_consts]
+    return code.co_code, code.co_names, constants

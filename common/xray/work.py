@@ -21,6 +21,7 @@ from common.xray.compilers import compile_for
 from common.xray.occupancy import MACHINES, Machine
 from common.xray.sass import machine_code
 
+UNSEEN = "cannot be seen"  # what begins so says why
 TIMED = ("run", "library", "yardstick")  # and what they begin, as in library_tf32
 
 
@@ -29,7 +30,7 @@ def works(
 ) -> list[dict[str, list[str]]]:
     """For each set of arguments: what `run` (after `setup`) and each library call do, a line each, and what they cost.
 
-    A line that begins with "cannot" says why nothing can be seen. Runs in a process of its own.
+    A line that begins with UNSEEN says why there is nothing else. Runs in a process of its own.
     """
     machine, found = MACHINES[architecture], []
     for number, arguments in enumerate(sizes):
@@ -47,7 +48,7 @@ def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> dict[str,
             try:
                 cost = _do(module, name, arguments, done[name])
             except Exception as error:  # noqa: BLE001 (whatever a version needs of a GPU that is not there)
-                done[name], cost = [f"cannot be seen: {one_line(error)}"], {}
+                done[name], cost = [f"{UNSEEN}: {one_line(error)}"], {}
             done[name].append(f"cost {cost}")
     return {
         name: [event if isinstance(event, str) else _of_launch(event, machine) for event in events]
