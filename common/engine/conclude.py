@@ -111,7 +111,7 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
 def _too_short(session: Session, arms: dict[str, Arm]) -> dict[str, str]:
     """Of which arms a time is none, and why."""
     short = [arm for arm in session.arms if arm.label in arms and arms[arm.label].median_s < FLOOR_TIMES * arm.floor_s]
-    why = f"too short for this clock: below {FLOOR_TIMES} x the clock's own floor of"
+    why = f"below the timer's resolution: less than {FLOOR_TIMES} x the clock's own floor of"
     return {arm.label: f"{why} {arm.floor_s * 1e6:.3g} us" for arm in short}
 
 

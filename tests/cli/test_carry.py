@@ -1,0 +1,128 @@
+"""Rows are carried over where names have changed and the work has not, and stay stale everywhere else."""
+
+import textwrap
+from importlib.util import find_spec
+
+import pytest
+from samples import pair_result, record
+
+from common.cli import carry
+from common.pairs.pair import discover
+from common.pairs.source import is_current, source_hash
+from common.record.load import load_record, save_record
+
+pytestmark = pytest.mark.skipif(not find_spec("triton"), reason="kernels are compiled by Triton, which is not here")
+TEXT = textwrap.dedent(
+    """
+    \"\"\"Double a vector: 8 bytes an element.\"\"\"
+
+    import torch
+    import triton
+    import triton.language as tl
+
+    SIZES = {"check": {"n": 5}, "default": {}, "large": {"n": 4096}}
+
+
+    def inputs(n=1024, device="cuda"):
+        return {"x": torch.randn(n, device=device)}
+
+
+    def reference(x):
+        return 2 * x
+
+
+    @triton.jit
+    def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y_ptr + at, 2 * tl.load(x_ptr + at, mask=at < n), mask=at < n)
+
+
+    def run(x):
+        result = torch.empty_like(x)
+        double_kernel[(triton.cdiv(x.numel(), 256),)](x, result, x.numel(), BLOCK=256)
+        return result
+    """
+)
+RENAMED = TEXT.replace("at = ", "offsets = ").replace("+ at", "+ offsets").replace("at <", "offsets <")
+RENAMED = (
+    RENAMED.replace("double_kernel", "scale_kernel").replace("n, BLOCK:", "numel, BLOCK:").replace("< n", "< numel")
+)
+
+
+def changed(text, **changes):
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture
+def carried(tmp_path, monkeypatch, capsys):
+    """carried(text, ...): a recorded result, and what is printed, after the files have changed to this text."""
+    monkeypatch.setattr("common.cli.carry.RECORDED", tmp_path / "recorded")
+
+    def write(folder, name, text):
+        (tmp_path / folder / "ch3").mkdir(parents=True)
+        for half in ("baseline", "optimized"):
+            (tmp_path / folder / "ch3" / f"{half}_{name}.py").write_text(text)
+        return {pair.name: pair for pair in discover(tmp_path / folder / "ch3")}
+
+    def carry_over(text, name="double", renamed=None, now=None, **fields):
+        old, new = write("old", "double", TEXT), write("new", name, text)
+        known = source_hash(old["double"])
+        result = pair_result(
+            "double", chapter="ch3", **{"source_hash": known, "size": "default", "sizes": {}, **fields}
+        )
+        path = tmp_path / "recorded" / "gpu" / "ch3.json"
+        path.parent.mkdir(parents=True)
+        save_record(record(result), path)
+        carry.carry_chapter("ch3", old, new, renamed or {})
+        (kept,) = load_record(path).pairs
+        return kept, is_current(kept, new.get(kept.name)), capsys.readouterr().out, known
+
+    return carry_over
+
+
+def test_other_names_of_the_same_work_keep_their_row(carried):
+    kept, current, said, known = carried(RENAMED)
+    assert RENAMED != TEXT and current and kept.carried == [known]
+    assert said == "ch3.json double default: carried over as double default\n"
+
+
+def test_a_pair_with_another_name_and_an_argument_more_keeps_its_row(carried):
+    text = changed(RENAMED, **{"inputs(n=1024,": "inputs(dimensions=3, n=1024,"}).replace(
+        '"large": {"n": 4096}', '"2d/large": {"dimensions": 2, "n": 4096}'
+    )
+    renamed = {"double": ("twofold", {"dimensions": 2})}
+    kept, current, *_ = carried(text, "twofold", renamed, size="large", sizes={"n": 4096})
+    assert current and (kept.name, kept.size, kept.sizes) == ("twofold", "2d/large", {"dimensions": 2, "n": 4096})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"2 * tl.load": "3 * tl.load"}, "run: launch"),  # the machine code
+        ({"256": "512"}, "run: launch"),
+        ({"empty_like": "zeros_like"}, "run: aten.zeros_like"),
+        ({"n=1024": "n=2048"}, "double has no size of {'n': 1024}"),
+        ({"return result": "return result.clone()"}, "run: aten.clone"),
+    ],
+)
+def test_other_work_is_stale(changes, said, carried):
+    kept, current, out, _ = carried(changed(RENAMED, **changes))
+    assert not current and not kept.carried and "stale: " in out and said in out
+
+
+def test_on_the_walls_clock_the_host_has_to_do_the_same(carried):
+    assert carried(changed(TEXT, result="y"), clock="wall")[1]
+
+
+def test_on_the_walls_clock_another_way_to_the_same_launch_is_stale(carried):
+    *_, current, said, _ = carried(
+        changed(TEXT, **{"torch.empty_like(x)": "torch.empty_like(x, dtype=None)"}), clock="wall"
+    )
+    assert not current and "its code on the host is another" in said
+
+
+def test_what_was_recorded_of_another_revision_is_none_of_this_ones(carried):
+    kept, current, said, _ = carried(RENAMED, source_hash="another")
+    assert not current and kept.source_hash == "another" and "of another revision" in said
