@@ -6,14 +6,9 @@ from pathlib import Path
 from common.isolation import process
 from common.machine.device import default_device, use_device
 from common.machine.survey import survey_apart
-from common.pairs.pair import ROOT, Pair, Version, discover, why_not
+from common.pairs.pair import Pair, Version, why_not
 
 PROFILED_CALLS = 3
-
-
-def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:
-    """Profile a chapter's pairs: each version's costliest operations on stdout, Chrome traces in results/<chapter>/."""
-    return profile_pairs(discover(ROOT / chapter, only), out or ROOT / "results" / chapter, device)
 
 
 def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
