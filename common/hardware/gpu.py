@@ -5,19 +5,26 @@ A figure is the best of a few launches; before it the working set has been walke
 
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from common.hardware.facts import gpu_facts
-from common.hardware.kernels import LINE, OPTIONS, SOURCE, THREADS, TILE
 from common.hardware.levels import Curve, Levels, levels, working_sets
 from common.hardware.links import links
 from common.hardware.transfers import transfers
 from common.machine.device import free_bytes
 from common.machine.limits import measure_limits
 
+KERNELS = Path(__file__).with_name("kernels.cu")
+THREADS = 256
+UNROLL = 4  # 16-byte accesses in flight a thread: 8 blocks an SM have 128 KiB in flight, far more than DRAM asks for
+TILE = THREADS * UNROLL * 16  # bytes that a block moves between two looks at where it is
+LINE = 128  # bytes of a cache line
+CHASES = 16  # loads between two looks at the counter
+OPTIONS = (f"-DTHREADS={THREADS}", f"-DUNROLL={UNROLL}", f"-DCHASES={CHASES}")
 SMALLEST, LARGEST = 16 << 10, 4 << 30  # bytes: of all but the oldest GPUs' L1, and far above any L2
 LONGEST_CHAIN = 1 << 30  # or 16 x L2, so that hardly a line of it is still there
 IN_CACHE, IN_DRAM = 128 << 20, 8 << 20  # bytes that a launch moves for each SM: about a millisecond either way
@@ -140,7 +147,7 @@ def _kernels(index: int) -> Callable[[str, int, int, tuple[Any, ...]], None]:
     import cupy
 
     with cupy.cuda.Device(index):
-        module = cupy.RawModule(code=SOURCE, options=OPTIONS)
+        module = cupy.RawModule(code=KERNELS.read_text(), options=OPTIONS)
         functions = {name: module.get_function(name) for name in ("read_set", "write_set", "copy_set", "chase")}
         for function in functions.values():
             function.preferred_shared_memory_carveout = 0

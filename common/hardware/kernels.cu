@@ -1,20 +1,12 @@
-"""CUDA C++ that reads, writes, copies and chases pointers through a working set, and what each must have done.
+// CUDA C++ that reads, writes, copies and chases pointers through a working set, and what each must have done.
+//
+// In a set that fits in L2 (`mixed`) every block walks all of it, tile by tile and around its end, from a place and with
+// a step width of its own: 6 b + 1 tiles, which visits all, since a set is 2^k or 3 * 2^k tiles. So what fits in an SM's
+// L1 is read there, and the rest in L2. (Blocks that walked side by side would ask L2 for a line at the same time, and be
+// served at once. Below a few MiB they still meet often: the step from L1 to L2 is a slope.) Stores do not stay in L1.
+//
+// A larger set is walked by all blocks together, as a copy would: a byte is used again when the whole set has passed.
 
-In a set that fits in L2 (`mixed`) every block walks all of it, tile by tile and around its end, from a place and with
-a step width of its own: 6 b + 1 tiles, which visits all, since a set is 2^k or 3 * 2^k tiles. So what fits in an SM's
-L1 is read there, and the rest in L2. (Blocks that walked side by side would ask L2 for a line at the same time, and be
-served at once. Below a few MiB they still meet often: the step from L1 to L2 is a slope.) Stores do not stay in L1.
-
-A larger set is walked by all blocks together, as a copy would: a byte is used again when the whole set has passed.
-"""
-
-THREADS = 256
-UNROLL = 4  # 16-byte accesses in flight a thread: 8 blocks an SM are 128 KiB on the way, far more than DRAM asks for
-TILE = THREADS * UNROLL * 16  # bytes that a block moves between two looks at where it is
-LINE = 128  # bytes of a cache line
-CHASES = 16  # loads between two looks at the counter
-
-SOURCE = """
 __device__ __forceinline__ unsigned first(unsigned tiles, bool mixed) {
     return (mixed ? blockIdx.x * tiles / gridDim.x : blockIdx.x) % tiles;  // 32 bits: L2 has < 2^14 tiles
 }
@@ -88,5 +80,3 @@ extern "C" __global__ void chase(unsigned long long at, unsigned warm, unsigned 
     found[0] = end - begin;
     found[1] = end_ns - begin_ns;
 }
-"""
-OPTIONS = (f"-DTHREADS={THREADS}", f"-DUNROLL={UNROLL}", f"-DCHASES={CHASES}")
