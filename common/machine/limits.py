@@ -41,7 +41,7 @@ def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
     """Measured and datasheet peaks by cost key, in about 3 s; what a device does not have has no key."""
     info = describe(device)
     peaks, source = datasheet(info["name"])
-    found = {**_bandwidths(device, info["kind"]), **_gemms(device, info)}
+    found = _bandwidths(device, info["kind"]) | _gemms(device, info)
     if info["kind"] == "cuda":
         found |= _fp8(device, info) | _transfers(device) | _link(device, info)
     return {key: Limit(rate, peaks.get(key), how, source if key in peaks else "") for key, (rate, how) in found.items()}
@@ -100,24 +100,20 @@ def _fp8(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
     """e4m3 x e4m3 -> bf16; the right factor column-major and the scales on the device, as tensor cores ask for."""
     if info["capability"] < [8, 9]:
         return {}
-    n = FP8_SIDE
+    n, one = FP8_SIDE, torch.ones((), device=device)
     a, b = (torch.randn(n, n, device=device).to(torch.float8_e4m3fn) for _ in range(2))
-    one = torch.ones((), device=device)
-    product = partial(
-        torch._scaled_mm, a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True
-    )
+    options: dict[str, Any] = {"scale_a": one, "scale_b": one, "out_dtype": torch.bfloat16, "use_fast_accum": True}
+    seconds = best(partial(torch._scaled_mm, a, b.t(), **options), device, "device")
     how = f"{n} x {n} x {n} matrix product of e4m3, fast accumulation, random data, best of 7"
-    return {"fp8_flops": (2 * n**3 / best(product, device, "device"), how)}
+    return {"fp8_flops": (2 * n**3 / seconds, how)}
 
 
 def _transfers(device: str) -> dict[str, tuple[float, str]]:
-    size = TRANSFER_BYTES
+    size, how = TRANSFER_BYTES, f"{TRANSFER_BYTES >> 20} MiB, pinned, best of 7"
     host, there = torch.empty(size, dtype=torch.uint8).pin_memory(), torch.empty(size, dtype=torch.uint8, device=device)
-    how = f"{size >> 20} MiB, pinned, best of 7"
-    return {
-        "h2d_bytes": (size / best(lambda: there.copy_(host, non_blocking=True), device, "wall"), how),
-        "d2h_bytes": (size / best(lambda: host.copy_(there, non_blocking=True), device, "wall"), how),
-    }
+    ways = {"h2d_bytes": (there, host), "d2h_bytes": (host, there)}
+    calls = {key: partial(to.copy_, source, non_blocking=True) for key, (to, source) in ways.items()}
+    return {key: (size / best(call, device, "wall"), how) for key, call in calls.items()}
 
 
 def _link(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
@@ -125,9 +121,8 @@ def _link(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
     if info["gpus"] < 2:
         return {}
     other = f"cuda:{((torch.device(device).index or 0) + 1) % info['gpus']}"
-    return {
-        "link_bytes": (peer_rate(device, other, TRANSFER_BYTES), f"{TRANSFER_BYTES >> 20} MiB to {other}, best of 7")
-    }
+    how = f"{TRANSFER_BYTES >> 20} MiB to {other}, best of 7"
+    return {"link_bytes": (peer_rate(device, other, TRANSFER_BYTES), how)}
 
 
 def peer_rate(device: str, other: str, size: int) -> float:
