@@ -21,8 +21,9 @@ from typing import Any
 from common.isolation import process
 from common.pairs.contract import OneLine, Version, parse
 from common.pairs.pair import ROOT, Pair, chapters, discover
-from common.pairs.source import is_current, on_the_host, source_hash
+from common.pairs.source import on_the_host, source_hash
 from common.program import Parser, finish, status_of
+from common.record.archive import current
 from common.record.files import RECORDED
 from common.record.load import load_record, save_record
 from common.record.result import PairResult
@@ -148,8 +149,8 @@ def carry_chapter(chapter: str, old: dict[str, Pair], new: dict[str, Pair], rena
     """All recorded files of a chapter, of which those are written in which something changes; a line a stale result."""
     records = {path: load_record(path) for path in sorted(RECORDED.glob(f"*/{chapter}*.json"))}
     moves: dict[int, Move | str] = {}
-    results = [result for record in records.values() for result in record.pairs]
-    for result in [result for result in results if not is_current(result, new.get(result.name))]:
+    is_current = current(list(new.values()))
+    for result in [result for record in records.values() for result in record.pairs if not is_current(result)]:
         try:
             moves[id(result)] = move_of(result, old, new, renamed)
         except OneLine as error:

@@ -6,7 +6,7 @@ from common.record.files import RecordError
 from common.record.load import load_record
 from common.record.result import FAILED, UNTIMED, Record, Row
 from common.record.stats import MARGIN
-from common.show.report import ratio
+from common.show.tables import ratio
 
 
 def compare_files(old: Path, new: Path) -> int:

@@ -2,7 +2,6 @@
 
 import ast
 import hashlib
-import json
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -47,14 +46,6 @@ def _dump(node: Any) -> str:
 def _is_unhashed(node: ast.stmt) -> bool:
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return any(isinstance(target, ast.Name) and target.id in UNHASHED for target in targets)
-
-
-def is_current(result: Any, pair: Pair | None) -> bool:
-    """Is a result (common.record.result.PairResult) of this pair as it is now, at the arguments that its size has?"""
-    if pair is None or result.size not in pair.sizes:
-        return False
-    arguments = json.loads(json.dumps([pair.sizes[result.size], result.sizes]))  # as a file has them: lists for tuples
-    return bool(result.source_hash == source_hash(pair) and arguments[0] == arguments[1])
 
 
 def on_the_host(path: Path) -> list[Any]:

@@ -9,9 +9,9 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
-from common.checks.state import Watch
 
 from common.checks.settings import SETTINGS
+from common.checks.state import Watch
 
 CHANGES = {  # setting -> what changes it
     "the precision of float32 products": lambda: torch.set_float32_matmul_precision("high"),

@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pytest
 import torch
-from common.checks.verify import compare, near
 
 from common.checks.arrays import copy_into, difference, overwrite_slice, same_placement
+from common.checks.verify import compare, near
 
 N = 40_001
 SIZES = [1, 127, 129, N]

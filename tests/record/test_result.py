@@ -10,10 +10,10 @@ import tempfile
 
 import jsonschema
 import pytest
-from common.record.recording import keep_record
 from samples import arm, pair_result, record
 
 from common.record import result
+from common.record.recording import keep_record
 from common.record.result import (
     SCHEMA,
     RecordError,
