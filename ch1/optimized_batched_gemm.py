@@ -11,12 +11,6 @@ import cupy
 import numpy
 
 CLOCK = "wall"  # issuing the calls is what is measured
-SIZES = {
-    "check": {"batch": 3, "m": 127, "n": 129, "k": 65},
-    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1},
-    "check/129": {"batch": 7, "m": 129, "n": 1, "k": 127},
-    "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
-}
 
 
 def inputs(batch=40, m=128, n=128, k=128, device="cuda"):

@@ -16,14 +16,6 @@ import torch
 import triton
 import triton.language as tl
 
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/129": {"n": 129},
-    "check/tail": {"n": 9001},  # nine programs, the last one not full
-    "default": {"n": 67_108_864},  # 256 MiB of float32 in, 256 MiB out: larger than any L2
-}
-
 
 def inputs(n=67_108_864, device="cuda"):
     return {"x": torch.randn(n, device=device)}

@@ -17,12 +17,6 @@ import torch
 
 CLOCK = "wall"  # the answer lies in host memory: done means that it is there
 DEVICE = "cuda"
-SIZES = {
-    "check": {"chunks": 3, "n": 127},
-    "check/one": {"chunks": 1, "n": 1},
-    "check/129": {"chunks": 2, "n": 129},
-    "default": {"chunks": 16, "n": 2048},
-}
 
 
 def inputs(chunks=16, n=2048, device="cuda"):

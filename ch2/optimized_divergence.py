@@ -17,12 +17,6 @@ import cupy
 import numpy
 
 DEVICE = "cuda"
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/tail": {"n": 100_003},  # many blocks, the last one not full
-    "default": {"n": 33_554_432},
-}
 POINTS, STEP, TERMS, THREADS = 16, 0.0625, 16, 256  # threads: of a block
 
 series = cupy.RawKernel(

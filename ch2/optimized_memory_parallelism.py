@@ -16,13 +16,6 @@ import cupy
 import numpy
 
 DEVICE = "cuda"
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/129": {"n": 129},
-    "check/tail": {"n": 199_999},  # more than a round of all threads, the last one not full
-    "default": {"n": 67_108_864},  # 256 MiB of float32 a vector: larger than any L2
-}
 THREADS = 512  # a block; one block an SM, as where a kernel's shared memory or registers allow no more
 
 add = cupy.RawKernel(

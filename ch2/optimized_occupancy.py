@@ -16,12 +16,6 @@ import cupy
 DEVICE = "cuda"
 THREADS = 128
 TILE = THREADS  # float4s: one for each thread
-SIZES = {
-    "check": {"blocks": 3},
-    "check/one": {"blocks": 1},
-    "check/129": {"blocks": 129},
-    "default": {"blocks": 131_072},  # 256 MiB of float32 in, as many out: larger than any L2
-}
 
 reverse = cupy.RawKernel(
     rf"""

@@ -14,12 +14,6 @@ import cupy
 import numpy
 
 DEVICE = "cuda"
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/tail": {"n": 199_999},  # many blocks, the last one not full
-    "default": {"n": 67_108_864},  # 256 MiB of int32: larger than any L2
-}
 THREADS = 256  # a block
 ELEMENTS = 16  # that a thread adds
 

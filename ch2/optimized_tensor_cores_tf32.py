@@ -21,13 +21,6 @@ import triton.language as tl
 
 PRECISION = "tf32"
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 65, "k": 129},
-    "check/row": {"m": 1, "n": 131, "k": 33},
-    "check/tail": {"m": 65, "n": 131, "k": 33},
-    "default": {"m": 8192, "n": 8192, "k": 8192},
-    "medium": {"m": 4096, "n": 4096, "k": 4096},
-}
 GROUP = tl.constexpr(16)  # tiles of rows that run side by side: they read the same columns of b from L2
 
 
