@@ -23,7 +23,7 @@ extern "C" __global__ void horner(const float* x, const float* acc, float* y, fl
     int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;
     float a[4], b[4];
     #pragma unroll
-    for (int k = 0; k < 4; ++k) {  // eight loads on their way before the first is needed
+    for (int k = 0; k < 4; ++k) {  // eight loads in flight before the first is needed
         int i = first + k * blockDim.x;
         if (i < n) a[k] = acc[i], b[k] = x[i];
     }

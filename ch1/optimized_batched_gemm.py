@@ -4,7 +4,7 @@ The matrices lie one behind the other, [40, 128, 128], so a start, a stride and 
 CuPy hands three-dimensional arrays to cublasGemmStridedBatchedEx, which runs the 40 products as one grid.
 
 Predict before you measure: the FLOPs are the same and so are the bytes; what is gone is 39 times the CPU's time for a
-call. From which matrix size on would the two halves be equally fast?
+call. From which matrix size on would the two versions be equally fast?
 """
 
 import cupy

@@ -34,8 +34,9 @@ def square_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     offsets = pid * BLOCK + lane  # neighbours adjacent
-    x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(y_ptr + offsets, x * x, mask=offsets < n)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(y_ptr + offsets, x * x, mask=mask)
 
 
 def run(x):

@@ -21,7 +21,7 @@ def inputs(n=67_108_864, device="cuda"):
 
 
 def library(x):
-    return torch.nn.functional.hardswish(x)  # neither half's idea: one kernel, no temporaries to allocate
+    return torch.nn.functional.hardswish(x)  # neither version's idea: one kernel, no temporaries to allocate
 
 
 def cost(x):

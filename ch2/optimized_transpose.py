@@ -36,9 +36,9 @@ def cost(x):
 def transpose_kernel(x_ptr, y_ptr, rows, columns, BLOCK: tl.constexpr):
     row = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[:, None]
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
-    inside = (row < rows) & (column < columns)
-    x = tl.load(x_ptr + row * columns + column, mask=inside)  # lanes along a row of x
-    tl.store(y_ptr + column * rows + row, x, mask=inside)  # lanes along a row of y: they trade places before
+    mask = (row < rows) & (column < columns)
+    x = tl.load(x_ptr + row * columns + column, mask=mask)  # lanes along a row of x
+    tl.store(y_ptr + column * rows + row, x, mask=mask)  # lanes along a row of y: they trade places before
 
 
 def run(x):
