@@ -132,8 +132,9 @@ def test_loops_that_trained_something_else_are_not_compared(monkeypatch):
 
 def test_flops_of_a_step_equal_an_independent_count():
     training = load(CH1 / "training.py")
+    data = training.make_data(8).tensors
     with FlopCounterMode(display=False) as counter:
-        training.train_step(*training.make_model("cpu"), *training.make_data(8).tensors)
+        training.train_step(*training.make_model("cpu"), *data)
     assert counter.get_total_flops() == 8 * training.flops_per_sample()
 
 
