@@ -77,10 +77,10 @@ def cpu_chain(x: Any, out: Any) -> Chain:
 
     def chain(flops: int) -> Callable[[], Any]:
         def run() -> None:
-            for here, there in chunks:
-                torch.add(b, here, alpha=A if flops > 1 else 1, out=there)  # from DRAM
+            for x_chunk, out_chunk in chunks:
+                torch.add(b, x_chunk, alpha=A if flops > 1 else 1, out=out_chunk)  # from DRAM
                 for _ in range(flops // 2 - 1):
-                    torch.add(b, there, alpha=A, out=there)  # in the cache
+                    torch.add(b, out_chunk, alpha=A, out=out_chunk)  # in the cache
 
         return run
 
@@ -101,11 +101,8 @@ def check(chain: Chain, x: Any, out: Any) -> float:
     import torch
 
     n, worst = len(x), 0.0
-    spread_out, end = (
-        torch.arange(0, n, 1009),
-        torch.arange(max(0, n - 4096), n),
-    )  # 1009 is prime: every lane has a turn
-    some = torch.cat((spread_out, end)).to(x.device)
+    every_lane = torch.arange(0, n, 1009)  # a prime number apart
+    some = torch.cat((every_lane, torch.arange(max(0, n - 4096), n))).to(x.device)
     x_some = x[some].cpu().double()
     for flops in FLOPS:
         chain(flops)()
@@ -139,7 +136,7 @@ def main() -> None:
 
 
 def measure(n: int, device: str, repeats: int) -> dict[int, Timing]:
-    """FLOPs per element -> times, of chains that were checked before."""
+    """FLOPs per element -> times, of chains that were verified before."""
     import torch
 
     if device == "cpu":
@@ -147,7 +144,7 @@ def measure(n: int, device: str, repeats: int) -> dict[int, Timing]:
     x = torch.rand(n, device=device)
     out = torch.zeros_like(x)
     chain = (cpu_chain if device == "cpu" else cuda_chain)(x, out)
-    print(f"checked: every chain agrees with float64, largest error {check(chain, x, out):.1e}")
+    print(f"verified: every chain agrees with float64, largest error {check(chain, x, out):.1e}")
     how = "passes over chunks that stay in L2" if device == "cpu" else "four chains per thread, in registers"
     print(f"{where(device)}: {n} floats, {8 * n / 1e6:.0f} MB of DRAM traffic; {how}")
     return {flops: timed(chain(flops), device, repeats) for flops in FLOPS}

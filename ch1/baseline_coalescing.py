@@ -42,8 +42,9 @@ def square_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     offsets = lane * tl.num_programs(0) + pid  # neighbours 256 KiB apart at the default size
-    x = tl.load(x_ptr + offsets, mask=offsets < n)
-    tl.store(y_ptr + offsets, x * x, mask=offsets < n)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(y_ptr + offsets, x * x, mask=mask)
 
 
 def run(x):

@@ -10,7 +10,7 @@ time:
 
 Operations on one stream wait for each other, so the times add up.
 
-Predict before you measure: `optimized_double_buffering.py` lets two chunks be under way. What is the best ratio that
+Predict before you measure: `optimized_double_buffering.py` keeps two chunks in flight. What is the best ratio that
 two can give here? And three?
 """
 

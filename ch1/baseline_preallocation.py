@@ -9,7 +9,7 @@ What asking costs depends on who answers:
     GPU   torch's caching allocator hands out a block that was dropped before: no call to the driver, unless none fits:
           in a first call, after `empty_cache()`, where every call has another shape, when memory runs short
 
-Predict before you measure: both halves move the same bytes in the same four kernels. On which device is
+Predict before you measure: both versions move the same bytes in the same four kernels. On which device is
 `optimized_preallocation.py` faster, on which is it the same? Which of the cases just named does your program meet?
 """
 
@@ -30,7 +30,7 @@ def inputs(n=67_108_864, device="cuda"):
 
 
 def library(x):
-    return torch.nn.functional.hardswish(x)  # neither half's idea: one kernel, no temporaries to allocate
+    return torch.nn.functional.hardswish(x)  # neither version's idea: one kernel, no temporaries to allocate
 
 
 def cost(x):

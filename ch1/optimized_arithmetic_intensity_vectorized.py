@@ -16,13 +16,6 @@ import numpy
 
 DEVICE = "cuda"
 VERSUS = "unrolled"
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/129": {"n": 129},
-    "check/tail": {"n": 100_003},  # many blocks, the last one not full, and no multiple of 4
-    "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
-}
 THREADS = 256  # per block
 COEFFICIENTS = numpy.array([0.5, -1.25, 0.75, 2.0], dtype=numpy.float32)  # exact in binary, so float64 uses the same
 

@@ -13,12 +13,6 @@ from toy_mlp import build, parameters
 
 CLOCK = "wall"  # launches are part of what is measured
 BATCH = 512
-SIZES = {
-    "check": {"samples": 127, "width": 129, "layers": 2},
-    "check/one": {"samples": 1, "width": 31, "layers": 1},
-    "check/tail": {"samples": 1025, "width": 31, "layers": 2},
-    "default": {"samples": 8192, "width": 256, "layers": 20},
-}
 
 
 def inputs(samples=8192, width=256, layers=20, device="cuda"):

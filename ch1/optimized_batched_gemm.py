@@ -4,19 +4,13 @@ The matrices lie one behind the other, [40, 128, 128], so a start, a stride and 
 CuPy hands three-dimensional arrays to cublasGemmStridedBatchedEx, which runs the 40 products as one grid.
 
 Predict before you measure: the FLOPs are the same and so are the bytes; what is gone is 39 times the CPU's time for a
-call. From which matrix size on would the two halves be equally fast?
+call. From which matrix size on would the two versions be equally fast?
 """
 
 import cupy
 import numpy
 
 CLOCK = "wall"  # issuing the calls is what is measured
-SIZES = {
-    "check": {"batch": 3, "m": 127, "n": 129, "k": 65},
-    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1},
-    "check/129": {"batch": 7, "m": 129, "n": 1, "k": 127},
-    "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
-}
 
 
 def inputs(batch=40, m=128, n=128, k=128, device="cuda"):

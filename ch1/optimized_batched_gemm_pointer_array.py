@@ -18,12 +18,6 @@ CLOCK = "wall"  # issuing the calls is what is measured
 DEVICE = "cuda"
 VERSUS = ""  # also compared with the strided call
 ONE, ZERO = numpy.ones(1, numpy.float32), numpy.zeros(1, numpy.float32)  # cuBLAS takes its factors by address
-SIZES = {
-    "check": {"batch": 3, "m": 127, "n": 129, "k": 65},
-    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1},
-    "check/129": {"batch": 7, "m": 129, "n": 1, "k": 127},
-    "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
-}
 
 
 def inputs(batch=40, m=128, n=128, k=128, device="cuda"):

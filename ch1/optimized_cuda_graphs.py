@@ -19,11 +19,6 @@ from toy_mlp import build, parameters
 
 CLOCK = "wall"  # launching is what is measured
 DEVICE = "cuda"
-SIZES = {
-    "check": {"batch": 127, "width": 129, "layers": 3},
-    "check/one": {"batch": 1, "width": 31, "layers": 1},
-    "default": {"batch": 32, "width": 256, "layers": 20},
-}
 
 
 def inputs(batch=32, width=256, layers=20, device="cuda"):

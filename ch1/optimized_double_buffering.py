@@ -9,7 +9,7 @@ turn, which is what makes its buffers safe to use again; between the streams not
 Every step is on another part of the GPU than its neighbour above or below. Events tie the streams to the caller's:
 both start after what it queued before, and it goes on after both, so "done" on the caller's stream means all of it.
 
-Predict before you measure: two chunks are under way at any time. Which of the three parts is idle how often, and how
+Predict before you measure: two chunks are in flight at any time. Which of the three parts is idle how often, and how
 many buffers would fill the gap?
 """
 
@@ -17,12 +17,6 @@ import torch
 
 CLOCK = "wall"  # the answer lies in host memory: done means that it is there
 DEVICE = "cuda"
-SIZES = {
-    "check": {"chunks": 3, "n": 127},
-    "check/one": {"chunks": 1, "n": 1},
-    "check/129": {"chunks": 2, "n": 129},
-    "default": {"chunks": 16, "n": 2048},
-}
 
 
 def inputs(chunks=16, n=2048, device="cuda"):

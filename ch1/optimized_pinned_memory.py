@@ -17,12 +17,6 @@ import torch
 
 CLOCK = "wall"  # the CPU's copying is part of the lesson
 DEVICE = "cuda"
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/129": {"n": 129},
-    "default": {"n": 67_108_864},  # 256 MiB of float32
-}
 
 
 def inputs(n=67_108_864, device="cuda"):

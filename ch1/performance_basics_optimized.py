@@ -106,7 +106,7 @@ def check(runs: Runs, samples: int) -> None:
         moved, apart = (one - start).abs().max().item(), (one - other).abs().max().item()
         if not apart <= AGREE * one.abs().max().item() < moved:
             raise SystemExit(f"{first} and {second}: weights that moved by {moved:.1e} end {apart:.1e} apart")
-        print(f"checked: {first} and {second} end with equal weights (moved by {moved:.1e}, {apart:.1e} apart)")
+        print(f"verified: {first} and {second} end with equal weights (moved by {moved:.1e}, {apart:.1e} apart)")
 
 
 def report(runs: Runs, device: str) -> None:
@@ -115,7 +115,7 @@ def report(runs: Runs, device: str) -> None:
     print_variant(runs, names[0])
     print("\ntest 2: pinned DataLoader")
     if device == "cpu":
-        print("  no GPU to copy to, so nothing is pinned: the original once more, as a control")
+        print("  no GPU to copy to, so nothing is pinned: the original once more, as an A/A control")
     print_variant(runs, names[1])
     print("\ntest 3: CUDA Graphs + larger batch")
     if device == "cpu":

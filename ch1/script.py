@@ -13,34 +13,34 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
+
+from common import program
+from common.cli import request
+from common.record.files import check_writable
+
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line; the exit status is 2. Every script takes `--device`."""
+class Parser(request.Parser):
+    """Every script takes `--device`."""
 
     def __init__(self, docstring: str | None) -> None:
         super().__init__(description=docstring, formatter_class=argparse.RawDescriptionHelpFormatter)
-        self.add_argument("--device", help="cpu, cuda or cuda:N (default: the GPU where there is one, else the CPU)")
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+        which = "cpu, cuda or cuda:N (default: the GPU where there is one, else the CPU)"
+        self.add_argument("--device", type=request.device_name, help=which)
 
     def pick_device(self, requested: str | None) -> str:
         """`cpu` or `cuda:N`, made current; a device that is not there is an error."""
-        if requested is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", requested):
-            self.error(f"--device {requested}: neither cpu, cuda nor cuda:N")
         import torch
 
-        from common.machine.device import use_device
+        from common.machine.device import describe, use_device
 
-        here = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        device = requested or ("cuda" if here else "cpu")
-        if device.startswith("cuda"):
-            index = int(device.removeprefix("cuda").removeprefix(":") or 0)
-            if index >= here:
-                self.error(f"--device {device}: torch sees {here or 'no'} CUDA device(s) on this machine")
-            device = f"cuda:{index}"
+        device = requested or ("cuda:0" if torch.cuda.is_available() else "cpu")
+        try:
+            describe(device)
+        except ValueError as error:
+            self.error(str(error))
         use_device(device)
         return device
 
@@ -48,21 +48,17 @@ class Parser(argparse.ArgumentParser):
         """A picture that could not be saved is found before the run and not after it."""
         if path.suffix not in (".png", ".svg", ".pdf"):
             self.error(f"--output {path}: the name must end in .png, .svg or .pdf")
-        from common.record.files import RecordError, check_writable
-
-        try:
-            check_writable(path)
-        except RecordError as error:
-            self.error(f"--output {error}")
+        check_writable(path)
 
 
-def start(main: Callable[[], None]) -> None:
-    """Run a script; Ctrl-C ends it with one line and status 130, as it ends benchmark.py."""
-    try:
+def start(main: Callable[[], None]) -> NoReturn:
+    """Run a script; bad input is one line and status 2, Ctrl-C one line and status 130, as of benchmark.py."""
+
+    def run() -> int:
         main()
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        return 0
+
+    program.finish(lambda: program.status_of(Path(sys.argv[0]).name, run))
 
 
 def positive(text: str) -> int:

@@ -21,7 +21,7 @@ SEED = 1
 WARMUP_STEPS = 3  # the first pays for library set-up; a CUDA graph's capture asks for a few
 
 Step = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-Place = Callable[[list[torch.Tensor], bool], list[torch.Tensor]]
+Transfer = Callable[[list[torch.Tensor], bool], list[torch.Tensor]]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def side_stream(device: str) -> Iterator[None]:
     torch.cuda.current_stream().wait_stream(side)
 
 
-def prepare(data: TensorDataset, device: str, batch: int, graph: bool) -> tuple[torch.nn.Module, Step, Place]:
+def prepare(data: TensorDataset, device: str, batch: int, graph: bool) -> tuple[torch.nn.Module, Step, Transfer]:
     """A fresh model, its step and what brings a batch to the device.
 
     The cold start is paid here, and what the model learned in it is forgotten.
@@ -128,13 +128,13 @@ def prepare(data: TensorDataset, device: str, batch: int, graph: bool) -> tuple[
         step = capture(step, *static)
     model.load_state_dict(first)
 
-    def onto(samples: list[torch.Tensor], pinned: bool) -> list[torch.Tensor]:
+    def to_device(samples: list[torch.Tensor], pinned: bool) -> list[torch.Tensor]:
         return [tensor.to(device, non_blocking=pinned) for tensor in samples]
 
-    def into(samples: list[torch.Tensor], pinned: bool) -> list[torch.Tensor]:
-        return [there.copy_(here, non_blocking=pinned) for there, here in zip(static, samples, strict=True)]
+    def to_static(samples: list[torch.Tensor], pinned: bool) -> list[torch.Tensor]:
+        return [target.copy_(source, non_blocking=pinned) for target, source in zip(static, samples, strict=True)]
 
-    return model, step, into if graph else onto
+    return model, step, to_static if graph else to_device
 
 
 def synchronize(device: str) -> None:
@@ -157,13 +157,13 @@ def seconds_between(start: Any, stop: Any) -> float:
 
 def train(data: TensorDataset, device: str, batch: int, pinned: bool = False, graph: bool = False) -> Pass:
     """Train a fresh model on all of `data` once and time it. Useful: from the start of each step to its end."""
-    model, step, place = prepare(data, device, batch, graph)
+    model, step, transfer = prepare(data, device, batch, graph)
     loader = DataLoader(data, batch_size=batch, pin_memory=pinned)
     marks, losses = [], []
     synchronize(device)
     begin = time.perf_counter()
     for samples in loader:
-        x, y = place(samples, pinned)
+        x, y = transfer(samples, pinned)
         start = mark(device)
         losses.append(step(x, y))
         marks.append((start, mark(device)))

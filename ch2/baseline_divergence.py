@@ -44,11 +44,11 @@ __device__ float sine(float x) {  // x * (1 - x^2 / 3! + x^4 / 5! ...)
 extern "C" __global__ void series(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;  // neighbours disagree
     if (i >= n) return;
-    float at = x[i], sum = 0;
+    float value = x[i], sum = 0;
     if (i % 2 == 0)
-        for (int point = 0; point < 16; ++point) sum += exponential(at + point * 0.0625f);
+        for (int point = 0; point < 16; ++point) sum += exponential(value + point * 0.0625f);
     else
-        for (int point = 0; point < 16; ++point) sum += sine(at + point * 0.0625f);
+        for (int point = 0; point < 16; ++point) sum += sine(value + point * 0.0625f);
     y[i] = sum;
 }
 """.replace("EXP", ", ".join(f"{1 / math.factorial(k):.9e}f" for k in range(TERMS + 1))).replace(

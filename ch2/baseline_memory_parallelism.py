@@ -1,13 +1,13 @@
-"""Add two vectors, one element after the other: a thread waits for the memory once for each, two loads on their way.
+"""Add two vectors, one element after the other: a thread waits for the memory once for each, two loads in flight.
 
 One block of 512 threads an SM walks over the vectors. The compiler may not move a load before a store that comes
 earlier in the text, as for all it knows they are to the same address, so that each round trip to memory begins when
 the last one has ended:
 
     load a, load b, wait, store; load a, load b, wait, store; ...
-    bytes on their way    512 threads * 2 * 4 bytes = 4 KiB an SM
+    bytes in flight       512 threads * 2 * 4 bytes = 4 KiB an SM
 
-Little's law: bandwidth = bytes on their way / latency. `python ch2/hardware_info.py` measures your GPU's latency: with
+Little's law: bandwidth = bytes in flight / latency. `python ch2/hardware_info.py` measures your GPU's latency: with
 4 KiB on each of its SMs, how much of its bandwidth can that be?
 
 Predict before you measure: `optimized_memory_parallelism.py` loads 16 elements of each vector before it waits. It

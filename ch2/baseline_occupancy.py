@@ -4,11 +4,11 @@ A block of 4 warps needs 128 * 16 bytes = 2 KiB of shared memory. Its tile was d
 might ever be, and shared memory is given out by declaration. On an SM with 228 KiB of it:
 
     48 + 1 KiB a block    4 blocks = 16 warps, of 64 that it could hold
-    bytes on their way    16 warps * 32 lanes * 16 bytes = 8 KiB
+    bytes in flight       16 warps * 32 lanes * 16 bytes = 8 KiB
 
-Little's law: bandwidth = bytes on their way / latency, whatever the memory could do. `python ch2/hardware_info.py`
+Little's law: bandwidth = bytes in flight / latency, whatever the memory could do. `python ch2/hardware_info.py`
 measures your GPU's latency: how much is it for all its SMs with 8 KiB each? That is a bound, and for reads alone: a
-block's 8 KiB are on their way for a part of its time only. It also waits at its barrier, stores, ends, and is replaced.
+block's 8 KiB are in flight for a part of its time only. It also waits at its barrier, stores, ends, and is replaced.
 
 Predict before you measure: what does `optimized_occupancy.py` gain by asking for what it needs, and where does that
 end: at the law, or at the memory's own bandwidth?

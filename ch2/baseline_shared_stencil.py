@@ -27,7 +27,7 @@ THREADS = 256  # a block: 4 elements each
 
 stencil = cupy.RawKernel(
     r"""
-__device__ float4 four(const float* x, int i, int n) {  // x[i] ... x[i + 3], with zeros beyond the ends
+__device__ float4 load4(const float* x, int i, int n) {  // x[i] ... x[i + 3], with zeros beyond the ends
     if (i >= 0 && i + 4 <= n) return *(const float4*)(x + i);
     float v[4] = {};
     for (int k = 0; k < 4; ++k) if (i + k >= 0 && i + k < n) v[k] = x[i + k];
@@ -38,7 +38,7 @@ extern "C" __global__ void stencil(const float* x, float* y, int n) {
     int i = (blockIdx.x * 256 + threadIdx.x) * 4;
     float v[12], sum[4] = {};
     #pragma unroll
-    for (int k = 0; k < 3; ++k) *(float4*)(v + 4 * k) = four(x, i - 4 + 4 * k, n);
+    for (int k = 0; k < 3; ++k) *(float4*)(v + 4 * k) = load4(x, i - 4 + 4 * k, n);
     #pragma unroll
     for (int k = 0; k < 4; ++k)
         for (int j = 1; j < 8; ++j) sum[k] += v[k + j] * (1.0f / 7);

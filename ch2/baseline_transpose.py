@@ -43,10 +43,10 @@ def cost(x):
 
 @triton.jit
 def transpose_kernel(x_ptr, y_ptr, rows, columns, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # in the result, whose rows are the columns of x
-    inside = at < rows * columns
-    x = tl.load(x_ptr + at % rows * columns + at // rows, mask=inside)
-    tl.store(y_ptr + at, x, mask=inside)
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # in the result, whose rows are the columns of x
+    mask = offsets < rows * columns
+    x = tl.load(x_ptr + offsets % rows * columns + offsets // rows, mask=mask)
+    tl.store(y_ptr + offsets, x, mask=mask)
 
 
 def run(x):

@@ -17,20 +17,13 @@ import numpy
 
 VERSUS = ""
 DEVICE = "cuda"
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/129": {"n": 129},
-    "check/tail": {"n": 199_999},  # many threads, the last one not full, and no multiple of 16
-    "default": {"n": 268_435_456},  # 256 MiB: larger than any L2
-}
 THREADS = 1024  # a block; two of them fill an SM of capability 8.0 or 9.0
 
 histogram = cupy.RawKernel(
     r"""
 extern "C" __global__ void histogram(const unsigned char* x, unsigned* counts, int n) {
-    __shared__ unsigned mine[256 * 32];
-    for (int k = threadIdx.x; k < 256 * 32; k += blockDim.x) mine[k] = 0;
+    __shared__ unsigned bins[256 * 32];
+    for (int k = threadIdx.x; k < 256 * 32; k += blockDim.x) bins[k] = 0;
     __syncthreads();
     int lane = threadIdx.x % 32;
     int stride = gridDim.x * blockDim.x * 16;
@@ -38,15 +31,15 @@ extern "C" __global__ void histogram(const unsigned char* x, unsigned* counts, i
         if (i + 16 <= n) {
             uint4 loaded = *(const uint4*)(x + i);  // 16 bytes in one load
             #pragma unroll
-            for (int k = 0; k < 16; ++k) atomicAdd(&mine[((const unsigned char*)&loaded)[k] * 32 + lane], 1);
+            for (int k = 0; k < 16; ++k) atomicAdd(&bins[((const unsigned char*)&loaded)[k] * 32 + lane], 1);
         } else {
-            for (int k = i; k < n; ++k) atomicAdd(&mine[x[k] * 32 + lane], 1);
+            for (int k = i; k < n; ++k) atomicAdd(&bins[x[k] * 32 + lane], 1);
         }
     }
     __syncthreads();
     if (threadIdx.x >= 256) return;
     unsigned sum = 0;
-    for (int k = 0; k < 32; ++k) sum += mine[threadIdx.x * 32 + (k + lane) % 32];  // each lane from another bank
+    for (int k = 0; k < 32; ++k) sum += bins[threadIdx.x * 32 + (k + lane) % 32];  // each lane from another bank
     atomicAdd(&counts[threadIdx.x], sum);
 }
 """,

@@ -15,13 +15,6 @@ import cupy
 import numpy
 
 DEVICE = "cuda"
-SIZES = {
-    "check": {"rows": 127, "columns": 129},
-    "check/one": {"rows": 1, "columns": 1},
-    "check/row": {"rows": 1, "columns": 1025},
-    "check/tail": {"rows": 65, "columns": 31},
-    "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 in, as many out: larger than any L2
-}
 
 transpose = cupy.RawKernel(
     r"""

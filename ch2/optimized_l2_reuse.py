@@ -15,13 +15,6 @@ Predict before you measure: `python ch2/hardware_info.py` says how much faster y
 
 import torch
 
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/tail": {"n": 100_003},
-    "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
-    "cpu": {"n": 16_777_216},
-}
 CHUNKS = 8  # of 32 MiB each at the default size, of 8 MiB on a CPU
 
 

@@ -1,14 +1,14 @@
-"""Add two vectors, 16 elements of each at a time: a thread has 32 loads on their way while it waits.
+"""Add two vectors, 16 elements of each at a time: a thread has 32 loads in flight while it waits.
 
 The loads of 16 rounds come first, none of them after a store, so that the compiler may issue all of them before it
 needs the first result:
 
     load a, load b, load a, load b ... 32 loads, wait, 16 stores
-    bytes on their way    512 threads * 32 * 4 bytes = 64 KiB an SM, in 32 registers a thread
+    bytes in flight       512 threads * 32 * 4 bytes = 64 KiB an SM, in 32 registers a thread
 
 More threads would do the same (`optimized_occupancy.py`); where a kernel has no room for them, this does.
 
-Predict before you measure: 16 times the bytes are on their way. What keeps the kernel from being 16 times as fast?
+Predict before you measure: 16 times the bytes are in flight. What keeps the kernel from being 16 times as fast?
 What would 32 elements at a time cost, and what would they gain?
 """
 
@@ -16,13 +16,6 @@ import cupy
 import numpy
 
 DEVICE = "cuda"
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/129": {"n": 129},
-    "check/tail": {"n": 199_999},  # more than a round of all threads, the last one not full
-    "default": {"n": 67_108_864},  # 256 MiB of float32 a vector: larger than any L2
-}
 THREADS = 512  # a block; one block an SM, as where a kernel's shared memory or registers allow no more
 
 add = cupy.RawKernel(

@@ -3,11 +3,11 @@
 The work of a thread is the same, and so is the code but for a number. What changes is how many threads are at it:
 
     2 + 1 KiB a block     16 blocks = 64 warps: the warps run out first, no longer the shared memory
-    bytes on their way    64 warps * 32 lanes * 16 bytes = 32 KiB an SM
+    bytes in flight       64 warps * 32 lanes * 16 bytes = 32 KiB an SM
 
 `benchmark.py --xray occupancy` shows the two numbers before anything is run.
 
-Predict before you measure: four times the bytes are on their way. Is the kernel four times as fast? Would twice the
+Predict before you measure: four times the bytes are in flight. Is the kernel four times as fast? Would twice the
 warps still help, if an SM had room for them?
 """
 
@@ -16,12 +16,6 @@ import cupy
 DEVICE = "cuda"
 THREADS = 128
 TILE = THREADS  # float4s: one for each thread
-SIZES = {
-    "check": {"blocks": 3},
-    "check/one": {"blocks": 1},
-    "check/129": {"blocks": 129},
-    "default": {"blocks": 131_072},  # 256 MiB of float32 in, as many out: larger than any L2
-}
 
 reverse = cupy.RawKernel(
     rf"""

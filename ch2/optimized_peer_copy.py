@@ -14,12 +14,6 @@ import torch
 CLOCK = "wall"  # the copy ends on another GPU than it began
 DEVICE = "cuda"
 REQUIRES = {"gpus": 2}
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/tail": {"n": 100_003},
-    "default": {"n": 67_108_864},  # 256 MiB of float32
-}
 
 
 def inputs(n=67_108_864, device="cuda"):

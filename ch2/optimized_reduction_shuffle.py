@@ -16,42 +16,36 @@ import numpy
 
 DEVICE = "cuda"
 VERSUS = ""
-SIZES = {
-    "check": {"n": 127},
-    "check/one": {"n": 1},
-    "check/tail": {"n": 199_999},  # many blocks, the last one not full
-    "default": {"n": 67_108_864},  # 256 MiB of int32: larger than any L2
-}
 THREADS = 256  # a block
 ELEMENTS = 16  # that a thread adds
 
 total = cupy.RawKernel(
     r"""
-__device__ long long of_warp(long long value) {
-    for (int distance = 16; distance; distance /= 2) value += __shfl_down_sync(~0u, value, distance);
+__device__ long long warp_sum(long long value) {
+    for (int offset = 16; offset; offset /= 2) value += __shfl_down_sync(~0u, value, offset);
     return value;  // in lane 0
 }
 
 extern "C" __global__ void total(const int* x, unsigned long long* sum, int n) {
     __shared__ long long sums[8];
     int first = blockIdx.x * blockDim.x * 4 + threadIdx.x;  // in int4s
-    long long mine = 0;
+    long long acc = 0;
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
         int i = first + k * blockDim.x;
         if (4 * i + 4 <= n) {
             int4 v = ((const int4*)x)[i];
-            mine += ((long long)v.x + v.y) + ((long long)v.z + v.w);
+            acc += ((long long)v.x + v.y) + ((long long)v.z + v.w);
         } else {
             #pragma unroll 1
-            for (int tail = 4 * i; tail < n; ++tail) mine += x[tail];
+            for (int tail = 4 * i; tail < n; ++tail) acc += x[tail];
         }
     }
-    mine = of_warp(mine);
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = mine;
+    acc = warp_sum(acc);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = acc;
     __syncthreads();
-    if (threadIdx.x < 32) mine = of_warp(threadIdx.x < 8 ? sums[threadIdx.x] : 0);
-    if (threadIdx.x == 0) atomicAdd(sum, mine);
+    if (threadIdx.x < 32) acc = warp_sum(threadIdx.x < 8 ? sums[threadIdx.x] : 0);
+    if (threadIdx.x == 0) atomicAdd(sum, acc);
 }
 """,
     "total",

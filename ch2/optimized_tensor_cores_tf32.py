@@ -21,14 +21,7 @@ import triton.language as tl
 
 PRECISION = "tf32"
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 65, "k": 129},
-    "check/row": {"m": 1, "n": 131, "k": 33},
-    "check/tail": {"m": 65, "n": 131, "k": 33},
-    "default": {"m": 8192, "n": 8192, "k": 8192},
-    "medium": {"m": 4096, "n": 4096, "k": 4096},
-}
-GROUP = tl.constexpr(16)  # tiles of rows that run side by side: they read the same columns of b from L2
+GROUP_M = tl.constexpr(16)  # tiles of rows that run side by side: they read the same columns of b from L2
 
 
 def inputs(m=8192, n=8192, k=8192, device="cuda"):
@@ -48,17 +41,21 @@ def cost(x, w_b):
 
 
 @triton.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, m, n, k, b_down, b_across, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
-    row = (tl.program_id(2) * GROUP + tl.program_id(0)) * M + tl.arange(0, M)[:, None]
-    column = tl.program_id(1) * N + tl.arange(0, N)[None, :]
-    inner = tl.arange(0, K)
-    total = tl.zeros((M, N), tl.float32)
-    for start in range(0, k, K):
-        down, across = start + inner[:, None], start + inner[None, :]
-        a = tl.load(a_ptr + row % m * k + across, mask=across < k, other=0.0)
-        b = tl.load(b_ptr + down * b_down + column % n * b_across, mask=down < k, other=0.0)
-        total = tl.dot(a, b, total, input_precision="tf32")
-    tl.store(c_ptr + row * n + column, total, mask=(row < m) & (column < n))
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_bk, stride_bn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    pid_m, pid_n = tl.program_id(2) * GROUP_M + tl.program_id(0), tl.program_id(1)
+    offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        offs_bk, offs_ak = k + offs_k[:, None], k + offs_k[None, :]
+        a = tl.load(a_ptr + offs_m % M * K + offs_ak, mask=offs_ak < K, other=0.0)
+        b = tl.load(b_ptr + offs_bk * stride_bk + offs_n % N * stride_bn, mask=offs_bk < K, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="tf32")
+    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
 def setup(x, w_b):
@@ -68,6 +65,6 @@ def setup(x, w_b):
 def run(x, w_b, b):
     (m, k), n = x.shape, w_b.shape[1]
     c = torch.empty(m, n, device=x.device)
-    grid = (GROUP.value, triton.cdiv(n, 256), triton.cdiv(m, 128 * GROUP.value))
-    matmul_kernel[grid](x, b, c, m, n, k, *b.stride(), M=128, N=256, K=32, num_warps=8)
+    grid = (GROUP_M.value, triton.cdiv(n, 256), triton.cdiv(m, 128 * GROUP_M.value))
+    matmul_kernel[grid](x, b, c, m, n, k, *b.stride(), BLOCK_M=128, BLOCK_N=256, BLOCK_K=32, num_warps=8)
     return c
