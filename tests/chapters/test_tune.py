@@ -29,12 +29,13 @@ if find_spec("triton"):
     import tune as command_line
     from search import generations, history, measure, model, show, sweeps
     from search.examine import examine, examined
-    from search.history import History, HistoryError, Trial
+    from search.history import History, Trial
     from search.proposers import Evolutionary, ProposerError, Shuffled
     from search.space import Problem, Space, name_of, predict
 
     from common.isolation import process
     from common.pairs.contract import OneLine
+    from common.record.result import RecordError
     from common.show.console import make_console
     from common.xray.occupancy import MACHINES
 
@@ -135,8 +136,10 @@ def test_tiles_suit_the_problem_and_variants_the_machine():
 
 
 def test_what_was_predicted_is_what_the_compiler_reports():
-    outcome, _, found = examine(PROBLEM, TINY, H100)
-    assert outcome == "compiled"
+    trial = examine(PROBLEM, TINY, H100)
+    found = trial.found
+    assert trial.outcome == "measured"
+    assert trial.low == trial.score == trial.high == found["proxy"]
     assert found["shared_bytes"] == predict(TINY, H100).shared_bytes == 3 * (64 + 64) * 64 * 2
     assert abs(found["registers"] - predict(TINY, H100).registers) < 32
     assert 0 < found["proxy"] < 1
@@ -144,19 +147,21 @@ def test_what_was_predicted_is_what_the_compiler_reports():
 
 
 def test_descriptors_compile_too():
-    assert examine(PROBLEM, {**TINY, "VARIANT": "persistent"}, H100)[0] == "compiled"
+    assert examine(PROBLEM, {**TINY, "VARIANT": "persistent"}, H100).outcome == "measured"
 
 
 def test_what_does_not_compile_or_fit_is_an_outcome():
-    assert examine(PROBLEM, {**TINY, "WARPS": 3}, H100)[0] == "does not compile"
-    outcome, reason, _ = examine(PROBLEM, TINY, replace(H100, shared_bytes=32 << 10))
-    assert (outcome, reason) == ("out of resources", "49,152 bytes of shared memory a block, 31,744 are there")
+    assert examine(PROBLEM, {**TINY, "WARPS": 3}, H100).outcome == "does not compile"
+    trial = examine(PROBLEM, TINY, replace(H100, shared_bytes=32 << 10))
+    assert trial.outcome == "out of resources"
+    assert trial.reason == "49,152 bytes of shared memory a block, 31,744 are there"
 
 
 def test_compiled_on_all_cores():
     odd = {**TINY, "WARPS": 3}
-    found = examined(PROBLEM, [TINY, odd], H100, quiet)
-    assert [found[name_of(each)][0] for each in (TINY, odd)] == ["compiled", "does not compile"]
+    found = examined(PROBLEM, [TINY, odd], H100, 2, quiet)
+    assert [trial.configuration for trial in found] == [TINY, odd]
+    assert [trial.outcome for trial in found] == ["measured", "does not compile"]
 
 
 # The kernel, in Triton's interpreter
@@ -208,14 +213,14 @@ def test_a_line_that_was_cut_off_is_dropped(tmp_path):
 
 def test_another_search_s_history_is_refused(tmp_path):
     path = history.opened(tmp_path / "h.jsonl", ABOUT).path
-    with pytest.raises(HistoryError, match="of another search: its seed is 0, not 1"):
+    with pytest.raises(RecordError, match="of another search: its seed is 0, not 1"):
         history.opened(path, {**ABOUT, "seed": 1})
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "[1]\n", "no\n", '{"kind": "search", "schema": 9}\n'])
 def test_what_is_no_history_is_said(tmp_path, text):
     (tmp_path / "h.jsonl").write_text(text)
-    with pytest.raises(HistoryError, match="not the history of a search"):
+    with pytest.raises(RecordError, match="not the history of a search"):
         history.read(tmp_path / "h.jsonl")
 
 
@@ -285,85 +290,81 @@ def test_no_generation_begins_after_the_budget(monkeypatch):
     assert kept.generations == 2
 
 
-# A process that dies
+# Measured by the engine, on a CPU: one configuration by the kernel, in Triton's interpreter, the others by torch
+
+FAULTS = """
+
+multiply, calls = matmul, []
 
 
-def test_a_kernel_that_kills_its_process_costs_itself_alone(monkeypatch):
-    def call(function, problem, left, default, *rest, on_progress):
-        for name in left:
-            on_progress(name, 0.1)
-            if name == name_of(TINY):
-                raise process.Death("killed by SIGSEGV")
-        return measure.Measured({}, {name: [[1.0]] for name in left})
-
-    monkeypatch.setattr(process, "call", call)
-    found = measure.measured(PROBLEM, [gemm.DEFAULT, TINY], gemm.DEFAULT, "cuda:0", 0, quiet)
-    assert found.bad == {name_of(TINY): ("died", "killed by SIGSEGV")}
-    assert list(found.seconds) == [name_of(gemm.DEFAULT)]
+class OutOfResources(Exception):
+    pass
 
 
-def test_a_death_that_is_nobody_s_is_raised(monkeypatch):
-    def call(*_, on_progress):
+def matmul(a, b, configuration, activation):
+    import os
+
+    stages = configuration["STAGES"]
+    if stages == 4:
+        return multiply(a, b, configuration, activation)
+    if stages == 5:
+        os.kill(os.getpid(), 11)
+    if stages == 6:
+        raise OutOfResources("shared memory")
+    if stages == 7:
+        raise ValueError("no such thing")
+    calls.append(stages)
+    return (a @ b).relu() * (stages != 8) * (stages != 9 or len(calls) < 20)
+"""
+
+
+@pytest.fixture
+def here(monkeypatch, tmp_path):
+    """here(stages, default=3): measured, on this CPU, with `STAGES` for what becomes of a configuration."""
+    (tmp_path / "gemm.py").write_text(measure.GEMM.read_text() + FAULTS)
+    monkeypatch.setattr(measure, "GEMM", tmp_path / "gemm.py")
+    monkeypatch.setattr(measure, "survey_apart", lambda device: ({"kind": "cpu"}, {}))
+
+    def on(stages, default=3):
+        first, *others = [{**gemm.DEFAULT, "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16, "STAGES": number}
+                          for number in (default, *stages)]  # fmt: skip
+        return measure.measured(Problem(16, 16, 16, "float16", "relu"), others, first, "cpu", 0, quiet)
+
+    return on
+
+
+def test_every_configuration_is_verified_and_timed_whatever_becomes_of_the_others(here):
+    found = here(range(4, 10))
+    outcomes = {json.loads(name)["STAGES"]: bad for name, bad in found.bad.items()}
+    assert {stages: outcome for stages, (outcome, _) in outcomes.items()} == {
+        5: "died", 6: "out of resources", 7: "does not run", 8: "wrong", 9: "wrong",
+    }  # fmt: skip
+    says = {5: "killed by SIGSEGV", 6: "shared memory", 7: "ValueError: no such thing", 8: "at size check: element",
+            9: "in a timed round, against the baseline's: element"}  # fmt: skip
+    assert {stages: text in outcomes[stages][1] for stages, text in says.items()} == dict.fromkeys(says, True)
+    (name,) = found.seconds.keys() - {measure.DEFAULT, measure.CONTROL, measure.TORCH}
+    assert json.loads(name)["STAGES"] == 4
+    assert {len(blocks) for blocks in found.seconds.values()} == {6}
+    assert 0 < found.ratio(name).low <= found.ratio(name).ratio <= found.ratio(name).high < 1
+
+
+def test_a_default_that_is_wrong_ends_the_search(here):
+    with pytest.raises(process.Death, match="the default configuration: wrong answer at size check: element"):
+        here([3], default=8)
+
+
+def test_a_death_that_is_nobody_s_is_raised(here, monkeypatch):
+    def call(*_, on_progress, **how):
         raise process.Death("no memory")
 
     monkeypatch.setattr(process, "call", call)
     with pytest.raises(process.Death, match="no memory"):
-        measure.measured(PROBLEM, [TINY], gemm.DEFAULT, "cuda:0", 0, quiet)
-
-
-def test_scores_are_ratios_to_the_default():
-    times = {"default": [[2.0, 2.0]] * 6, "repeat": [[2.0, 2.0]] * 6, "x": [[1.0, 1.0]] * 6}
-    assert measure.Measured({}, times).ratio("x").ratio == pytest.approx(2)
-
-
-def measured_here(spoiled):
-    """`_measure` in the interpreter by the wall clock; the configuration with 2 stages answers zeros, if `spoiled`."""
-    from unittest.mock import patch
-
-    from common.machine import clock
-    from common.pairs import pair
-
-    kernel = pair.load(measure.GEMM)
-    launch = kernel.launch
-    calls = []
-
-    def spoil(a, b, c, configuration, activation="none"):
-        calls.append(configuration)
-        launch(a, b, c, configuration, activation)
-        if configuration["STAGES"] == 2 and len(calls) > spoiled:
-            c.zero_()
-
-    problem = Problem(33, 24, 40, "float16", "relu")
-    default = {**gemm.DEFAULT, "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 32}
-    odd = {**default, "VARIANT": "none"}  # taken for descriptors
-    tried = {name_of(each): each for each in ({**default, "STAGES": 2}, {**default, "STAGES": 4}, odd)}
-    with (
-        patch.object(clock, "make_clock", lambda name, device: clock.WallClock(device)),
-        patch.object(pair, "load", lambda path: kernel),
-        patch.object(kernel, "launch", spoil),
-        patch.object(kernel, "describable", lambda x: False),
-        patch.multiple(measure, FINAL_BLOCKS=6, FINAL_ROUNDS=2),
-    ):
-        return measure._measure(problem, tried, default, "cpu", 0, True, lambda what, fraction: None)
-
-
-@pytest.mark.parametrize(("spoiled", "says"), [(0, "element"), (20, "in a timed round: element")])
-def test_every_candidate_is_verified_and_timed(run_on, spoiled, says):
-    found = run_on("cpu", measured_here, spoiled)
-    outcomes = {json.loads(name)["STAGES"]: bad for name, bad in found.bad.items()}
-    assert outcomes[2][0] == "wrong"
-    assert outcomes[2][1].startswith(says)
-    assert outcomes[3][0] == "does not run"
-    assert "use `pointers`" in outcomes[3][1]
-    (name,) = found.seconds.keys() - {"default", "repeat", "torch"}
-    assert json.loads(name)["STAGES"] == 4
-    assert {(len(blocks), len(blocks[0])) for blocks in found.seconds.values()} == {(6, 2)}
-    assert 0 < found.ratio(name).low <= found.ratio(name).ratio <= found.ratio(name).high
+        here([4])
 
 
 @pytest.mark.gpu
 def test_on_a_gpu_what_is_wrong_gets_no_time():
-    machine, _ = measure.machine_of("cuda:0")
+    machine = measure.machine_of("cuda:0")
     problem = Problem(512, 512, 512, "float16", "relu")
     valid = Space.of(problem, machine)
     default = valid.nearest(gemm.DEFAULT)
@@ -603,7 +604,7 @@ def test_a_search_that_never_comes_near(sweep, capsys):
 def test_version_a_sweep_is_none(tmp_path):
     kept = history.opened(tmp_path / "h.jsonl", ABOUT)
     kept.add([tried(TINY, 1.0)])
-    with pytest.raises(HistoryError, match="no whole sweep"):
+    with pytest.raises(RecordError, match="no whole sweep"):
         sweeps.recorded(kept)
 
 
@@ -634,7 +635,7 @@ def test_the_report_says_the_noise_beside_the_win():
                   "verdict": "unsure", "reason": ""}  # fmt: skip
     said = "\n".join(show.lines(kept, space()))
     assert "best over default: 1.0200x (1.0100 to 1.0300): unsure" in said
-    assert "default over itself (A/A): 1.0000x" in said
-    assert "A/A in 2 generations: the default was 1.0010 to 1.0010 of itself" in said
+    assert "default over itself (A/A control): 1.0000x" in said
+    assert "A/A control of 2 generations: the default was 1.0010 to 1.0010 of itself" in said
     assert "the compiler's registers a thread less those predicted: median +8, from +8 to +8" in said
     assert show.figure(kept).axes[0].get_xlabel() == "generation"
