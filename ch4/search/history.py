@@ -85,8 +85,8 @@ class History:
     def _keep(self, lines: list[dict[str, Any]]) -> None:
         for line in lines:
             self.take(**line)
-        self.text += "".join(json.dumps(line) + "\n" for line in lines)
         if self.path:
+            self.text += "".join(json.dumps(line) + "\n" for line in lines)
             write_text(self.path, self.text)
 
     def take(self, kind: str, **line: Any) -> None:

@@ -36,11 +36,11 @@ class Shuffled:
     """The whole space, in an order that is no order: to its end an exhaustive sweep, before that a random search."""
 
     def __init__(self, space: Space, seed: int) -> None:
-        self._order = random.Random(seed).sample(list(space.valid.values()), len(space.valid))
+        self._space, self._order = space, random.Random(seed).sample(list(space.valid), len(space.valid))
 
     def propose(self, history: History, count: int) -> list[Configuration]:
         tried = history.names
-        return [each for each in self._order if name_of(each) not in tried][:count]
+        return [self._space.valid[name] for name in self._order if name not in tried][:count]
 
 
 class Evolutionary:
