@@ -48,6 +48,7 @@ class Evolutionary:
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space, self._seed = space, seed
+        self._movable = [axis for axis, values in space.axes.items() if len(values) > 1]
 
     def propose(self, history: History, count: int) -> list[Configuration]:
         rng = random.Random(f"{self._seed} {history.generations}")
@@ -80,7 +81,7 @@ class Evolutionary:
 
     def _step(self, rng: random.Random, child: Configuration) -> None:
         """To a neighbour on one axis; to any other variant."""
-        axis = rng.choice([axis for axis, values in self._space.axes.items() if len(values) > 1])
+        axis = rng.choice(self._movable)
         values = self._space.axes[axis]
         place = values.index(child[axis])
         near = range(len(values)) if axis == "VARIANT" else (place - 1, place + 1)
