@@ -18,10 +18,9 @@ from common.record.result import check_writable, noting
 from common.show.console import make_console
 from common.show.plot import save
 from common.xray.occupancy import MACHINES
-from search import generations, history, show, sweeps
+from search import history, show, sweeps
 from search.examine import Tell
-from search.generations import Gpu, Proxy, search
-from search.history import History
+from search.generations import GENERATION, Gpu, Proxy, search
 from search.measure import machine_of
 from search.model import Model
 from search.proposers import SEEDED, Proposer, ProposerError
@@ -90,7 +89,7 @@ def tune(args: argparse.Namespace, tell: Tell) -> int:
     first = f"searching {problem} {where}\n{valid} configurations, history: {kept.path}{on}"
     console.print(first, markup=False, soft_wrap=True)
     most = valid if args.exhaustive else min(valid, args.evaluations or valid // 10)
-    size = SWEPT if args.exhaustive else generations.GENERATION
+    size = SWEPT if args.exhaustive else GENERATION
     problems: list[str] = []
     before = len(kept.trials)
     try:
@@ -110,7 +109,7 @@ def tune(args: argparse.Namespace, tell: Tell) -> int:
     return 1 if problems else 0
 
 
-def write(kept: History, args: argparse.Namespace, problems: list[str]) -> None:
+def write(kept: history.History, args: argparse.Namespace, problems: list[str]) -> None:
     """What was asked for besides the report."""
     with noting(problems):
         if args.export:
@@ -142,7 +141,7 @@ def load(args: argparse.Namespace, tell: Tell) -> int:
         raise OneLine(f"--load {args.load}: no exported configuration ({error})") from None
     if why := space.problem_with(configuration):
         raise OneLine(f"--load {args.load}: {why}")
-    kept = History(about_of(bench, default, "", args.seed))
+    kept = history.History(about_of(bench, default, "", args.seed))
     print(f"{brief(configuration)}\nbeside the default at {problem} {where}{elsewhere}")
     kept.add(*bench.score([default] if configuration == default else [default, configuration], 0, tell))
     show.print_report(kept, space, make_console())

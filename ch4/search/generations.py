@@ -57,24 +57,21 @@ class Gpu:
     def final(self, history: History, tell: Tell) -> dict[str, Any]:
         """The finalists against the default, its A/A control and torch, all anew."""
         finalists = {trial.name: trial.configuration for trial in history.measured[:FINALISTS]}
-        times = measured(
-            self.problem, [*finalists.values()], self.default, self.device, self.seed + 1, tell, FINAL_BLOCKS
-        )
-        ratios = {name: times.ratio(name) for name in finalists if name in times.seconds}
+        anew, seed = [*finalists.values()], self.seed + 1
+        times = measured(self.problem, anew, self.default, self.device, seed, tell, FINAL_BLOCKS)
+        timed = times.seconds
+        ratios = {name: times.ratio(name) for name in finalists if name in timed}
         if not ratios:
             return {}
         best = max(ratios, key=lambda name: ratios[name].ratio)
         control = times.ratio(CONTROL)
         verdict, reason = stats.verdict(ratios[best], abs(control.ratio - 1))
-        over_torch = {"over_torch": asdict(times.ratio(best, TORCH))} if TORCH in times.seconds else {}
+        over_torch = {"over_torch": asdict(times.ratio(best, TORCH))} if TORCH in timed else {}
         names = {best: best, "default": DEFAULT, "torch": TORCH}
         return {
             "configuration": finalists[best], "over_default": asdict(ratios[best]), "repeat": asdict(control),
             **over_torch, "verdict": verdict, "reason": reason,
-            "seconds": {
-                name: stats.overall_median(times.seconds[label])
-                for name, label in names.items() if label in times.seconds
-            },
+            "seconds": {name: stats.overall_median(timed[label]) for name, label in names.items() if label in timed},
         }  # fmt: skip
 
 
