@@ -16,19 +16,18 @@ from typing import Any, NoReturn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
 from common import program
-from common.cli import request
 from common.record.files import check_writable
 
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
-class Parser(request.Parser):
+class Parser(program.Parser):
     """Every script takes `--device`."""
 
     def __init__(self, docstring: str | None) -> None:
         super().__init__(description=docstring, formatter_class=argparse.RawDescriptionHelpFormatter)
         which = "cpu, cuda or cuda:N (default: the GPU where there is one, else the CPU)"
-        self.add_argument("--device", type=request.device_name, help=which)
+        self.add_argument("--device", type=program.device_name, help=which)
 
     def pick_device(self, requested: str | None) -> str:
         """`cpu` or `cuda:N`, made current; a device that is not there is an error."""

@@ -1,8 +1,9 @@
 """Search the fastest configuration of a matrix product: tiles, groups, stages, warps, variant, in generations.
 
 Each candidate is checked by arithmetic (does an SM have the shared memory and the registers?), compiled, verified
-against float64 and only then timed, beside the default and the default again, so that a win is told from noise. What
-was tried goes to a history (JSON lines): the same command goes on where it was killed, and measures nothing twice.
+against float64 and only then timed, beside the default and an A/A control (the default again), so that a win is told
+from noise. What was tried goes to a history (JSON lines): the same command goes on where it was killed, and measures
+nothing twice.
 
 Without a GPU the same loop searches a proxy for time, computed from the machine code of a named GPU (--arch).
 

@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,25 +10,23 @@ from typing import Any
 import gemm
 
 from common.isolation.process import Death
-from common.machine.device import default_device, device_named
-from common.machine.survey import survey_apart
+from common.machine.device import default_device, versions
 from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT
 from common.record.files import check_writable, noting
 from common.show.console import make_console
 from common.show.plot import save
-from common.xray.occupancy import MACHINES, Machine
-from search import generations, history, show, sweeps
-from search.generations import Bench, Gpu, Proxy, search
-from search.history import History
+from common.xray.occupancy import MACHINES
+from search import history, show, sweeps
+from search.examine import Tell
+from search.generations import GENERATION, Gpu, Proxy, search
 from search.measure import machine_of
 from search.model import Model
 from search.proposers import SEEDED, Proposer, ProposerError
 from search.space import Configuration, Problem, Space, brief
 
 ARCHITECTURE = "sm_90"  # of the proxy, unless another is asked for
-SWEPT = 96  # at once in an exhaustive search: all cores compile
-Tell = Callable[[str, float], None]
+SWEPT = 24  # at once in an exhaustive search: all cores compile, and of a round all answers are in memory
 
 
 def run(args: argparse.Namespace, tell: Tell) -> int:
@@ -48,74 +45,78 @@ def run(args: argparse.Namespace, tell: Tell) -> int:
         return 1
 
 
-def problem_of(args: argparse.Namespace) -> Problem:
-    m, n, k = args.problem
-    return Problem(m, n, k, args.dtype, args.activation)
-
-
-def bench_of(problem: Problem, machine: Machine, device: str, default: Configuration, seed: int) -> Bench:
-    return Gpu(problem, machine, device, default, seed) if device else Proxy(problem, machine)
-
-
-def place(args: argparse.Namespace) -> tuple[Machine, str, dict[str, Any]]:
-    """(machine, device, versions): a GPU; or a machine to be X-rayed for, without device. Raises OneLine, Death."""
+def setting(args: argparse.Namespace) -> tuple[Gpu | Proxy, Space, Configuration]:
+    """(bench, space, default) on a GPU, or for a machine that is X-rayed for. Raises OneLine, Death."""
+    problem = Problem(*args.problem, args.dtype, args.activation)
     device = "cpu" if args.arch else args.device or default_device()
     if device == "cpu":
-        name = args.arch or ARCHITECTURE
-        if name not in MACHINES:
+        if (name := args.arch or ARCHITECTURE) not in MACHINES:
             raise OneLine(f"--arch {name}: one of {', '.join(MACHINES)}")
-        return MACHINES[name], "", {}
-    survey_apart(device, with_limits=False)  # says in one line what is wrong with it
-    machine, versions = machine_of(device_named(device))
-    return machine, device, versions
+        space = Space.of(problem, MACHINES[name])
+        return Proxy(problem, MACHINES[name]), space, space.nearest(gemm.DEFAULT)
+    survey_apart(device)  # says in one line what is wrong with it
+    machine = machine_of(device)
+    space = Space.of(problem, machine)
+    default = space.nearest(gemm.DEFAULT)
+    return Gpu(problem, machine, device, default, args.seed), space, default
+
+
+def about_of(bench: Gpu | Proxy, default: Configuration, who: str, seed: int) -> dict[str, Any]:
+    """The first line of a history, as it is read again."""
+    found = versions() if isinstance(bench, Gpu) else {}
+    about = {
+        "schema": history.SCHEMA, "searched": "time" if isinstance(bench, Gpu) else "proxy",
+        "problem": asdict(bench.problem), "machine": asdict(bench.machine),
+        "versions": {name: found[name] for name in ("torch", "triton") if name in found},
+        "default": default, "proposer": who, "seed": seed,
+    }  # fmt: skip
+    return dict(json.loads(json.dumps(about)))
 
 
 def tune(args: argparse.Namespace, tell: Tell) -> int:
     for path in filter(None, (args.export, args.plot)):
         check_writable(path)
-    problem = problem_of(args)
-    machine, device, versions = place(args)
-    console, space = make_console(), Space.of(problem, machine)
-    default = space.nearest(gemm.DEFAULT)
+    bench, space, default = setting(args)
+    name, problem, valid = bench.machine.name, bench.problem, len(space.valid)
     who = "exhaustive" if args.exhaustive else args.proposer
-    proposer: Proposer = (
-        SEEDED[who](space, args.seed) if who in SEEDED else Model(space, f"{problem} on {machine.name}")
-    )
-    about = {
-        "schema": history.SCHEMA, "searched": "time" if device else "proxy", "problem": asdict(problem),
-        "machine": asdict(machine), "versions": versions, "default": default, "proposer": who, "seed": args.seed,
-    }  # fmt: skip
-    about = json.loads(json.dumps(about))  # as it is read again
+    proposer: Proposer = SEEDED[who](space, args.seed) if who in SEEDED else Model(space, f"{problem} on {name}")
+    about = about_of(bench, default, who, args.seed)
     kept = history.opened(args.history or path_of(about), about)
-    bench = bench_of(problem, machine, device, default, args.seed)
-    where = f"on {machine.name}" if device else f"for {machine.name}: no GPU is timed, the score is a proxy (X-ray)"
+    where = f"on {name}" if isinstance(bench, Gpu) else f"for {name}: no GPU is timed, the score is a proxy (X-ray)"
     on = f", going on after {len(kept.trials)}" if kept.trials else ""
-    first = f"searching {problem} {where}\n{len(space.valid)} configurations, history: {kept.path}{on}"
+    console = make_console()
+    first = f"searching {problem} {where}\n{valid} configurations, history: {kept.path}{on}"
     console.print(first, markup=False, soft_wrap=True)
-    most = len(space.valid) if args.exhaustive else min(len(space.valid), args.evaluations or len(space.valid) // 10)
+    most = valid if args.exhaustive else min(valid, args.evaluations or valid // 10)
+    size = SWEPT if args.exhaustive else GENERATION
     problems: list[str] = []
-    size = SWEPT if args.exhaustive else generations.GENERATION
+    before = len(kept.trials)
     try:
-        before = len(kept.trials)
-        search(kept, space, proposer, bench, default, most, args.budget, tell, size)
-        if isinstance(bench, Gpu) and kept.measured and (len(kept.trials) > before or not kept.final):
-            kept.conclude(bench.final(kept, tell))
+        with noting(problems):
+            search(kept, space, proposer, bench, default, most, args.budget, tell, size)
+            if isinstance(bench, Gpu) and kept.measured and (len(kept.trials) > before or not kept.final):
+                kept.conclude(bench.final(kept, tell))
     except ProposerError as error:
         problems.append(str(error))
     show.print_report(kept, space, console)
-    if not kept.measured:
+    if kept.measured:
+        write(kept, args, problems)
+    else:
         problems.append("no configuration could be measured")
-    with noting(problems):
-        if kept.measured:
-            if args.export:
-                show.export(kept, args.export)
-                print(f"written: {args.export}")
-            if args.plot:
-                save(show.figure(kept), args.plot)
-                print(f"written: {args.plot}")
     for line in problems:
         print(f"tune.py: {line}", file=sys.stderr)
     return 1 if problems else 0
+
+
+def write(kept: history.History, args: argparse.Namespace, problems: list[str]) -> None:
+    """What was asked for besides the report."""
+    with noting(problems):
+        if args.export:
+            show.export(kept, args.export)
+            print(f"written: {args.export}")
+        if args.plot:
+            save(show.figure(kept), args.plot)
+            print(f"written: {args.plot}")
 
 
 def path_of(about: dict[str, Any]) -> Path:
@@ -129,9 +130,8 @@ def path_of(about: dict[str, Any]) -> Path:
 
 def load(args: argparse.Namespace, tell: Tell) -> int:
     """Time an exported configuration. Raises OneLine."""
-    problem = problem_of(args)
-    machine, device, _ = place(args)
-    space = Space.of(problem, machine)
+    bench, space, default = setting(args)
+    problem, where = bench.problem, f"{'on' if isinstance(bench, Gpu) else 'by the proxy for'} {bench.machine.name}"
     try:
         configuration = gemm.load(args.load)
         found_for = json.loads(args.load.read_text(encoding="utf-8")).get("problem") or asdict(problem)
@@ -140,10 +140,7 @@ def load(args: argparse.Namespace, tell: Tell) -> int:
         raise OneLine(f"--load {args.load}: no exported configuration ({error})") from None
     if why := space.problem_with(configuration):
         raise OneLine(f"--load {args.load}: {why}")
-    kept = History({"searched": "time" if device else "proxy", "problem": asdict(problem), "machine": asdict(machine)})
-    default = space.nearest(gemm.DEFAULT)
-    bench = bench_of(problem, machine, device, default, args.seed)
-    where = f"on {machine.name}" if device else f"for {machine.name}, by the proxy"
+    kept = history.History(about_of(bench, default, "", args.seed))
     print(f"{brief(configuration)}\nbeside the default at {problem} {where}{elsewhere}")
     kept.add(*bench.score([default] if configuration == default else [default, configuration], 0, tell))
     show.print_report(kept, space, make_console())

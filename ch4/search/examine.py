@@ -13,12 +13,12 @@ It knows nothing of bank conflicts, of clocks under load or of the order of inst
 
 import math
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from common.isolation import server
 from common.pairs.contract import OneLine
@@ -26,24 +26,24 @@ from common.xray.capture import launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import PARTS, SYSTEM_SHARED_BYTES, Machine
 from common.xray.sass import Anatomy, dissect
-from search.history import MEASURED, Trial
+from search.history import MEASURED, NO_COMPILE, NO_ROOM, Trial
 from search.space import ITEM_BYTES, Configuration, Problem, name_of, predict
 
 GEMM = Path(__file__).resolve().parents[1] / "gemm.py"
 # Rounded, of an H100: what an SM multiplies a cycle; its share of L2's and of DRAM's bytes a cycle; an L2 hit's latency
 FLOPS_A_CYCLE, L2_BYTES_A_CYCLE, DRAM_BYTES_A_CYCLE, LATENCY_CYCLES = 4096, 32, 14, 600
-COMPILED = "compiled"
-Found = tuple[str, str, dict[str, Any]]  # outcome, reason, what was found
 Tell = Callable[[str, float], None]
 
 
-def examine(problem: Problem, configuration: Configuration, machine: Machine) -> Found:
-    """Compile one configuration and look at its machine code."""
+def examine(problem: Problem, configuration: Configuration, machine: Machine, generation: int = 0) -> Trial:
+    """Compile one configuration and look at its machine code: a trial by the proxy, or why it is none."""
+    predicted = asdict(predict(configuration, machine))
+    trial = partial(Trial, configuration, generation, predicted=predicted)
     try:
         (launch,) = launches(GEMM, {**asdict(problem), "configuration": configuration}, machine)
         kernel = dissect(compile_for(launch, machine), machine)
     except CompileError as error:
-        return "does not compile", str(error), {}
+        return trial(outcome=NO_COMPILE, reason=str(error))
     found = {
         "registers": kernel.registers, "shared_bytes": kernel.shared_bytes, "spills": kernel.spills,
         "warps_on_an_sm": kernel.occupancy.warps, "tensor_instructions": sum(kernel.tensor.values()),
@@ -51,8 +51,10 @@ def examine(problem: Problem, configuration: Configuration, machine: Machine) ->
     }  # fmt: skip
     there = machine.shared_bytes - SYSTEM_SHARED_BYTES
     if kernel.shared_bytes > there or not kernel.occupancy.blocks:
-        return "out of resources", f"{kernel.shared_bytes:,} bytes of shared memory a block, {there:,} are there", found
-    return COMPILED, "", {**found, "proxy": proxy(problem, configuration, machine, kernel)}
+        reason = f"{kernel.shared_bytes:,} bytes of shared memory a block, {there:,} are there"
+        return trial(outcome=NO_ROOM, reason=reason, found=found)
+    score = proxy(problem, configuration, machine, kernel)
+    return trial(outcome=MEASURED, score=score, low=score, high=score, found={**found, "proxy": score})
 
 
 def proxy(problem: Problem, configuration: Configuration, machine: Machine, kernel: Anatomy) -> float:
@@ -81,40 +83,24 @@ def proxy(problem: Problem, configuration: Configuration, machine: Machine, kern
 
 
 def examined(
-    problem: Problem, configurations: Iterable[Configuration], machine: Machine, tell: Tell
-) -> dict[str, Found]:
-    """Name -> what `examine` found, compiled on all cores; a compiler that dies has one culprit."""
-    todo, done = {name_of(each): each for each in configurations}, dict[str, Found]()
+    problem: Problem, configurations: list[Configuration], machine: Machine, generation: int, tell: Tell
+) -> list[Trial]:
+    """A trial each, compiled on all cores; a compiler that dies has one culprit."""
+    done: dict[str, Trial] = {}
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     server.start()
-    while left := {name: each for name, each in todo.items() if name not in done}:
+    while left := [each for each in configurations if name_of(each) not in done]:
         with ProcessPoolExecutor(workers, mp_context=server.context) as pool:
-            futures: dict[Future[Found], str] = {
-                pool.submit(examine, problem, each, machine): name for name, each in left.items()
-            }
             try:
-                for future in as_completed(futures):
-                    done[futures[future]] = future.result()
-                    tell("compiling", len(done) / len(todo))
+                for future in as_completed([pool.submit(examine, problem, each, machine, generation) for each in left]):
+                    done[future.result().name] = future.result()
+                    tell("compiling", len(done) / len(configurations))
             except BrokenProcessPool:
                 if workers == 1:  # it takes them in order, and has died of the first that is not done
-                    done[next(name for name in left if name not in done)] = (
-                        "does not compile",
-                        "the compiler died",
-                        {},
-                    )
+                    first = next(each for each in left if name_of(each) not in done)
+                    done[name_of(first)] = Trial(first, generation, NO_COMPILE, "the compiler died")
                 workers = 1
             except OneLine:
                 pool.shutdown(cancel_futures=True)
                 raise
-    return done
-
-
-def trial_of(configuration: Configuration, generation: int, machine: Machine, found: Found) -> Trial:
-    """A configuration that was compiled, as a trial: measured by the proxy, or why not."""
-    outcome, reason, facts = found
-    needed = asdict(predict(configuration, machine))
-    score = facts.get("proxy", 0.0)
-    known = {"score": score, "low": score, "high": score} if outcome == COMPILED else {}
-    outcome = MEASURED if outcome == COMPILED else outcome
-    return Trial(configuration, generation, outcome, reason, predicted=needed, found=facts, **known)
+    return [done[name_of(each)] for each in configurations]

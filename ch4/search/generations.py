@@ -2,31 +2,27 @@
 
 import random
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from common.isolation import interrupt
 from common.record import stats
 from common.xray.occupancy import Machine
-from search.examine import examined, trial_of
+from search.examine import Tell, examined
 from search.history import MEASURED, History, Trial
-from search.measure import DEFAULT, REPEAT, TORCH, measured
+from search.measure import CONTROL, DEFAULT, FINAL_BLOCKS, TORCH, Measured, measured
 from search.proposers import Proposer
 from search.space import Configuration, Problem, Space, name_of
 
 GENERATION = 12
 FINALISTS = 3  # measured again, on new inputs: the best of many measurements is partly the luckiest
-Tell = Callable[[str, float], None]
+Scored = tuple[list[Trial], dict[str, float]]  # a trial each; the A/A control's ratio, empty where there is no noise
 
 
 class Bench(Protocol):
     """What gives a configuration its score: a GPU, X-ray's proxy, or the record of a sweep."""
 
-    def score(
-        self, configurations: list[Configuration], generation: int, tell: Tell
-    ) -> tuple[list[Trial], dict[str, float]]:
-        """A trial each, and how far the default was from itself; empty where there is no noise."""
+    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Scored: ...
 
 
 @dataclass(frozen=True)
@@ -36,11 +32,8 @@ class Proxy:
     problem: Problem
     machine: Machine
 
-    def score(
-        self, configurations: list[Configuration], generation: int, tell: Tell
-    ) -> tuple[list[Trial], dict[str, float]]:
-        found = examined(self.problem, configurations, self.machine, tell)
-        return [trial_of(each, generation, self.machine, found[name_of(each)]) for each in configurations], {}
+    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Scored:
+        return examined(self.problem, configurations, self.machine, generation, tell), {}
 
 
 @dataclass(frozen=True)
@@ -53,42 +46,44 @@ class Gpu:
     default: Configuration
     seed: int
 
-    def score(
-        self, configurations: list[Configuration], generation: int, tell: Tell
-    ) -> tuple[list[Trial], dict[str, float]]:
-        compiled, _ = Proxy(self.problem, self.machine).score(configurations, generation, tell)
+    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Scored:
+        compiled = examined(self.problem, configurations, self.machine, generation, tell)
         able = [trial.configuration for trial in compiled if trial.outcome == MEASURED]
-        if not able:
-            return compiled, {}
         seed = random.Random(f"{self.seed} {generation}").randrange(2**31)
         times = measured(self.problem, able, self.default, self.device, seed, tell)
-        trials = []
-        for trial in compiled:
-            if trial.name in times.seconds:
-                ratio = times.ratio(trial.name)
-                seconds = stats.overall_median(times.seconds[trial.name])
-                trial = replace(trial, score=ratio.ratio, low=ratio.low, high=ratio.high, seconds=seconds)
-            elif trial.name in times.bad:
-                outcome, reason = times.bad[trial.name]
-                trial = replace(trial, outcome=outcome, reason=reason, score=0.0, low=0.0, high=0.0)
-            trials.append(trial)
-        return trials, as_dict(times.ratio(REPEAT))
+        control = asdict(times.ratio(CONTROL)) if times.seconds else {}
+        return [_timed(trial, times) for trial in compiled], control
 
     def final(self, history: History, tell: Tell) -> dict[str, Any]:
-        """The finalists against the default, the default against itself, and torch, all anew."""
-        finalists = [trial.configuration for trial in history.measured[:FINALISTS]]
-        times = measured(self.problem, finalists, self.default, self.device, self.seed + 1, tell, final=True)
-        kept = [each for each in finalists if name_of(each) in times.seconds]
-        if not kept:
+        """The finalists against the default, its A/A control and torch, all anew."""
+        finalists = {trial.name: trial.configuration for trial in history.measured[:FINALISTS]}
+        anew, seed = [*finalists.values()], self.seed + 1
+        times = measured(self.problem, anew, self.default, self.device, seed, tell, FINAL_BLOCKS)
+        timed = times.seconds
+        ratios = {name: times.ratio(name) for name in finalists if name in timed}
+        if not ratios:
             return {}
-        best = max(kept, key=lambda each: times.ratio(name_of(each)).ratio)
-        repeat = times.ratio(REPEAT)
-        verdict, reason = stats.verdict(times.ratio(name_of(best)), abs(repeat.ratio - 1))
+        best = max(ratios, key=lambda name: ratios[name].ratio)
+        control = times.ratio(CONTROL)
+        verdict, reason = stats.verdict(ratios[best], abs(control.ratio - 1))
+        over_torch = {"over_torch": asdict(times.ratio(best, TORCH))} if TORCH in timed else {}
+        names = {best: best, "default": DEFAULT, "torch": TORCH}
         return {
-            "configuration": best, "over_default": as_dict(times.ratio(name_of(best))), "repeat": as_dict(repeat),
-            "over_torch": as_dict(times.ratio(name_of(best), TORCH)), "verdict": verdict, "reason": reason,
-            "seconds": {name: stats.overall_median(times.seconds[name]) for name in (name_of(best), DEFAULT, TORCH)},
+            "configuration": finalists[best], "over_default": asdict(ratios[best]), "repeat": asdict(control),
+            **over_torch, "verdict": verdict, "reason": reason,
+            "seconds": {name: stats.overall_median(timed[label]) for name, label in names.items() if label in timed},
         }  # fmt: skip
+
+
+def _timed(trial: Trial, times: Measured) -> Trial:
+    """A trial that was compiled, with its time, or why it has none."""
+    if trial.name in times.seconds:
+        ratio, seconds = times.ratio(trial.name), stats.overall_median(times.seconds[trial.name])
+        return replace(trial, score=ratio.ratio, low=ratio.low, high=ratio.high, seconds=seconds)
+    if trial.name in times.bad:
+        outcome, reason = times.bad[trial.name]
+        return replace(trial, outcome=outcome, reason=reason, score=0.0, low=0.0, high=0.0)
+    return trial
 
 
 @dataclass(frozen=True)
@@ -97,14 +92,8 @@ class Replay:
 
     sweep: dict[str, Trial]
 
-    def score(
-        self, configurations: list[Configuration], generation: int, tell: Tell
-    ) -> tuple[list[Trial], dict[str, float]]:
+    def score(self, configurations: list[Configuration], generation: int, tell: Tell) -> Scored:
         return [replace(self.sweep[name_of(each)], generation=generation) for each in configurations], {}
-
-
-def as_dict(ratio: stats.Estimate) -> dict[str, float]:
-    return {"ratio": ratio.ratio, "low": ratio.low, "high": ratio.high}
 
 
 def search(
@@ -124,8 +113,8 @@ def search(
         if not batch:
             return
         with interrupt.waiting():  # a generation that Ctrl-C ends leaves no line
-            trials, repeat = bench.score(batch, history.generations, _telling(history, len(batch), most, tell))
-        history.add(trials, repeat)
+            trials, control = bench.score(batch, history.generations, _telling(history, len(batch), most, tell))
+        history.add(trials, control)
 
 
 def _telling(history: History, batch: int, most: int, tell: Tell) -> Tell:

@@ -1,36 +1,42 @@
-"""Verify configurations and time them on a GPU, in a process of their own: a kernel that kills it costs one of them.
+"""Measure configurations on a GPU as the engine measures a pair: the default is the baseline, each other one a version.
 
-Every block has fresh inputs; every round runs all configurations, the default and the default again, in random order,
-each with a cold L2. What is compared is the ratio to the default within a block, so that a clock that falls as the GPU
-warms up is nobody's advantage, and what the default is from itself (A/A) is what a difference must exceed.
+So every block has fresh inputs, every round runs them all in random order with the default again (the A/A control) and
+torch, each with a cold L2, and no time counts of what does not answer as float64 does. A configuration that kills its
+process, or hangs in it, costs itself alone: the others are measured without it.
 """
 
-import random
-from collections.abc import Callable, Mapping
+import shutil
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import torch
+
+from common.engine import measure as engine
+from common.engine.job import TURN, Job
 from common.isolation import process
+from common.machine.survey import survey_apart
+from common.pairs.contract import read_version
+from common.pairs.pair import Pair
 from common.record import stats
+from common.record.result import FAILED, PairResult, Row
 from common.xray.occupancy import WARP, Machine
-from search.examine import GEMM
+from search.examine import GEMM, Tell
+from search.history import NO_ROOM
 from search.space import Configuration, Problem, name_of
 
-BLOCKS, ROUNDS = 6, 3  # of a generation: six blocks are the fewest that give a 95 % interval
-FINAL_BLOCKS, FINAL_ROUNDS = 24, 5
-DEFAULT, REPEAT, TORCH = "default", "repeat", "torch"
-WARM_S = 0.01  # a call that takes longer needs no other before it
-Seconds = dict[str, list[list[float]]]  # arm -> blocks -> rounds
-Say = Callable[[str, float], None]
+CANDIDATE = Path(__file__).with_name("candidate.py")
+BLOCKS, FINAL_BLOCKS = 6, 24  # six are the fewest that give a 95 % interval
+DEFAULT, CONTROL, TORCH = "baseline", "repeat", "library"  # what the engine calls that which is timed beside them
 
 
 @dataclass(frozen=True)
 class Measured:
-    """bad: name -> (outcome, reason). seconds: of all others, of DEFAULT, REPEAT and, in the end, TORCH."""
+    """bad: name -> (outcome, reason). seconds: of all others, of DEFAULT, CONTROL and TORCH, blocks of rounds."""
 
-    disqualified: dict[str, tuple[str, str]]
-    seconds: Seconds
+    bad: dict[str, tuple[str, str]]
+    seconds: dict[str, list[list[float]]]
 
     def ratio(self, name: str, of: str = DEFAULT) -> stats.Estimate:
         """Time of `of` / time of `name`."""
@@ -38,151 +44,73 @@ class Measured:
 
 
 def measured(
-    problem: Problem, configurations: list[Configuration], default: Configuration, device: str, seed: int, tell: Say,
-    final: bool = False,
+    problem: Problem, configurations: list[Configuration], default: Configuration, device: str, seed: int, tell: Tell,
+    blocks: int = BLOCKS,
 ) -> Measured:  # fmt: skip
-    """All of them, whatever becomes of the process; raises Death if it is not one of theirs that kills it."""
-    left, bad = {name_of(each): each for each in configurations}, dict[str, tuple[str, str]]()
-    while True:
-        said = [""]
-
-        def listen(what: str, fraction: float, said: list[str] = said) -> None:
-            said[0] = what
-            tell("verifying and timing", fraction)
-
-        try:
-            result: Measured = process.call(_measure, problem, left, default, device, seed, final, on_progress=listen)
-            return Measured({**bad, **result.bad}, result.seconds)
-        except process.Death as death:
-            if said[0] not in left:
-                raise
-            bad[said[0]] = ("died", str(death))
-            del left[said[0]]
-
-
-def machine_of(device: str) -> tuple[Machine, dict[str, Any]]:
-    """A GPU as its compiler and the arithmetic see it, and what a history says of it. Raises Death."""
-    found: tuple[Machine, dict[str, Any]] = process.call(_machine, device)
-    return found
+    """All of them, whatever becomes of the process. Raises Death where the fault is none of theirs."""
+    left, died = {name_of(each): each for each in configurations}, dict[str, tuple[str, str]]()
+    info, limits = survey_apart(device)
+    variables = {"TRITON_INTERPRET": "1"} if info["kind"] == "cpu" else {}
+    with TemporaryDirectory(prefix="speed-of-light-") as folder:
+        pair = pair_of(Path(folder), problem, left, default)
+        while left:
+            labels, turn = [DEFAULT, *left], [""]
+            job = Job(pair, "default", device, info, limits, labels, labels, blocks, seed, tells_turns=True)
+            hear = partial(_hear, turn, tell)
+            try:
+                return concluded(process.call(engine.measure, job, environment=variables, on_progress=hear), died)
+            except process.Death as death:
+                if turn[0] not in left:
+                    raise
+                died[turn[0]] = ("died", str(death))
+                del left[turn[0]]
+    return Measured(died, {})
 
 
-def _machine(device: str, say: Say) -> tuple[Machine, dict[str, Any]]:
-    import torch
+def _hear(turn: list[str], tell: Tell, what: str, fraction: float) -> None:
+    if fraction == TURN:
+        turn[0] = what
+    else:
+        tell(what, fraction)
 
-    from common.machine.device import versions
 
+def pair_of(folder: Path, problem: Problem, named: dict[str, Configuration], default: Configuration) -> Pair:
+    """Configurations as the versions of a pair, whose files are written to `folder`."""
+    sizes = {"check": asdict(problem), "default": asdict(problem)}
+    shutil.copy(GEMM, folder)
+    versions = []
+    for i, (label, each) in enumerate({DEFAULT: default, **named}.items()):
+        path = folder / f"{i}.py"
+        path.write_text(f"{CANDIDATE.read_text()}\nCONFIGURATION = {each}\nSIZES = {sizes}\n", encoding="utf-8")
+        versions.append(read_version(path, label))
+    return Pair("ch4", "gemm", versions[0], tuple(versions[1:]), sizes)
+
+
+def concluded(result: PairResult, died: dict[str, tuple[str, str]]) -> Measured:
+    """Raises Death where the default is at fault, or nothing could be timed."""
+    bad = dict(died)
+    for row in result.rows:
+        if row.reason.startswith("the baseline: ") or not (result.arms or row.verdict in FAILED):
+            raise process.Death(row.reason.replace("the baseline", "the default configuration"))
+        if row.interval is None:
+            bad[row.variant] = (_outcome(row), row.reason)
+    return Measured(bad, {label: arm.seconds for label, arm in result.arms.items() if label not in bad})
+
+
+def _outcome(row: Row) -> str:
+    if row.verdict == "died":
+        return NO_ROOM if row.reason.startswith("OutOfResources") else "does not run"
+    return "wrong" if row.verdict == "invalid" else row.verdict
+
+
+def machine_of(device: str) -> Machine:
+    """A GPU as its compiler and the arithmetic see it. Raises Death."""
+    machine: Machine = process.call(_machine, device)
+    return machine
+
+
+def _machine(device: str, say: Tell) -> Machine:
     here = torch.cuda.get_device_properties(device)
-    warps = here.max_threads_per_multi_processor // WARP
-    machine = Machine(
-        f"sm_{here.major}{here.minor}", here.name, here.multi_processor_count, here.L2_cache_size, warps, 32,
-        here.shared_memory_per_multiprocessor,
-    )  # fmt: skip
-    return machine, {name: versions().get(name, "") for name in ("torch", "triton")}
-
-
-def _measure(
-    problem: Problem, configurations: dict[str, Configuration], default: Configuration, device: str, seed: int,
-    final: bool, say: Say,
-) -> Measured:  # fmt: skip
-    import torch
-
-    from common.machine.clock import make_clock
-    from common.machine.device import use_device
-    from common.pairs.pair import load
-
-    use_device(device)
-    gemm = load(GEMM)
-    torch.manual_seed(seed)
-    arms = {**configurations, DEFAULT: default, REPEAT: default}
-    bad = _verify(gemm, problem, {DEFAULT: default, **configurations}, device, say)
-    say("", 0.5)  # what fails between two candidates is none's fault
-    if DEFAULT in bad:
-        raise RuntimeError(f"the default configuration: {' '.join(bad[DEFAULT])}")
-    runs = {name: partial(gemm.launch, configuration=each) for name, each in arms.items() if name not in bad}
-    if final:
-        runs[TORCH] = partial(_torch, gemm)
-    rng = random.Random(seed)
-    seconds, late = _time(gemm, problem, runs, make_clock("device", device), device, rng, final, say)
-    return Measured({**bad, **late}, {name: blocks for name, blocks in seconds.items() if name not in late})
-
-
-def _torch(gemm: Any, a: Any, b: Any, c: Any, activation: str) -> None:
-    """What one would call instead: two operations, or one."""
-    import torch
-
-    torch.matmul(a, b, out=c)
-    if activation != "none":
-        getattr(torch.nn.functional, activation)(c, inplace=True)
-
-
-def _verify(
-    gemm: Any, problem: Problem, configurations: dict[str, Configuration], device: str, say: Say
-) -> dict[str, tuple[str, str]]:
-    """Who gives no answer, or a wrong one, and why. Judged as a version is: against float64, beside torch's error."""
-    import torch
-    from triton.runtime.errors import OutOfResources
-
-    from common.checks.comparison import compare
-    from common.isolation.process import one_line
-    from common.machine.clock import synchronize
-
-    given = gemm.inputs(**asdict(problem), configuration=None, device=device)
-    a, b = given["a"], given["b"]
-    model, truth = torch.empty(problem.m, problem.n, dtype=a.dtype, device=device), a.double() @ b.double()
-    _torch(gemm, a, b, model, problem.activation)
-    if problem.activation != "none":
-        truth = getattr(torch.nn.functional, problem.activation)(truth)
-    bad = {}
-    for number, (name, configuration) in enumerate(configurations.items()):
-        say(name, number / len(configurations) / 2)
-        c = torch.full_like(model, float("nan"))
-        try:
-            gemm.launch(a, b, c, configuration, problem.activation)
-            synchronize(device)
-        except OutOfResources as error:
-            bad[name] = ("out of resources", one_line(error))
-        except Exception as error:  # noqa: BLE001 (whatever Triton's passes raise is this configuration's outcome)
-            synchronize(device)  # raises where the device is broken, and with it this process
-            bad[name] = ("does not run", one_line(error))
-        else:
-            if problem_with := compare(c, truth, model):
-                bad[name] = ("wrong", problem_with)
-    return bad
-
-
-def _time(
-    gemm: Any, problem: Problem, runs: Mapping[str, Callable[..., None]], clock: Any, device: str, rng: random.Random,
-    final: bool, say: Say,
-) -> tuple[Seconds, dict[str, tuple[str, str]]]:  # fmt: skip
-    """The samples; and whose last timed answer was wrong, and how."""
-    import torch
-
-    from common.checks.comparison import near
-    from common.machine.clock import host_seconds
-
-    blocks, rounds = (FINAL_BLOCKS, FINAL_ROUNDS) if final else (BLOCKS, ROUNDS)
-    seconds: Seconds = {name: [] for name in runs}
-    host_s: dict[str, float] = {}
-    wrong: dict[str, tuple[str, str]] = {}
-    for block in range(blocks):
-        say("", 0.5 + block / blocks / 2)
-        given = gemm.inputs(**asdict(problem), configuration=None, device=device)
-        c, model = (torch.empty(problem.m, problem.n, dtype=given["a"].dtype, device=device) for _ in range(2))
-        _torch(gemm, given["a"], given["b"], model, problem.activation)
-        calls = {name: partial(run, given["a"], given["b"], c, activation=problem.activation)
-                 for name, run in runs.items()}  # fmt: skip
-        for name in runs:
-            seconds[name].append([])
-        for number in range(rounds):
-            last = (block, number) == (blocks - 1, rounds - 1)
-            for name in rng.sample(list(runs), len(runs)):
-                say(name, 0.5 + block / blocks / 2)
-                if name not in host_s:
-                    host_s[name] = host_seconds(calls[name], device)
-                if not seconds[name][-1] or seconds[name][-1][-1] < WARM_S:
-                    calls[name]()
-                c.fill_(float("nan"))
-                seconds[name][-1].append(clock.sample([calls[name]], host_s[name]).seconds)
-                if last and (why := near(c, model)):
-                    wrong[name] = ("wrong", f"in a timed round: {why}")
-    return seconds, wrong
+    warps, name = here.max_threads_per_multi_processor // WARP, f"sm_{here.major}{here.minor}"
+    sms, shared_bytes = here.multi_processor_count, here.shared_memory_per_multiprocessor
+    return Machine(name, here.name, sms, here.L2_cache_size, warps, 32, shared_bytes)

@@ -36,11 +36,11 @@ class Shuffled:
     """The whole space, in an order that is no order: to its end an exhaustive sweep, before that a random search."""
 
     def __init__(self, space: Space, seed: int) -> None:
-        self._order = random.Random(seed).sample(list(space.valid.values()), len(space.valid))
+        self._space, self._order = space, random.Random(seed).sample(list(space.valid), len(space.valid))
 
     def propose(self, history: History, count: int) -> list[Configuration]:
         tried = history.names
-        return [each for each in self._order if name_of(each) not in tried][:count]
+        return [self._space.valid[name] for name in self._order if name not in tried][:count]
 
 
 class Evolutionary:
@@ -48,6 +48,7 @@ class Evolutionary:
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space, self._seed = space, seed
+        self._movable = [axis for axis, values in space.axes.items() if len(values) > 1]
 
     def propose(self, history: History, count: int) -> list[Configuration]:
         rng = random.Random(f"{self._seed} {history.generations}")
@@ -80,7 +81,7 @@ class Evolutionary:
 
     def _step(self, rng: random.Random, child: Configuration) -> None:
         """To a neighbour on one axis; to any other variant."""
-        axis = rng.choice([axis for axis, values in self._space.axes.items() if len(values) > 1])
+        axis = rng.choice(self._movable)
         values = self._space.axes[axis]
         place = values.index(child[axis])
         near = range(len(values)) if axis == "VARIANT" else (place - 1, place + 1)

@@ -75,19 +75,18 @@ def _predictions(compiled: list[Trial]) -> list[str]:
 
 
 def _noise(history: History) -> list[str]:
-    """The win beside what is no win: the default against itself (A/A)."""
-    said = []
-    if history.repeats:
-        ratios = [repeat["ratio"] for repeat in history.repeats]
-        said.append(
-            f"A/A in {len(ratios)} generations: the default was {min(ratios):.4f} to {max(ratios):.4f} of itself"
-        )
-    if final := history.final:
+    """The win beside what is no win: the A/A control, the default against itself."""
+    said, ratios, final = [], [control["ratio"] for control in history.controls], history.final
+    if ratios:
+        ends = f"{min(ratios):.4f} to {max(ratios):.4f}"
+        said.append(f"A/A control of {len(ratios)} generations: the default was {ends} of itself")
+    if final:
         said += [
             f"measured anew, best over default: {ratio(final['over_default'])}: {final['verdict']}",
-            f"in the same rounds, default over itself (A/A): {ratio(final['repeat'])}: a win of that size is none",
-            f"best over torch: {ratio(final['over_torch'])}",
+            f"beside it, default over itself (A/A control): {ratio(final['repeat'])}: a win of that size is none",
         ]
+    if "over_torch" in final:
+        said.append(f"best over torch: {ratio(final['over_torch'])}")
     if history.measured:
         said.append(f"best: {json.dumps(best_of(history))}")
     return said
@@ -113,8 +112,7 @@ def figure(history: History) -> Figure:
     timed = history.about["searched"] == "time"
     if timed:
         axes.axhline(1, color="black", linewidth=1)
-        for i, repeat in enumerate(history.repeats):
-            axes.plot(i, repeat["ratio"], "x", color="black", label="_" * bool(i) + "the default again (A/A)")
+        axes.plot([control["ratio"] for control in history.controls], "x", color="black", label="A/A control")
     what = "time of the default / time (95 % interval)" if timed else "proxy: share of the peak"
     title = f"{Problem(**history.about['problem'])}, {history.about['machine']['name']}"
     axes.set(xlabel="generation", ylabel=what, title=title)

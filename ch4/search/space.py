@@ -11,7 +11,7 @@ Configuration = dict[str, Any]  # with the keys of gemm.DEFAULT
 SIDES = (16, 32, 64, 128, 256)
 MOST_REGISTERS = 255  # of a thread
 ITEM_BYTES = 2  # float16 and bfloat16
-SUM_BYTES = 4  # an accumulator is a float32, and a register
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Resources:
 
 def name_of(configuration: Configuration) -> str:
     """One line for one configuration, always the same."""
-    return json.dumps(configuration, sort_keys=True, separators=(",", ":"))
+    return _ENCODER.encode(configuration)
 
 
 def brief(configuration: Configuration) -> str:

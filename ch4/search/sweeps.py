@@ -3,22 +3,23 @@
 import argparse
 import math
 import random
-from collections.abc import Callable
+from dataclasses import asdict
 
 import numpy as np
 
 from common.machine.device import default_device
 from common.pairs.contract import OneLine
+from common.record.files import RecordError
 from common.xray.occupancy import Machine
-from search import generations, show
+from search import show
+from search.examine import Tell
 from search.generations import Replay, search
-from search.history import History, HistoryError, Trial
-from search.measure import REPEAT, measured
+from search.history import History, Trial
+from search.measure import CONTROL, FINAL_BLOCKS, measured
 from search.proposers import SEEDED
 from search.space import Configuration, Problem, Space, brief, name_of
 
 NEAR = 0.98  # of a sweep's best: what a search is to reach
-Tell = Callable[[str, float], None]
 
 
 def compare(found: History, sweep: History, device: str | None, tell: Tell) -> int:
@@ -35,11 +36,11 @@ def compare(found: History, sweep: History, device: str | None, tell: Tell) -> i
     if mine == theirs:
         said = "the same configuration: 100 %"
     elif sweep.about["searched"] == "time" and device != "cpu":
-        times = measured(Problem(**sweep.about["problem"]), [mine], theirs, device, 0, tell, final=True)
+        times = measured(Problem(**sweep.about["problem"]), [mine], theirs, device, 0, tell, FINAL_BLOCKS)
         if name_of(mine) in times.bad:
             raise OneLine(f"--compare: {brief(mine)}: {' '.join(times.bad[name_of(mine)])}")
-        share, repeat = (show.ratio(generations.as_dict(times.ratio(name))) for name in (name_of(mine), REPEAT))
-        said = f"the search's best over the sweep's: {share}; the sweep's over itself (A/A): {repeat}"
+        share, control = (show.ratio(asdict(times.ratio(name))) for name in (name_of(mine), CONTROL))
+        said = f"the search's best over the sweep's: {share}; the sweep's over itself (A/A control): {control}"
     else:
         said = f"the search's best over the sweep's, as the sweep found both: {share_of(mine, trials):.4f}x"
     print(said)
@@ -48,12 +49,12 @@ def compare(found: History, sweep: History, device: str | None, tell: Tell) -> i
 
 
 def recorded(sweep: History) -> tuple[Space, dict[str, Trial]]:
-    """(space, name -> trial) of a whole sweep. Raises HistoryError."""
+    """(space, name -> trial) of a whole sweep. Raises RecordError."""
     space = Space.of(Problem(**sweep.about["problem"]), Machine(**sweep.about["machine"]))
     trials = {trial.name: trial for trial in sweep.trials}
     missing = space.valid.keys() - trials.keys()
     if missing or not sweep.measured:
-        raise HistoryError(f"{sweep.path}: no whole sweep: {len(missing)} of {len(space.valid)} were not tried")
+        raise RecordError(f"{sweep.path}: no whole sweep: {len(missing)} of {len(space.valid)} were not tried")
     return space, trials
 
 
@@ -92,4 +93,4 @@ def shares_by_evaluation(space: Space, trials: dict[str, Trial], proposer: str, 
     """
     kept, (first,) = History({}), random.Random(f"begin {seed}").sample(list(space.valid.values()), 1)
     search(kept, space, SEEDED[proposer](space, seed), Replay(trials), first, most, math.inf, lambda *_: None)
-    return np.array([share_of(trial.configuration, trials) for trial in kept.trials])
+    return np.array([trial.score for trial in kept.trials]) / max(trial.score for trial in trials.values())

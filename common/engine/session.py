@@ -13,7 +13,7 @@ from common.checks.global_state import Watch
 from common.checks.guards import Leaks
 from common.engine.arms import Invalid, LiveArm, count_costs, make_arms
 from common.engine.inputs import InputSet
-from common.engine.job import Job
+from common.engine.job import TURN, Job
 from common.isolation.process import one_line
 from common.machine.clock import now, synchronize
 from common.machine.device import free_bytes
@@ -127,6 +127,14 @@ class Session:
 
     def attempt(self, label: str, action: Callable[[], Any]) -> Any:
         """The action's result; an arm that raises, or changes global state, is disqualified."""
+        if not self.job.tells_turns:
+            return self._attempt(label, action)
+        self.say(label, TURN)
+        result = self._attempt(label, action)
+        self.say("", TURN)  # of what fails between two turns, neither is suspected
+        return result
+
+    def _attempt(self, label: str, action: Callable[[], Any]) -> Any:
         self.watch.seeded()
         try:
             result = action()

@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from contextlib import contextmanager
 from dataclasses import asdict, replace
-from functools import cache
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from itertools import combinations, count
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -29,12 +30,13 @@ if find_spec("triton"):
     import tune as command_line
     from search import generations, history, measure, model, show, sweeps
     from search.examine import examine, examined
-    from search.history import History, HistoryError, Trial
-    from search.proposers import Evolutionary, ProposerError, Shuffled
+    from search.history import History, Trial
+    from search.proposers import SEEDED, Evolutionary, ProposerError, Shuffled
     from search.space import Problem, Space, name_of, predict
 
     from common.isolation import process
     from common.pairs.contract import OneLine
+    from common.record.result import BELIEVED, RecordError
     from common.show.console import make_console
     from common.xray.occupancy import MACHINES
 
@@ -57,18 +59,15 @@ def quiet(what, fraction):
     assert 0 <= fraction <= 1
 
 
+@cache
 def landscape(seed):
     """A score for each configuration: from its values, from pairs of them, and a little of its own; one in 20 fails."""
     rng, scores = random.Random(seed), {}
-    effect = {}
-
-    def of(*values):
-        return effect.setdefault(values, abs(rng.gauss(0, 0.1)))
-
+    of = cache(lambda *values: abs(rng.gauss(0, 0.1)))
     for name, each in space().valid.items():
         values = sorted(each.items())
-        pairs = sum(of(one, other) for one in values for other in values if one < other)
-        scores[name] = None if rng.random() < 0.05 else math.exp(-pairs - sum(map(of, values)) - rng.random() * 0.02)
+        effects = sum(map(of, values)) + sum(of(*pair) for pair in combinations(values, 2))
+        scores[name] = None if rng.random() < 0.05 else math.exp(-effects - rng.random() * 0.02)
     return scores
 
 
@@ -77,24 +76,31 @@ def tried(configuration, score, generation=0):
         return Trial(configuration, generation, "wrong", "element 3 of 9 is 0")
     found = {"registers": 200, "shared_bytes": 98_304, "spills": 0, "warps_on_an_sm": 8}
     predicted = {"registers": 192, "shared_bytes": 98_304}
-    ends = {"low": score * 0.99, "high": score * 1.01}
-    return Trial(
-        configuration, generation, "measured", score=score, seconds=1e-3, predicted=predicted, found=found, **ends
-    )
+    scores = score, score * 0.99, score * 1.01
+    return Trial(configuration, generation, "measured", "", *scores, 1e-3, predicted, found)
 
 
-class Table:
+def table(scores, dies_in=None):
     """A bench that looks scores up, and may be killed."""
 
-    def __init__(self, scores, dies_in=None):
-        self.scores, self.dies_in = scores, dies_in
-
-    def score(self, configurations, generation, tell):
+    def score(configurations, generation, tell):
         tell("looking", 0.5)
-        if generation == self.dies_in:
+        if generation == dies_in:
             raise KeyboardInterrupt
-        trials = [tried(each, self.scores[name_of(each)], generation) for each in configurations]
+        trials = [tried(each, scores[name_of(each)], generation) for each in configurations]
         return trials, {"ratio": 1.001, "low": 0.998, "high": 1.004}
+
+    return SimpleNamespace(score=score)
+
+
+def searched(kept, proposer, scores, most=60, budget_s=math.inf, dies_in=None):
+    generations.search(kept, space(), proposer, table(scores, dies_in), gemm.DEFAULT, most, budget_s, quiet)
+    return kept
+
+
+@pytest.fixture
+def kept(tmp_path):
+    return history.opened(tmp_path / "h.jsonl", ABOUT)
 
 
 # The space
@@ -105,9 +111,9 @@ def test_the_space_holds_what_fits_and_says_of_the_rest_why():
     assert "294,912 bytes of shared memory a block, 232,448 are there" in space().problem_with(big)
     assert "registers" in space().problem_with({**gemm.DEFAULT, "WARPS": 4})
     assert space().problem_with(gemm.DEFAULT) == ""
-    assert 500 <= len(space().valid) <= 1500
-    assert not space().valid.keys() & space().pruned.keys()
-    assert len(space().valid) + len(space().pruned) == math.prod(map(len, space().axes.values()))
+    valid, pruned = space().valid.keys(), space().pruned.keys()
+    assert (500 <= len(valid) <= 1500, valid & pruned) == (True, set())
+    assert len(valid) + len(pruned) == math.prod(map(len, space().axes.values()))
 
 
 @pytest.mark.parametrize(("proposed", "says"), [
@@ -121,42 +127,39 @@ def test_a_configuration_of_somebody_else_is_looked_at_closely(proposed, says):
 
 
 def test_tiles_suit_the_problem_and_variants_the_machine():
-    assert space(SMALL).axes["BLOCK_M"] == [16, 32, 64]
-    assert space(SMALL).axes["BLOCK_N"] == [32, 64, 128]
-    assert space(Problem(1, 7, 9, "float16", "none")).axes["BLOCK_M"] == [16, 32, 64]
-    assert space(Problem(1, 7, 9, "float16", "none")).axes["VARIANT"] == ["pointers"]  # no descriptors of odd rows
+    small, odd = space(SMALL).axes, space(Problem(1, 7, 9, "float16", "none")).axes
+    assert (small["BLOCK_M"], small["BLOCK_N"]) == ([16, 32, 64], [32, 64, 128])
+    assert (odd["BLOCK_M"], odd["VARIANT"]) == ([16, 32, 64], ["pointers"])  # no descriptors of odd rows
     assert space(PROBLEM, A100).axes["VARIANT"] == ["pointers"]
     assert space().nearest(gemm.DEFAULT) == gemm.DEFAULT
-    small = MACHINES["sm_86"]
-    assert not space(PROBLEM, small).problem_with(space(PROBLEM, small).nearest(gemm.DEFAULT))
+    less = space(PROBLEM, MACHINES["sm_86"])
+    assert not less.problem_with(less.nearest(gemm.DEFAULT))
 
 
 # Compiled
 
 
 def test_what_was_predicted_is_what_the_compiler_reports():
-    outcome, _, found = examine(PROBLEM, TINY, H100)
-    assert outcome == "compiled"
+    trial = examine(PROBLEM, TINY, H100)
+    found = trial.found
+    assert trial.outcome == "measured"
+    assert 0 < trial.low == trial.score == trial.high == found["proxy"] < 1
     assert found["shared_bytes"] == predict(TINY, H100).shared_bytes == 3 * (64 + 64) * 64 * 2
     assert abs(found["registers"] - predict(TINY, H100).registers) < 32
-    assert 0 < found["proxy"] < 1
     assert found["tensor_instructions"] > 0 == found["spills"]
 
 
-def test_descriptors_compile_too():
-    assert examine(PROBLEM, {**TINY, "VARIANT": "persistent"}, H100)[0] == "compiled"
-
-
 def test_what_does_not_compile_or_fit_is_an_outcome():
-    assert examine(PROBLEM, {**TINY, "WARPS": 3}, H100)[0] == "does not compile"
-    outcome, reason, _ = examine(PROBLEM, TINY, replace(H100, shared_bytes=32 << 10))
-    assert (outcome, reason) == ("out of resources", "49,152 bytes of shared memory a block, 31,744 are there")
+    assert examine(PROBLEM, {**TINY, "VARIANT": "persistent"}, H100).outcome == "measured"  # descriptors compile too
+    assert examine(PROBLEM, {**TINY, "WARPS": 3}, H100).outcome == "does not compile"
+    trial, says = examine(PROBLEM, TINY, replace(H100, shared_bytes=32 << 10)), "49,152 bytes of shared memory a block"
+    assert (trial.outcome, trial.reason) == ("out of resources", f"{says}, 31,744 are there")
 
 
 def test_compiled_on_all_cores():
-    odd = {**TINY, "WARPS": 3}
-    found = examined(PROBLEM, [TINY, odd], H100, quiet)
-    assert [found[name_of(each)][0] for each in (TINY, odd)] == ["compiled", "does not compile"]
+    found = examined(PROBLEM, [TINY, {**TINY, "WARPS": 3}], H100, 2, quiet)
+    outcomes = [(trial.configuration["WARPS"], trial.outcome) for trial in found]
+    assert outcomes == [(4, "measured"), (3, "does not compile")]
 
 
 # The kernel, in Triton's interpreter
@@ -166,9 +169,7 @@ def error_of(variant, m, n, k, activation, turned):
     torch.manual_seed(0)
     configuration = {**gemm.DEFAULT, "BLOCK_M": 32, "BLOCK_N": 16, "BLOCK_K": 16, "GROUP_M": 2, "VARIANT": variant}
     a, b = torch.randn(k, m).half().T if turned else torch.randn(m, k).half(), torch.randn(k, n).half()
-    expected = a.double() @ b.double()
-    if activation != "none":
-        expected = getattr(torch.nn.functional, activation)(expected)
+    expected = getattr(torch.nn.functional, activation, lambda product: product)(a.double() @ b.double())
     found = gemm.matmul(a, b, configuration, activation)
     assert found.shape == expected.shape
     return float((found - expected).abs().max()) if found.numel() else 0.0
@@ -186,8 +187,7 @@ def test_the_kernel_multiplies(run_on, variant, shape, activation, turned):
 # History
 
 
-def test_a_history_is_read_as_it_was_written(tmp_path):
-    kept = history.opened(tmp_path / "h.jsonl", ABOUT)
+def test_a_history_is_read_as_it_was_written(kept):
     kept.add([tried(gemm.DEFAULT, 1.0), tried(TINY, None)], {"ratio": 1.0, "low": 0.9, "high": 1.1})
     kept.remark("what was refused")
     kept.conclude({"configuration": TINY})
@@ -196,8 +196,14 @@ def test_a_history_is_read_as_it_was_written(tmp_path):
     assert [trial.outcome for trial in again.failures] == ["wrong"]
 
 
-def test_a_line_that_was_cut_off_is_dropped(tmp_path):
-    kept = history.opened(tmp_path / "h.jsonl", ABOUT)
+def test_recorded_histories_are_read():
+    for path in (ROOT / "recorded").glob("*/ch4_s*.jsonl"):
+        kept, text = history.read(path), path.read_text()
+        assert (len(kept.trials), len(kept.controls)) == (text.count('"kind": "trial"'), text.count('"kind": "repeat"'))
+        assert show.best_of(kept) == kept.final["configuration"]
+
+
+def test_a_line_that_was_cut_off_is_dropped(kept):
     kept.add([tried(gemm.DEFAULT, 1.0), tried(TINY, 0.9)])
     kept.path.write_text(kept.path.read_text()[:-40])
     again = history.opened(kept.path, ABOUT)
@@ -206,182 +212,161 @@ def test_a_line_that_was_cut_off_is_dropped(tmp_path):
     assert len(history.read(kept.path).trials) == 2
 
 
-def test_another_search_s_history_is_refused(tmp_path):
-    path = history.opened(tmp_path / "h.jsonl", ABOUT).path
-    with pytest.raises(HistoryError, match="of another search: its seed is 0, not 1"):
-        history.opened(path, {**ABOUT, "seed": 1})
+def test_another_search_s_history_is_refused(kept):
+    with pytest.raises(RecordError, match="of another search: its seed is 0, not 1"):
+        history.opened(kept.path, {**ABOUT, "seed": 1})
 
 
 @pytest.mark.parametrize("text", ["", "{}\n", "[1]\n", "no\n", '{"kind": "search", "schema": 9}\n'])
 def test_what_is_no_history_is_said(tmp_path, text):
     (tmp_path / "h.jsonl").write_text(text)
-    with pytest.raises(HistoryError, match="not the history of a search"):
+    with pytest.raises(RecordError, match="not the history of a search"):
         history.read(tmp_path / "h.jsonl")
 
 
 # Proposers and the loop
 
 
-def found_by(proposer, scores, most=60, **how):
-    kept = History(ABOUT)
-    generations.search(kept, space(), proposer, Table(scores, **how), gemm.DEFAULT, most, math.inf, quiet)
-    return kept
-
-
-@pytest.mark.parametrize("kind", ["Evolutionary", "Shuffled"])
+@pytest.mark.parametrize("kind", ["evolutionary", "random"])
 def test_proposals_are_valid_and_new(kind):
-    kept = found_by({"Evolutionary": Evolutionary, "Shuffled": Shuffled}[kind](space(), 1), landscape(0))
+    kept = searched(History(ABOUT), SEEDED[kind](space(), 1), landscape(0))
     assert len(kept.trials) == len(kept.names) == 60
     assert kept.names <= space().valid.keys()
     assert kept.trials[0].configuration == gemm.DEFAULT
 
 
 def test_evolution_finds_what_chance_does_not():
-    scores = [landscape(seed) for seed in range(3)]
+    def shares(kind):
+        for seed, scores in enumerate(map(landscape, range(3))):
+            found = searched(History(ABOUT), SEEDED[kind](space(), seed), scores, len(space().valid) // 10)
+            yield found.measured[0].score / max(filter(None, scores.values()))
 
-    def shares(proposer):
-        most = len(space().valid) // 10
-        found = [found_by(proposer(space(), seed), each, most) for seed, each in enumerate(scores)]
-        return [
-            kept.measured[0].score / max(filter(None, each.values())) for kept, each in zip(found, scores, strict=True)
-        ]
-
-    evolved, drawn = shares(Evolutionary), shares(Shuffled)
-    assert sorted(evolved)[1] >= 0.98
+    evolved, drawn = sorted(shares("evolutionary")), sorted(shares("random"))
+    assert evolved[1] >= 0.98
     assert sum(evolved) > sum(drawn)
 
 
-def test_a_search_that_was_killed_goes_on_as_it_would_have(tmp_path):
-    scores = landscape(0)
-    whole = found_by(Evolutionary(space(), 1), scores)
-    kept = history.opened(tmp_path / "h.jsonl", ABOUT)
+def test_a_search_that_was_killed_goes_on_as_it_would_have(kept):
+    on = partial(searched, proposer=Evolutionary(space(), 1), scores=landscape(0))
+    whole = on(History(ABOUT))
     with pytest.raises(KeyboardInterrupt):
-        generations.search(
-            kept, space(), Evolutionary(space(), 1), Table(scores, dies_in=2), gemm.DEFAULT, 60, math.inf, quiet
-        )
+        on(kept, dies_in=2)
     again = history.opened(kept.path, ABOUT)
     assert len(again.trials) == 24
-    generations.search(again, space(), Evolutionary(space(), 1), Table(scores), gemm.DEFAULT, 60, math.inf, quiet)
+    on(again)
     assert [trial.name for trial in again.trials] == [trial.name for trial in whole.trials]
 
 
 def test_a_small_space_is_tried_to_its_end():
     few = Space(space().axes, dict(list(space().valid.items())[:30]), {})
     kept, default = History(ABOUT), next(iter(few.valid.values()))
-    generations.search(kept, few, Evolutionary(few, 0), Table(landscape(0)), default, 99, math.inf, quiet)
+    generations.search(kept, few, Evolutionary(few, 0), table(landscape(0)), default, 99, math.inf, quiet)
     assert kept.names == few.valid.keys()
 
 
 def test_no_generation_begins_after_the_budget(monkeypatch):
-    kept, now = History(ABOUT), [0.0]
-    monkeypatch.setattr(generations, "time", SimpleNamespace(monotonic=lambda: now[0]))
-
-    class Slow(Table):
-        def score(self, *arguments):
-            now[0] += 5
-            return super().score(*arguments)
-
-    generations.search(kept, space(), Shuffled(space(), 0), Slow(landscape(0)), gemm.DEFAULT, 999, 7, quiet)
-    assert kept.generations == 2
+    monkeypatch.setattr(generations, "time", SimpleNamespace(monotonic=count(0, 5).__next__))
+    kept = searched(History(ABOUT), Shuffled(space(), 0), landscape(0), 999, budget_s=12)
+    assert kept.generations == 2  # begun after 5 s and 10 s
 
 
-# A process that dies
+# Measured by the engine, on a CPU: one configuration by the kernel, in Triton's interpreter, the others by torch
+
+FAULTS = """
+
+multiply, calls = matmul, []
 
 
-def test_a_kernel_that_kills_its_process_costs_itself_alone(monkeypatch):
-    def call(function, problem, left, default, *rest, on_progress):
-        for name in left:
-            on_progress(name, 0.1)
-            if name == name_of(TINY):
-                raise process.Death("killed by SIGSEGV")
-        return measure.Measured({}, {name: [[1.0]] for name in left})
-
-    monkeypatch.setattr(process, "call", call)
-    found = measure.measured(PROBLEM, [gemm.DEFAULT, TINY], gemm.DEFAULT, "cuda:0", 0, quiet)
-    assert found.bad == {name_of(TINY): ("died", "killed by SIGSEGV")}
-    assert list(found.seconds) == [name_of(gemm.DEFAULT)]
+class OutOfResources(Exception):
+    pass
 
 
-def test_a_death_that_is_nobody_s_is_raised(monkeypatch):
-    def call(*_, on_progress):
-        raise process.Death("no memory")
+def matmul(a, b, configuration, activation):
+    import os
 
-    monkeypatch.setattr(process, "call", call)
+    stages = configuration["STAGES"]
+    if stages == 4:
+        return multiply(a, b, configuration, activation)
+    if stages == 5:
+        os.kill(os.getpid(), 11)
+    if stages == 6:
+        raise OutOfResources("shared memory")
+    if stages == 7:
+        raise ValueError("no such thing")
+    calls.append(stages)
+    return (a @ b).relu() * (stages != 8) * (stages != 9 or len(calls) < 20)
+"""
+
+
+@pytest.fixture
+def bench(monkeypatch, tmp_path):
+    """bench(default): this CPU in a GPU's place; what becomes of a configuration lies in its STAGES."""
+    (tmp_path / "gemm.py").write_text(measure.GEMM.read_text() + FAULTS)
+    monkeypatch.setattr(measure, "GEMM", tmp_path / "gemm.py")
+    monkeypatch.setattr(measure, "survey_apart", lambda device: ({"kind": "cpu"}, {}))
+    monkeypatch.setattr(generations, "examined", lambda _, these, *rest: [tried(each, 0.5) for each in these])
+    problem = Problem(16, 16, 16, "float16", "relu")
+    return lambda default=3: generations.Gpu(problem, H100, "cpu", staged(default), 0)
+
+
+def staged(stages):
+    return {**gemm.DEFAULT, "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16, "STAGES": stages}
+
+
+def test_every_configuration_is_verified_and_timed_whatever_becomes_of_the_others(bench):
+    trials, control = bench().score([*map(staged, range(4, 10))], 0, quiet)
+    expected = [
+        ("died", "killed by SIGSEGV"), ("out of resources", "shared memory"), ("does not run", "ValueError: no such"),
+        ("wrong", "at size check: element"), ("wrong", "in a timed round, against the baseline's: element"),
+    ]  # fmt: skip
+    for trial, (outcome, text) in zip(trials[1:], expected, strict=True):
+        assert (trial.outcome, text in trial.reason, trial.score) == (outcome, True, 0), trial
+    assert trials[0].outcome == "measured"
+    assert 0 < trials[0].low <= trials[0].score <= trials[0].high < 1  # it is interpreted
+    assert 0 < control["low"] <= control["ratio"] <= control["high"] < math.inf
+
+
+def test_the_best_is_measured_anew(bench, monkeypatch):
+    monkeypatch.setattr(generations, "FINAL_BLOCKS", measure.BLOCKS)
+    final = bench().final(History(ABOUT, trials=[tried(staged(3), 1.0), tried(staged(8), 2.0)]), quiet)
+    assert (final["configuration"], final["verdict"] in BELIEVED) == (staged(3), True)
+    assert final["seconds"].keys() == {name_of(staged(3)), "default", "torch"}
+    assert [final[key].keys() for key in ("over_default", "repeat", "over_torch")] == [{"ratio", "low", "high"}] * 3
+
+
+def test_a_default_that_is_wrong_ends_the_search(bench):
+    with pytest.raises(process.Death, match="the default configuration: wrong answer at size check: element"):
+        bench(default=8).score([staged(3)], 0, quiet)
+
+
+def test_a_death_that_is_nobody_s_is_raised(bench, monkeypatch):
+    monkeypatch.setattr(process, "call", Mock(side_effect=process.Death("no memory")))
     with pytest.raises(process.Death, match="no memory"):
-        measure.measured(PROBLEM, [TINY], gemm.DEFAULT, "cuda:0", 0, quiet)
-
-
-def test_scores_are_ratios_to_the_default():
-    times = {"default": [[2.0, 2.0]] * 6, "repeat": [[2.0, 2.0]] * 6, "x": [[1.0, 1.0]] * 6}
-    assert measure.Measured({}, times).ratio("x").ratio == pytest.approx(2)
-
-
-def measured_here(spoiled):
-    """`_measure` in the interpreter by the wall clock; the configuration with 2 stages answers zeros, if `spoiled`."""
-    from unittest.mock import patch
-
-    from common.machine import clock
-    from common.pairs import pair
-
-    kernel = pair.load(measure.GEMM)
-    launch = kernel.launch
-    calls = []
-
-    def spoil(a, b, c, configuration, activation="none"):
-        calls.append(configuration)
-        launch(a, b, c, configuration, activation)
-        if configuration["STAGES"] == 2 and len(calls) > spoiled:
-            c.zero_()
-
-    problem = Problem(33, 24, 40, "float16", "relu")
-    default = {**gemm.DEFAULT, "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 32}
-    odd = {**default, "VARIANT": "none"}  # taken for descriptors
-    tried = {name_of(each): each for each in ({**default, "STAGES": 2}, {**default, "STAGES": 4}, odd)}
-    with (
-        patch.object(clock, "make_clock", lambda name, device: clock.WallClock(device)),
-        patch.object(pair, "load", lambda path: kernel),
-        patch.object(kernel, "launch", spoil),
-        patch.object(kernel, "describable", lambda x: False),
-        patch.multiple(measure, FINAL_BLOCKS=6, FINAL_ROUNDS=2),
-    ):
-        return measure._measure(problem, tried, default, "cpu", 0, True, lambda what, fraction: None)
-
-
-@pytest.mark.parametrize(("spoiled", "says"), [(0, "element"), (20, "in a timed round: element")])
-def test_every_candidate_is_verified_and_timed(run_on, spoiled, says):
-    found = run_on("cpu", measured_here, spoiled)
-    outcomes = {json.loads(name)["STAGES"]: bad for name, bad in found.bad.items()}
-    assert outcomes[2][0] == "wrong"
-    assert outcomes[2][1].startswith(says)
-    assert outcomes[3][0] == "does not run"
-    assert "use `pointers`" in outcomes[3][1]
-    (name,) = found.seconds.keys() - {"default", "repeat", "torch"}
-    assert json.loads(name)["STAGES"] == 4
-    assert {(len(blocks), len(blocks[0])) for blocks in found.seconds.values()} == {(6, 2)}
-    assert 0 < found.ratio(name).low <= found.ratio(name).ratio <= found.ratio(name).high
+        bench().score([staged(4)], 0, quiet)
 
 
 @pytest.mark.gpu
 def test_on_a_gpu_what_is_wrong_gets_no_time():
-    machine, _ = measure.machine_of("cuda:0")
-    problem = Problem(512, 512, 512, "float16", "relu")
-    valid = Space.of(problem, machine)
-    default = valid.nearest(gemm.DEFAULT)
-    bench = generations.Gpu(problem, machine, "cuda:0", default, 0)
+    machine, problem = measure.machine_of("cuda:0"), Problem(2048, 2048, 2048, "float16", "relu")
+    default = Space.of(problem, machine).nearest(gemm.DEFAULT)
     huge = {**default, "BLOCK_M": 256, "BLOCK_N": 256, "BLOCK_K": 128, "STAGES": 4}
-    (good, bad), repeat = bench.score([default, huge], 0, quiet)
+    (good, bad), control = generations.Gpu(problem, machine, "cuda:0", default, 0).score([default, huge], 0, quiet)
     assert (good.outcome, bad.outcome) == ("measured", "out of resources")
     assert good.low <= good.score <= good.high
-    assert repeat["low"] <= repeat["ratio"] <= repeat["high"]
+    assert control["low"] <= control["ratio"] <= control["high"]
 
 
 # A model behind a server that speaks the protocol
 
 
-@contextmanager
-def serving(monkeypatch, *answers):
-    """A server that gives these answers in turn: a text, (status, body), seconds of silence. Yields what is asked."""
-    asked, left = [], list(answers)
+def said(**message):
+    return json.dumps({"choices": [{"message": message}]})
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """serve(answer, ...): what is asked of a server that gives these: a text, (status, body), seconds of silence."""
+    asked, left = [], []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -389,53 +374,45 @@ def serving(monkeypatch, *answers):
             asked.append((self.path, self.headers["Authorization"], body))
             answer = left.pop(0)
             if isinstance(answer, float):
-                time.sleep(answer)
-                answer = ""
-            said = {"choices": [{"message": {"role": "assistant", "content": answer}}]}
-            status, reply = answer if isinstance(answer, tuple) else (200, json.dumps(said))
+                return time.sleep(answer)
+            status, reply = answer if isinstance(answer, tuple) else (200, said(content=answer))
             self.send_response(status)
-            if status == 302:
-                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
+            self.send_header("Location", "http://127.0.0.1:9/elsewhere")  # for a redirection
             self.end_headers()
-            with_body = reply.encode()
-            try:
-                self.wfile.write(with_body)
-            except BrokenPipeError:
-                pass
+            return self.wfile.write(reply.encode())
 
         def log_message(self, *_):
-            pass
+            """Nowhere."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()  # looked at every 0.01 s
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1/")
-    monkeypatch.setenv("OPENAI_API_KEY", "the key")
-    monkeypatch.setenv("OPENAI_MODEL", "a model")
-    try:
-        yield asked
-    finally:
-        server.shutdown()
-        server.server_close()
+    named(monkeypatch, f"http://127.0.0.1:{server.server_port}/v1/")
+    yield lambda *answers: left.extend(answers) or asked
+    server.shutdown()
+    server.server_close()
+
+
+def named(monkeypatch, url):
+    for name, value in {"BASE_URL": url, "API_KEY": "the key", "MODEL": "a model"}.items():
+        monkeypatch.setenv(f"OPENAI_{name}", value)
 
 
 def proposal(*configurations):
     return json.dumps({"configurations": configurations})
 
 
-def refusal(text):
-    return 200, json.dumps({"choices": [{"message": {"content": None, "refusal": text}}]})
+def proposed(kept, count, about=""):
+    return model.Model(space(), about, 1.0).propose(kept, count)
 
 
-def test_a_model_proposes(monkeypatch):
+def test_a_model_proposes(serve):
     kept = History(ABOUT, trials=[tried(gemm.DEFAULT, 1.0), tried({**TINY, "STAGES": 4}, None)])
-    with serving(monkeypatch, proposal(TINY)) as asked:
-        assert model.Model(space(), "a product").propose(kept, 4) == [TINY]
+    asked = serve(proposal(TINY))
+    assert proposed(kept, 4, "a product") == [TINY]
     ((path, key, body),) = asked
     assert (path, key, body["model"]) == ("/v1/chat/completions", "Bearer the key", "a model")
-    said = body["messages"][0]["content"]
-    assert "a product" in said
-    assert "wrong (element 3 of 9 is 0)" in said  # a failure, told
-    assert "Propose 4" in said
+    texts = "a product", "wrong (element 3 of 9 is 0)", "Propose 4"  # a failure, too, is told
+    assert [text for text in texts if text not in body["messages"][0]["content"]] == []
 
 
 @pytest.mark.parametrize(("answer", "says"), [
@@ -445,53 +422,37 @@ def test_a_model_proposes(monkeypatch):
     ((200, "<html>"), "not that of a chat"), ((200, "[]"), "not that of a chat"), ((200, "{}"), "not that of a chat"),
     ((500, "oh"), "status 500"), ((401, "{}"), "status 401"), ((302, ""), "status 302"), (1.5, "within 1 s"),
     ('{"configurations": [7]}', "no proposal could be tried"),
+    ((200, said(content=None, refusal="I would rather not")), "the model refused: I would rather not"),
 ])  # fmt: skip
-def test_a_useless_answer_is_told_to_the_model_and_asked_again(monkeypatch, answer, says):
-    kept = History(ABOUT)
-    with serving(monkeypatch, answer, proposal(TINY)) as asked:
-        assert model.Model(space(), "", 1.0).propose(kept, 2) == [TINY]
+def test_a_useless_answer_is_told_to_the_model_and_asked_again(serve, answer, says):
+    kept, asked = History(ABOUT), serve(answer, proposal(TINY))
+    assert proposed(kept, 2) == [TINY]
     assert says in kept.remarks[-1]
     assert says in asked[1][2]["messages"][0]["content"]
 
 
-def test_a_refusal_is_told(monkeypatch):
-    kept = History(ABOUT)
-    with serving(monkeypatch, refusal("I would rather not"), proposal(TINY)):
-        assert model.Model(space(), "").propose(kept, 2) == [TINY]
-    assert kept.remarks == ["the model refused: I would rather not"]
-
-
-def test_what_is_wrong_with_one_proposal_does_not_cost_the_others(monkeypatch):
+def test_what_is_wrong_with_one_proposal_does_not_cost_the_others(serve):
     kept = History(ABOUT, trials=[tried(gemm.DEFAULT, 1.0)])
-    wide = {**gemm.DEFAULT, "WARPS": 4}
-    with serving(monkeypatch, proposal({**TINY, "WARPS": 5}, gemm.DEFAULT, wide, TINY, TINY)):
-        assert model.Model(space(), "").propose(kept, 5) == [TINY]
-    bad, again, pruned = kept.remarks
-    assert "WARPS must be one of 4, 8" in bad
-    assert again.endswith("tried before")
-    assert "would spill" in pruned
+    serve(proposal({**TINY, "WARPS": 5}, gemm.DEFAULT, {**gemm.DEFAULT, "WARPS": 4}, TINY, TINY))
+    assert proposed(kept, 5) == [TINY]
+    for remark, text in zip(kept.remarks, ("WARPS must be one of 4, 8", ": tried before", "would spill"), strict=True):
+        assert text in remark
 
 
-def test_a_model_that_gives_nothing_ends_the_search(monkeypatch):
-    kept = History(ABOUT)
-    ends = pytest.raises(ProposerError, match="3 times in a row; the last time: the answer is not JSON")
-    with serving(monkeypatch, *["nothing"] * 3) as asked, ends:
-        model.Model(space(), "").propose(kept, 2)
+def test_a_model_that_gives_nothing_ends_the_search(serve):
+    asked = serve(*["nothing"] * 3)
+    with pytest.raises(ProposerError, match="3 times in a row; the last time: the answer is not JSON"):
+        proposed(History(ABOUT), 2)
     assert len(asked) == 3
 
 
-def test_nobody_there(monkeypatch):
-    with serving(monkeypatch):
-        pass
+def test_a_model_must_be_there_and_named(monkeypatch):
+    named(monkeypatch, "http://127.0.0.1:9")
     with pytest.raises(ProposerError, match="cannot be reached"):
-        model.Model(space(), "").propose(History(ABOUT), 2)
-
-
-def test_a_model_must_be_named(monkeypatch):
-    monkeypatch.delenv("OPENAI_MODEL", raising=False)
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+        proposed(History(ABOUT), 2)
+    monkeypatch.delenv("OPENAI_MODEL")
     with pytest.raises(OneLine, match="OPENAI_MODEL must be set"):
-        model.Model(space(), "")
+        proposed(History(ABOUT), 2)
 
 
 # The command line
@@ -509,8 +470,8 @@ def tune(*arguments):
 def test_help_does_not_wait_for_torch():
     done = tune("--help")
     assert done.returncode == 0
-    for option in ("--proposer", "--exhaustive", "--budget", "--export", "--compare", "--replay", "--load", "--arch"):
-        assert option in done.stdout
+    options = "--proposer", "--exhaustive", "--budget", "--export", "--compare", "--replay", "--load", "--arch"
+    assert [option for option in options if option not in done.stdout] == []
 
 
 @pytest.mark.parametrize("arguments", [
@@ -524,8 +485,8 @@ def test_bad_input_is_one_line(arguments, monkeypatch, capsys):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setattr(sys, "argv", ["tune.py", *arguments])
     assert command_line.main() == 2
-    said = capsys.readouterr()
-    assert (said.err.count("\n"), said.out) == (1, "")
+    text = capsys.readouterr()
+    assert (text.err.count("\n"), text.out) == (1, "")
 
 
 def test_a_search_without_a_gpu(tmp_path, monkeypatch, capsys):
@@ -535,53 +496,59 @@ def test_a_search_without_a_gpu(tmp_path, monkeypatch, capsys):
     search = [*problem, "--history", kept, "--export", best, "--plot", drawn]
 
     def again(*arguments):
-        """In this process, which has imported torch already: without the default device, which may be a GPU."""
+        """In this process, which has imported torch; what the compiler says is known from the other one."""
         monkeypatch.setattr(sys, "argv", ["tune.py", "--arch", "sm_90", *map(str, arguments)])
+        monkeypatch.setattr(generations, "examined", lambda _, these, *rest: [tried(each, 1e-9) for each in these])
         return command_line.main(), capsys.readouterr()
 
-    done = tune(*search, "--evaluations", 3)
+    done = tune(*search, "--evaluations", 2)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0].endswith("no GPU is timed, the score is a proxy (X-ray)")
+    lines = done.stdout.splitlines()
+    assert lines[0].endswith("no GPU is timed, the score is a proxy (X-ray)")
+    assert {f"written: {path}" for path in (best, drawn)} <= {*lines}
+    assert done.stdout.count(" (default) ") == 1
     assert gemm.load(best) == show.best_of(history.read(kept))
     assert drawn.read_bytes().startswith(b"\x89PNG")
-    assert [f"written: {path}" in done.stdout.splitlines() for path in (best, drawn)] == [True, True]
-    assert done.stdout.count(" (default) ") == 1
     before = history.read(kept).trials
-    assert "going on after 3" in again(*search, "--evaluations", 4)[1].out
-    assert history.read(kept).trials[:3] == before
+    assert "going on after 2" in again(*search, "--evaluations", 4)[1].out
+    assert history.read(kept).trials[:2] == before
     assert len(history.read(kept).names) == 4
-    status, said = again(*problem, "--load", best)
-    assert (status, "it was found for" in said.out) == (0, False)
+    status, loaded = again(*problem, "--load", best)
+    assert (status, "it was found for" in loaded.out) == (0, False)
     assert "it was found for 64 x 64 x 64 float16" in again("--problem", "64x64x128", "--load", best)[1].out
     assert again("--compare", kept, kept)[1].err.endswith("were not tried\n")
     best.write_text(json.dumps({"configuration": {**gemm.load(best), "WARPS": 3}}))
-    status, said = again(*problem, "--load", best)
-    assert (status, said.err.count("\n")) == (2, 1)
+    status, refused = again(*problem, "--load", best)
+    assert (status, refused.err.count("\n")) == (2, 1)
 
 
 @pytest.fixture
-def sweep(tmp_path):
-    kept = history.opened(tmp_path / "sweep.jsonl", ABOUT)
-    scores = landscape(1)
-    kept.add(tried(each, scores[name]) for name, each in space().valid.items())
+def sweep(kept):
+    kept.add(tried(space().valid[name], score) for name, score in landscape(1).items())
     return kept
 
 
-def test_a_sweep_is_replayed(sweep, capsys):
-    args = Namespace(proposer="random", evaluations=None, seeds=4)
-    assert sweeps.replay(sweep, args, quiet) == 0
-    said = capsys.readouterr().out
-    assert f"{len(space().valid) // 10} of {len(space().valid)} evaluations (10.0%), 4 seeds" in said
-    default = next(trial for trial in sweep.trials if trial.configuration == sweep.about["default"])
-    assert f"the default is {default.score / sweep.measured[0].score:.4f} of it" in said
+@pytest.fixture
+def replayed(sweep, capsys):
+    """replayed(proposer, ...): what is said of the sweep's replay."""
+
+    def of(proposer, evaluations, seeds):
+        assert sweeps.replay(sweep, Namespace(proposer=proposer, evaluations=evaluations, seeds=seeds), quiet) == 0
+        return capsys.readouterr().out
+
+    return of
 
 
-def test_a_replay_says_when_a_search_was_near(sweep, capsys):
-    args = Namespace(proposer="exhaustive", evaluations=len(space().valid), seeds=3)
-    assert sweeps.replay(sweep, args, quiet) == 0
-    whole = capsys.readouterr().out
-    assert "worst 1.0000" in whole
-    assert "at least 98%: 100% of the seeds" in whole
+def test_a_sweep_is_replayed(sweep, replayed):
+    found = replayed("random", None, 4)
+    assert f"{len(space().valid) // 10} of {len(space().valid)} evaluations (10.0%), 4 seeds" in found
+    (default,) = [trial.score for trial in sweep.trials if trial.configuration == sweep.about["default"]]
+    assert f"the default is {default / sweep.measured[0].score:.4f} of it" in found
+
+
+def test_a_replay_says_when_a_search_was_near(sweep, replayed):
+    whole = replayed("exhaustive", len(space().valid), 3)
+    assert [text in whole for text in ("worst 1.0000", "at least 98%: 100% of the seeds")] == [True, True]
     _, trials = sweeps.recorded(sweep)
     near = sum(sweeps.share_of(trial.configuration, trials) >= sweeps.NEAR for trial in sweep.trials)
     first = [sweeps.shares_by_evaluation(space(), trials, "exhaustive", seed, len(trials)) for seed in range(3)]
@@ -591,19 +558,16 @@ def test_a_replay_says_when_a_search_was_near(sweep, capsys):
     assert len({shares[0] for shares in first}) > 1, "each begins elsewhere"
 
 
-def test_a_search_that_never_comes_near(sweep, capsys):
-    trials = {trial.name: trial for trial in sweep.trials}
-    away = next(
-        seed for seed in range(50) if sweeps.shares_by_evaluation(space(), trials, "random", seed, 1)[0] < sweeps.NEAR
-    )
-    assert sweeps.replay(sweep, Namespace(proposer="random", evaluations=1, seeds=away + 1), quiet) == 0
-    assert "worst never" in capsys.readouterr().out
+def test_a_search_that_never_comes_near(sweep, replayed):
+    _, trials = sweeps.recorded(sweep)
+    begun = (sweeps.shares_by_evaluation(space(), trials, "random", seed, 1)[0] for seed in range(50))
+    away = next(seed for seed, share in enumerate(begun) if share < sweeps.NEAR)
+    assert "worst never" in replayed("random", 1, away + 1)
 
 
-def test_version_a_sweep_is_none(tmp_path):
-    kept = history.opened(tmp_path / "h.jsonl", ABOUT)
+def test_a_part_of_a_sweep_is_none(kept):
     kept.add([tried(TINY, 1.0)])
-    with pytest.raises(HistoryError, match="no whole sweep"):
+    with pytest.raises(RecordError, match="no whole sweep"):
         sweeps.recorded(kept)
 
 
@@ -611,30 +575,31 @@ def test_a_search_is_compared_with_a_sweep(sweep, capsys):
     second = sweep.measured[1]
     found = History({**ABOUT, "proposer": "evolutionary"}, trials=[second])
     assert sweeps.compare(found, sweep, "cpu", quiet) == 0
-    said = capsys.readouterr().out
-    assert f"{second.score / sweep.measured[0].score:.4f}x" in said
-    assert f"evaluations: 1 of {len(space().valid)}" in said
+    text = capsys.readouterr().out
+    assert f"{second.score / sweep.measured[0].score:.4f}x" in text
+    assert f"evaluations: 1 of {len(space().valid)}" in text
     with pytest.raises(OneLine, match="their problem differs"):
         sweeps.compare(History({**ABOUT, "problem": {}}), sweep, "cpu", quiet)
 
 
 def test_the_table_has_the_default_wherever_it_ranks(capsys):
     scores = {name: 2.0 + i / 1000 for i, name in enumerate(space().valid)}
-    kept = found_by(Shuffled(space(), 0), {**scores, name_of(gemm.DEFAULT): 1.0}, 24)
+    kept = searched(History(ABOUT), Shuffled(space(), 0), {**scores, name_of(gemm.DEFAULT): 1.0}, 24)
     show.print_report(kept, space(), make_console())
     rows = [line for line in capsys.readouterr().out.splitlines() if "stages" in line]
-    assert len(rows) == show.MOST_ROWS + 1
     assert [" (default) " in row for row in rows] == [False] * show.MOST_ROWS + [True]
 
 
 def test_the_report_says_the_noise_beside_the_win():
-    kept = found_by(Shuffled(space(), 0), landscape(0), 24)
+    kept = searched(History(ABOUT), Shuffled(space(), 0), landscape(0), 24)
     one = {"ratio": 1.02, "low": 1.01, "high": 1.03}
     kept.final = {"configuration": TINY, "over_default": one, "repeat": {**one, "ratio": 1.0}, "over_torch": one,
                   "verdict": "unsure", "reason": ""}  # fmt: skip
-    said = "\n".join(show.lines(kept, space()))
-    assert "best over default: 1.0200x (1.0100 to 1.0300): unsure" in said
-    assert "default over itself (A/A): 1.0000x" in said
-    assert "A/A in 2 generations: the default was 1.0010 to 1.0010 of itself" in said
-    assert "the compiler's registers a thread less those predicted: median +8, from +8 to +8" in said
+    report = "\n".join(show.lines(kept, space()))
+    for text in (
+        "best over default: 1.0200x (1.0100 to 1.0300): unsure", "default over itself (A/A control): 1.0000x",
+        "A/A control of 2 generations: the default was 1.0010 to 1.0010 of itself",
+        "the compiler's registers a thread less those predicted: median +8, from +8 to +8",
+    ):  # fmt: skip
+        assert text in report
     assert show.figure(kept).axes[0].get_xlabel() == "generation"
