@@ -28,7 +28,7 @@ from search.space import Configuration, Problem, name_of
 
 CANDIDATE = Path(__file__).with_name("candidate.py")
 BLOCKS, FINAL_BLOCKS = 6, 24  # six are the fewest that give a 95 % interval
-DEFAULT, CONTROL, TORCH = "baseline", "repeat", "library"  # what the engine calls that which is timed beside them
+DEFAULT, TORCH = "baseline", "library"  # what the engine calls that which is timed beside them
 
 
 @dataclass(frozen=True)
