@@ -362,10 +362,8 @@ def test_gradients_are_those_of_autograd(name, device, dtype, near):
 
 @each("layer_norm_backward", "rms_norm_backward")
 @pytest.mark.parametrize(("rows", "columns", "constants"), [(3, 193, (("WIDEST", 64),)), (259, 3, ())])
-def test_gradients_of_rows_in_parts_and_of_many_partial_sums(name, version, rows, columns, constants, near):
+def test_gradients_of_rows_in_parts_and_of_many_partial_sums(name, rows, columns, constants, near):
     """`split` with parts so narrow that a row has four; and with more programs than are added at once."""
-    if version.label != "optimized/split":
-        pytest.skip("has no parts")
     near(drawn(name, rows=rows, columns=columns), constants=constants)
 
 
