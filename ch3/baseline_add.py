@@ -2,8 +2,8 @@
 
 Program `pid` adds the 128 elements from pid * 128 on, one a lane, as one would in CUDA C++:
 
-    row, column = at // columns, at % columns        integers: half of some 50 instructions an element
-    x_ptr + row * x_down + column * x_across         three tensors, two strides each: any layout is read as it lies
+    rows, cols = offsets // n_cols, offsets % n_cols     integers: half of some 50 instructions an element
+    x_ptr + rows * stride_xm + cols * stride_xn          three tensors, two strides each: any layout is read as it lies
 
 A lane has one element, so there is nothing that it could move together: a load is 4 bytes, a warp's 32 * 4 = 128.
 The result is allocated anew: torch keeps a list of free blocks, so that this costs time of the CPU, none of the GPU.
@@ -56,14 +56,15 @@ def cost(x, y, out):
 
 @triton.jit
 def add_kernel(
-    x_ptr, y_ptr, out_ptr, n, columns, x_down, x_across, y_down, y_across, INDEX: tl.constexpr, BLOCK: tl.constexpr
-):
-    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < n
-    row, column = (at // columns).to(tl.int64), (at % columns).to(tl.int64)  # a stride times a row may exceed 2^31
-    x = tl.load(x_ptr + row * x_down + column * x_across, mask=inside).to(tl.float32)
-    y = tl.load(y_ptr + row * y_down + column * y_across, mask=inside).to(tl.float32)
-    tl.store(out_ptr + at, x + y, mask=inside)
+    x_ptr, y_ptr, out_ptr, n, n_cols, stride_xm, stride_xn, stride_ym, stride_yn,
+    INDEX: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    offsets = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    rows, cols = (offsets // n_cols).to(tl.int64), (offsets % n_cols).to(tl.int64)  # times a stride may exceed 2^31
+    x = tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask).to(tl.float32)
+    y = tl.load(y_ptr + rows * stride_ym + cols * stride_yn, mask=mask).to(tl.float32)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
 
 
 def run(x, y, out):

@@ -1,6 +1,7 @@
-"""Transpose, stack, concatenate or repeat, one element of the result a lane, found by division: 4 bytes an access.
+"""One idea for four operations that move data: a lane moves one element, found by division, 4 bytes an access.
 
-Nothing is computed; elements change their places. A lane takes one place in the result and finds out whose it is:
+Transpose, stack, concatenate, repeat: nothing is computed; elements change their places. A lane takes one place in
+the result and finds out whose it is:
 
     transpose    out[i, j] = x[j, i]            lanes that write side by side read `columns` elements apart
     stack        out[0] = x, out[1] = y         each lane asks which of the two its element is from
@@ -64,25 +65,25 @@ def cost(op, x, y, out):
 
 
 @triton.jit
-def move_kernel(x_ptr, y_ptr, out_ptr, n, rows, columns, OP: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < n
+def move_kernel(x_ptr, y_ptr, out_ptr, n, n_rows, n_cols, OP: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
     if OP == "transpose":
-        place = (at % rows).to(tl.int64) * columns + at // rows
+        in_offsets = (offsets % n_rows).to(tl.int64) * n_cols + offsets // n_rows
     elif OP == "stack":
-        place = at % (n // 2)
+        in_offsets = offsets % (n // 2)
     elif OP == "cat":
-        place = (at // (2 * columns)).to(tl.int64) * columns + at % columns
+        in_offsets = (offsets // (2 * n_cols)).to(tl.int64) * n_cols + offsets % n_cols
     else:
-        place = at % columns
+        in_offsets = offsets % n_cols
     if OP == "stack" or OP == "cat":
-        second = at >= n // 2 if OP == "stack" else at % (2 * columns) >= columns
+        from_y = offsets >= n // 2 if OP == "stack" else offsets % (2 * n_cols) >= n_cols
         x = tl.where(
-            second, tl.load(y_ptr + place, mask=inside & second), tl.load(x_ptr + place, mask=inside & ~second)
+            from_y, tl.load(y_ptr + in_offsets, mask=mask & from_y), tl.load(x_ptr + in_offsets, mask=mask & ~from_y)
         )
     else:
-        x = tl.load(x_ptr + place, mask=inside)
-    tl.store(out_ptr + at, x, mask=inside)
+        x = tl.load(x_ptr + in_offsets, mask=mask)
+    tl.store(out_ptr + offsets, x, mask=mask)
 
 
 def run(op, x, y, out):

@@ -51,30 +51,30 @@ def cost(x, dy, p, seed):
 
 
 @triton.jit(do_not_specialize=["seed"])  # another seed is no reason to compile again
-def dropout_kernel(x_ptr, y_ptr, mask_ptr, n, seed, threshold, scale, BLOCK: tl.constexpr):
-    start = tl.program_id(0).to(tl.int64) * BLOCK  # 64 bits: n may exceed 2^31
-    at = start + tl.arange(0, BLOCK)
-    inside = at < n
-    kept = keep(start, seed, threshold, BLOCK)
-    x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
-    tl.store(mask_ptr + at, kept, mask=inside)
-    tl.store(y_ptr + at, x * tl.where(kept, scale, 0.0), mask=inside)
+def dropout_kernel(x_ptr, y_ptr, x_keep_ptr, n, seed, threshold, scale, BLOCK: tl.constexpr):
+    block_start = tl.program_id(0).to(tl.int64) * BLOCK  # 64 bits: n may exceed 2^31
+    offsets = block_start + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x_keep = keep(block_start, seed, threshold, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    tl.store(x_keep_ptr + offsets, x_keep, mask=mask)
+    tl.store(y_ptr + offsets, x * tl.where(x_keep, scale, 0.0), mask=mask)
 
 
 @triton.jit
-def backward_kernel(dy_ptr, dx_ptr, mask_ptr, n, scale, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < n
-    kept = tl.load(mask_ptr + at, mask=inside)
-    dy = tl.load(dy_ptr + at, mask=inside).to(tl.float32)
-    tl.store(dx_ptr + at, dy * tl.where(kept, scale, 0.0), mask=inside)
+def backward_kernel(dy_ptr, dx_ptr, x_keep_ptr, n, scale, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x_keep = tl.load(x_keep_ptr + offsets, mask=mask)
+    dy = tl.load(dy_ptr + offsets, mask=mask).to(tl.float32)
+    tl.store(dx_ptr + offsets, dy * tl.where(x_keep, scale, 0.0), mask=mask)
 
 
 def run(x, dy, p, seed):
     x, dy, n = x.contiguous(), dy.contiguous(), x.numel()
-    y, dx, mask = torch.empty_like(x), torch.empty_like(dy), torch.empty_like(x, dtype=torch.bool)
+    y, dx, x_keep = torch.empty_like(x), torch.empty_like(dy), torch.empty_like(x, dtype=torch.bool)
     block = 2048 // x.element_size()  # 128 lanes * 16 bytes
     grid, threshold, scale = (triton.cdiv(n, block),), int(p * 2**32), 1 / (1 - p) if p < 1 else 0.0
-    dropout_kernel[grid](x, y, mask, n, seed, threshold, scale, BLOCK=block, num_warps=4)
-    backward_kernel[grid](dy, dx, mask, n, scale, BLOCK=block, num_warps=4)
+    dropout_kernel[grid](x, y, x_keep, n, seed, threshold, scale, BLOCK=block, num_warps=4)
+    backward_kernel[grid](dy, dx, x_keep, n, scale, BLOCK=block, num_warps=4)
     return y, dx

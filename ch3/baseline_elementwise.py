@@ -3,8 +3,8 @@
 One kernel serves a family of operations: OP is known when it is compiled, so that each of them becomes a kernel of its
 own, with one branch of `apply` in it. A lane finds its element as in `baseline_add.py`:
 
-    row, column = at // columns, at % columns        integers: half of some 50 instructions an element
-    x_ptr + row * x_down + column * x_across         two strides a tensor: any layout is read as it lies
+    rows, cols = offsets // n_cols, offsets % n_cols     integers: half of some 50 instructions an element
+    x_ptr + rows * stride_xm + cols * stride_xn          two strides a tensor: any layout is read as it lies
 
 Types of 16 bits are computed in float32 and rounded once, as torch does.
 
@@ -73,16 +73,16 @@ def cost(op, x, y, out):
 
 @triton.jit
 def elementwise_kernel(
-    x_ptr, y, out_ptr, n, columns, x_down, x_across, y_down, y_across,
+    x_ptr, y, out_ptr, n, n_cols, stride_xm, stride_xn, stride_ym, stride_yn,
     OP: tl.constexpr, Y_IS_MATRIX: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < n
-    row, column = (at // columns).to(tl.int64), (at % columns).to(tl.int64)  # a stride times a row may exceed 2^31
-    x = tl.load(x_ptr + row * x_down + column * x_across, mask=inside).to(tl.float32)
+    offsets = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    rows, cols = (offsets // n_cols).to(tl.int64), (offsets % n_cols).to(tl.int64)  # times a stride may exceed 2^31
+    x = tl.load(x_ptr + rows * stride_xm + cols * stride_xn, mask=mask).to(tl.float32)
     if Y_IS_MATRIX:
-        y = tl.load(y + row * y_down + column * y_across, mask=inside).to(tl.float32)
-    tl.store(out_ptr + at, apply(x, y, OP), mask=inside)
+        y = tl.load(y + rows * stride_ym + cols * stride_yn, mask=mask).to(tl.float32)
+    tl.store(out_ptr + offsets, apply(x, y, OP), mask=mask)
 
 
 def run(op, x, y, out):

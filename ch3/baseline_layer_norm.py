@@ -11,7 +11,7 @@ The variance is that of the differences from the mean. (The mean of the squares 
 one pass less, but where the mean is large two nearly equal numbers are subtracted, and few digits are left.)
 
 Predict before you measure: `optimized_layer_norm.py` reads once. How much faster is that at most? How many rows are
-under way at a time on your GPU, and does its L2 hold them until they are read again?
+in flight at a time on your GPU, and does its L2 hold them until they are read again?
 """
 
 import torch
@@ -38,8 +38,8 @@ EPS = 1e-5
 def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
     x = 3 + torch.randn(rows, columns, device=device)  # a mean that is not 0, as after a residual
     w_weight, w_bias = torch.randn(columns, device=device), torch.randn(columns, device=device)
-    half = getattr(torch, dtype)
-    return {"x": x.to(half), "w_weight": w_weight.to(half), "w_bias": w_bias.to(half)}
+    dtype = getattr(torch, dtype)
+    return {"x": x.to(dtype), "w_weight": w_weight.to(dtype), "w_bias": w_bias.to(dtype)}
 
 
 def reference(x, w_weight, w_bias):
@@ -59,26 +59,26 @@ def cost(x, w_weight, w_bias):
 
 
 @triton.jit
-def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, columns: tl.constexpr, eps, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    lane = tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, columns, BLOCK):
-        total += tl.load(x_ptr + at + start + lane, mask=start + lane < columns, other=0.0).to(tl.float32)
-    mean = tl.sum(total, 0) / columns
-    squares = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, columns, BLOCK):
-        inside = start + lane < columns
-        x = tl.load(x_ptr + at + start + lane, mask=inside, other=0.0).to(tl.float32)
-        off = tl.where(inside, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
-        squares += off * off
-    rstd = tl.rsqrt(tl.sum(squares, 0) / columns + eps)
-    for start in range(0, columns, BLOCK):
-        inside = start + lane < columns
-        x = tl.load(x_ptr + at + start + lane, mask=inside).to(tl.float32)
-        weight = tl.load(weight_ptr + start + lane, mask=inside).to(tl.float32)
-        bias = tl.load(bias_ptr + start + lane, mask=inside).to(tl.float32)
-        tl.store(y_ptr + at + start + lane, (x - mean) * rstd * weight + bias, mask=inside)
+def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, n_cols: tl.constexpr, eps, BLOCK: tl.constexpr):
+    row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    cols = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for off in range(0, n_cols, BLOCK):
+        acc += tl.load(x_ptr + row_start + off + cols, mask=off + cols < n_cols, other=0.0).to(tl.float32)
+    mean = tl.sum(acc, 0) / n_cols
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for off in range(0, n_cols, BLOCK):
+        mask = off + cols < n_cols
+        x = tl.load(x_ptr + row_start + off + cols, mask=mask, other=0.0).to(tl.float32)
+        diff = tl.where(mask, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
+        acc += diff * diff
+    rstd = tl.rsqrt(tl.sum(acc, 0) / n_cols + eps)
+    for off in range(0, n_cols, BLOCK):
+        mask = off + cols < n_cols
+        x = tl.load(x_ptr + row_start + off + cols, mask=mask).to(tl.float32)
+        weight = tl.load(weight_ptr + off + cols, mask=mask).to(tl.float32)
+        bias = tl.load(bias_ptr + off + cols, mask=mask).to(tl.float32)
+        tl.store(y_ptr + row_start + off + cols, (x - mean) * rstd * weight + bias, mask=mask)
 
 
 def run(x, w_weight, w_bias):

@@ -47,8 +47,8 @@ def cost(x):
 @triton.jit
 def sum_kernel(x_ptr, partial_ptr, n, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
-    at = pid.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # 64 bits: n may exceed 2^31
-    x = tl.load(x_ptr + at, mask=at < n, other=0.0).to(tl.float32)
+    offsets = pid.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # 64 bits: n may exceed 2^31
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0).to(tl.float32)
     tl.store(partial_ptr + pid, tl.sum(x, 0))
 
 

@@ -1,10 +1,10 @@
-"""Reduce a matrix over its rows or its columns with one kernel, a program a result: lanes walk along what is reduced.
+"""One idea for four reductions, over rows, columns or all: a program a result, whose lanes walk along what is reduced.
 
-A program computes one result. Its lanes stand `step` elements apart along the axis that is reduced, walk it in blocks
-of 1024, and meet at the end. For either axis it is the same kernel, with other strides:
+A program computes one result. Its lanes stand `stride_xk` elements apart along the axis that is reduced, walk it in
+blocks of 1024, and meet at the end. For either axis it is the same kernel, with other strides:
 
-    over columns    step 1          32 lanes * 4 bytes = 128 bytes =  4 sectors of 32 bytes, every byte used
-    over rows       step `columns`  32 lanes in 32 rows            = 32 sectors, 4 bytes used of each
+    over columns    stride 1          32 lanes * 4 bytes = 128 bytes =  4 sectors of 32 bytes, every byte used
+    over rows       stride `columns`  32 lanes in 32 rows            = 32 sectors, 4 bytes used of each
 
 What else a sector brings waits in a cache for the program of the next column, if that comes in time.
 
@@ -69,14 +69,16 @@ def cost(op, over, x):
 
 
 @triton.jit
-def reduce_kernel(x_ptr, out_ptr, length, step, across, scale, least, empty, OP: tl.constexpr, BLOCK: tl.constexpr):
-    x_ptr += tl.program_id(0).to(tl.int64) * across
-    largest, total = tl.full((BLOCK,), least, tl.float32), tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, tl.cast(length, tl.int64), BLOCK):  # 64 bits: near 2^31 the sum of two indices is beyond
-        at = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + at * step, mask=at < length, other=empty).to(tl.float32)
-        largest, total = take(largest, total, x, OP)
-    tl.store(out_ptr + tl.program_id(0), finish(largest, total, scale, OP))
+def reduce_kernel(
+    x_ptr, out_ptr, n, stride_xk, stride_xm, scale, init_max, other, OP: tl.constexpr, BLOCK: tl.constexpr
+):
+    x_ptr += tl.program_id(0).to(tl.int64) * stride_xm
+    acc_max, acc_sum = tl.full((BLOCK,), init_max, tl.float32), tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, tl.cast(n, tl.int64), BLOCK):  # 64 bits: near 2^31 the sum of two indices is beyond
+        offsets = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offsets * stride_xk, mask=offsets < n, other=other).to(tl.float32)
+        acc_max, acc_sum = take(acc_max, acc_sum, x, OP)
+    tl.store(out_ptr + tl.program_id(0), finish(acc_max, acc_sum, scale, OP))
 
 
 def reduced(op, x, axis, dtype):

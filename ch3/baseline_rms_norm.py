@@ -7,7 +7,7 @@ formula is read, once for each thing that the next step must know of the whole r
     result             reads the row, writes the result      3 elements moved where 2 would do
 
 Predict before you measure: `optimized_rms_norm.py` reads once. How much faster is that at most? How many rows are
-under way at a time on your GPU, and does its L2 hold them until they are read again?
+in flight at a time on your GPU, and does its L2 hold them until they are read again?
 """
 
 import torch
@@ -53,19 +53,19 @@ def cost(x, w_weight):
 
 
 @triton.jit
-def rms_norm_kernel(x_ptr, weight_ptr, y_ptr, columns: tl.constexpr, eps, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    lane = tl.arange(0, BLOCK)
-    squares = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, columns, BLOCK):
-        x = tl.load(x_ptr + at + start + lane, mask=start + lane < columns, other=0.0).to(tl.float32)
-        squares += x * x
-    rstd = tl.rsqrt(tl.sum(squares, 0) / columns + eps)
-    for start in range(0, columns, BLOCK):
-        inside = start + lane < columns
-        x = tl.load(x_ptr + at + start + lane, mask=inside).to(tl.float32)
-        weight = tl.load(weight_ptr + start + lane, mask=inside).to(tl.float32)
-        tl.store(y_ptr + at + start + lane, x * rstd * weight, mask=inside)
+def rms_norm_kernel(x_ptr, weight_ptr, y_ptr, n_cols: tl.constexpr, eps, BLOCK: tl.constexpr):
+    row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    cols = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for off in range(0, n_cols, BLOCK):
+        x = tl.load(x_ptr + row_start + off + cols, mask=off + cols < n_cols, other=0.0).to(tl.float32)
+        acc += x * x
+    rstd = tl.rsqrt(tl.sum(acc, 0) / n_cols + eps)
+    for off in range(0, n_cols, BLOCK):
+        mask = off + cols < n_cols
+        x = tl.load(x_ptr + row_start + off + cols, mask=mask).to(tl.float32)
+        weight = tl.load(weight_ptr + off + cols, mask=mask).to(tl.float32)
+        tl.store(y_ptr + row_start + off + cols, x * rstd * weight, mask=mask)
 
 
 def run(x, w_weight):

@@ -68,21 +68,21 @@ def cost(x, w_weight, rstd, dy):
 
 @triton.jit
 def rms_norm_backward_kernel(
-    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, dweight_ptr, columns: tl.constexpr, BLOCK: tl.constexpr
+    x_ptr, w_ptr, rstd_ptr, dy_ptr, dx_ptr, dweight_ptr, n_cols: tl.constexpr, BLOCK: tl.constexpr
 ):
-    lane = tl.arange(0, BLOCK)
-    inside = lane < columns
-    weight = tl.load(w_ptr + lane, mask=inside, other=0.0).to(tl.float32)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < n_cols
+    weight = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
     row = tl.program_id(0)
-    at = row.to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
-    dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
+    row_start = row.to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
+    dy = tl.load(dy_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
     rstd = tl.load(rstd_ptr + row)
     x_hat = x * rstd
     g = dy * weight
-    dx = (g - x_hat * (tl.sum(g * x_hat, 0) / columns)) * rstd
-    tl.store(dx_ptr + at + lane, dx, mask=inside)
-    tl.atomic_add(dweight_ptr + lane, dy * x_hat, mask=inside)
+    dx = (g - x_hat * (tl.sum(g * x_hat, 0) / n_cols)) * rstd
+    tl.store(dx_ptr + row_start + cols, dx, mask=mask)
+    tl.atomic_add(dweight_ptr + cols, dy * x_hat, mask=mask)
 
 
 def run(x, w_weight, rstd, dy):

@@ -54,22 +54,22 @@ def cost(x):
 
 
 @triton.jit
-def softmax_kernel(x_ptr, y_ptr, columns: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    lane = tl.arange(0, BLOCK)
-    largest = tl.full((BLOCK,), float("-inf"), tl.float32)
-    for start in range(0, columns, BLOCK):
-        x = tl.load(x_ptr + at + start + lane, mask=start + lane < columns, other=float("-inf")).to(tl.float32)
-        largest = tl.maximum(largest, x)
-    row_max = tl.max(largest, 0)
-    total = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, columns, BLOCK):
-        x = tl.load(x_ptr + at + start + lane, mask=start + lane < columns, other=float("-inf")).to(tl.float32)
-        total += tl.exp(x - row_max)
-    scale = 1 / tl.sum(total, 0)
-    for start in range(0, columns, BLOCK):
-        x = tl.load(x_ptr + at + start + lane, mask=start + lane < columns).to(tl.float32)
-        tl.store(y_ptr + at + start + lane, tl.exp(x - row_max) * scale, mask=start + lane < columns)
+def softmax_kernel(x_ptr, y_ptr, n_cols: tl.constexpr, BLOCK: tl.constexpr):
+    row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    cols = tl.arange(0, BLOCK)
+    acc_max = tl.full((BLOCK,), float("-inf"), tl.float32)
+    for off in range(0, n_cols, BLOCK):
+        x = tl.load(x_ptr + row_start + off + cols, mask=off + cols < n_cols, other=float("-inf")).to(tl.float32)
+        acc_max = tl.maximum(acc_max, x)
+    row_max = tl.max(acc_max, 0)
+    acc_sum = tl.zeros((BLOCK,), tl.float32)
+    for off in range(0, n_cols, BLOCK):
+        x = tl.load(x_ptr + row_start + off + cols, mask=off + cols < n_cols, other=float("-inf")).to(tl.float32)
+        acc_sum += tl.exp(x - row_max)
+    scale = 1 / tl.sum(acc_sum, 0)
+    for off in range(0, n_cols, BLOCK):
+        x = tl.load(x_ptr + row_start + off + cols, mask=off + cols < n_cols).to(tl.float32)
+        tl.store(y_ptr + row_start + off + cols, tl.exp(x - row_max) * scale, mask=off + cols < n_cols)
 
 
 def run(x):

@@ -7,7 +7,7 @@ blocks of 1024, once for each thing that the next step must know of the whole ro
     result    reads y and dy, writes dx      5 elements moved where 3 would do
 
 Predict before you measure: `optimized_softmax_backward.py` reads once. What is that worth at most? What if the second
-read finds the row in a cache: how many rows are under way at a time on your GPU, and how many bytes are they?
+read finds the row in a cache: how many rows are in flight at a time on your GPU, and how many bytes are they?
 """
 
 import torch
@@ -55,21 +55,21 @@ def cost(y, dy):
 
 
 @triton.jit
-def softmax_backward_kernel(y_ptr, dy_ptr, dx_ptr, columns: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    lane = tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, columns, BLOCK):
-        inside = start + lane < columns
-        y = tl.load(y_ptr + at + start + lane, mask=inside, other=0.0).to(tl.float32)
-        dy = tl.load(dy_ptr + at + start + lane, mask=inside, other=0.0).to(tl.float32)
-        total += y * dy
-    dot = tl.sum(total, 0)
-    for start in range(0, columns, BLOCK):
-        inside = start + lane < columns
-        y = tl.load(y_ptr + at + start + lane, mask=inside).to(tl.float32)
-        dy = tl.load(dy_ptr + at + start + lane, mask=inside).to(tl.float32)
-        tl.store(dx_ptr + at + start + lane, y * (dy - dot), mask=inside)
+def softmax_backward_kernel(y_ptr, dy_ptr, dx_ptr, n_cols: tl.constexpr, BLOCK: tl.constexpr):
+    row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    cols = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for off in range(0, n_cols, BLOCK):
+        mask = off + cols < n_cols
+        y = tl.load(y_ptr + row_start + off + cols, mask=mask, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + row_start + off + cols, mask=mask, other=0.0).to(tl.float32)
+        acc += y * dy
+    row_sum = tl.sum(acc, 0)
+    for off in range(0, n_cols, BLOCK):
+        mask = off + cols < n_cols
+        y = tl.load(y_ptr + row_start + off + cols, mask=mask).to(tl.float32)
+        dy = tl.load(dy_ptr + row_start + off + cols, mask=mask).to(tl.float32)
+        tl.store(dx_ptr + row_start + off + cols, y * (dy - row_sum), mask=mask)
 
 
 def run(y, dy):

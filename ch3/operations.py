@@ -27,8 +27,8 @@ def upper_tail(x):
     """
     t = 1 / (1 + 0.2316419 * tl.abs(x))
     polynomial = t * (0.127414796 + t * (-0.142248368 + t * (0.7107068705 + t * (-0.7265760135 + t * 0.5307027145))))
-    beyond = polynomial * tl.exp2(-0.7213475204444817 * x * x)  # exp(-x^2 / 2); the 1 / sqrt(2 pi) is in the polynomial
-    return tl.where(x > 0, beyond, 1 - beyond)
+    tail = polynomial * tl.exp2(-0.7213475204444817 * x * x)  # exp(-x^2 / 2); the 1 / sqrt(2 pi) is in the polynomial
+    return tl.where(x > 0, tail, 1 - tail)
 
 
 @triton.jit

@@ -19,12 +19,6 @@ from small_add import BLOCK, WARPS, add_kernel
 VERSUS = ""
 CLOCK = "wall"  # launching is what is measured
 DEVICE = "cuda"
-SIZES = {
-    "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 1},
-    "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
-    "default": {"rows": 256, "columns": 256},  # 256 KiB of float32 a matrix: a fraction of the L2
-    "small/512x512": {"rows": 512, "columns": 512},
-}  # fmt: skip
 
 
 def inputs(rows=256, columns=256, dtype="float32", device="cuda"):

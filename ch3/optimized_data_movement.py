@@ -1,6 +1,7 @@
-"""Transpose, stack, concatenate or repeat by whole segments and tiles: 16 bytes an access where both sides allow it.
+"""One idea for four operations that move data: whole segments and tiles, 16 bytes an access where both sides allow it.
 
-Nothing is computed; elements change their places, and most keep their neighbours:
+Transpose, stack, concatenate, repeat: nothing is computed; elements change their places, and most keep their
+neighbours:
 
     stack, cat    a program copies 4 KiB of a row of x or of y, whole: which of the two, it is told once
     broadcast     a program reads 2 KiB of the row once, and writes them into 16 rows
@@ -16,27 +17,6 @@ import torch
 import triton
 import triton.language as tl
 
-SIZES = {
-    "check": {"op": "cat", "rows": 127, "columns": 129}, "check/one": {"op": "stack", "rows": 1, "columns": 1},
-    "check/stack": {"op": "stack", "rows": 33, "columns": 127},
-    "check/transpose": {"op": "transpose", "rows": 65, "columns": 127},
-    "check/broadcast": {"op": "broadcast", "rows": 67, "columns": 129},
-    "check/cat/fp16": {"op": "cat", "rows": 5, "columns": 1031, "dtype": "float16"},
-    "check/transpose/bf16": {"op": "transpose", "rows": 131, "columns": 33, "dtype": "bfloat16"},
-    "check/broadcast/fp16": {"op": "broadcast", "rows": 3, "columns": 2049, "dtype": "float16"},
-    "default": {"op": "cat", "columns": 4096},  # 128 MiB of float32 a matrix, twice that the result: beyond any L2
-    "small/transpose": {"op": "transpose", "rows": 512, "columns": 512},
-    "small/cat": {"op": "cat", "rows": 512, "columns": 512},
-    "medium/transpose": {"op": "transpose", "rows": 2048, "columns": 2048},
-    "medium/stack": {"op": "stack", "rows": 2048, "columns": 2048},
-    "medium/cat": {"op": "cat", "rows": 2048, "columns": 2048},
-    "medium/broadcast": {"op": "broadcast", "rows": 2048, "columns": 2048},
-    "large/transpose": {"op": "transpose"}, "large/stack": {"op": "stack"}, "large/cat": {},
-    "large/broadcast": {"op": "broadcast"}, "large/transpose/fp16": {"op": "transpose", "dtype": "float16"},
-    "large/cat/fp16": {"dtype": "float16"}, "large/broadcast/fp16": {"op": "broadcast", "dtype": "float16"},
-    "batch/cat/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
-    "batch/transpose/32x128x768": {"op": "transpose", "rows": 4096, "columns": 768},
-}  # fmt: skip
 PAIRED = ("stack", "cat")  # operations that take two matrices
 
 
@@ -63,34 +43,34 @@ def cost(op, x, y, out):
 
 
 @triton.jit
-def copy_kernel(x_ptr, y_ptr, out_ptr, columns, out_down, out_apart, BLOCK: tl.constexpr):
-    across = tl.cdiv(columns, BLOCK)  # programs side by side in a row
-    row = (tl.program_id(0) // across).to(tl.int64)  # 64 bits: a matrix may have more than 2^31 elements
-    column = (tl.program_id(0) % across).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    second = tl.program_id(1).to(tl.int64)
-    source_ptr = x_ptr if second == 0 else y_ptr
-    x = tl.load(source_ptr + row * columns + column, mask=column < columns)
-    tl.store(out_ptr + row * out_down + second * out_apart + column, x, mask=column < columns)
+def copy_kernel(x_ptr, y_ptr, out_ptr, n_cols, stride_om, stride_oy, BLOCK: tl.constexpr):
+    num_pid_n = tl.cdiv(n_cols, BLOCK)  # programs side by side in a row
+    row = (tl.program_id(0) // num_pid_n).to(tl.int64)  # 64 bits: a matrix may have more than 2^31 elements
+    cols = (tl.program_id(0) % num_pid_n).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    from_y = tl.program_id(1).to(tl.int64)
+    source_ptr = x_ptr if from_y == 0 else y_ptr
+    x = tl.load(source_ptr + row * n_cols + cols, mask=cols < n_cols)
+    tl.store(out_ptr + row * stride_om + from_y * stride_oy + cols, x, mask=cols < n_cols)
 
 
 @triton.jit
-def broadcast_kernel(x_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    across = tl.cdiv(columns, BLOCK)
-    column = tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + column, mask=column < columns)
+def broadcast_kernel(x_ptr, out_ptr, n_rows, n_cols, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    num_pid_n = tl.cdiv(n_cols, BLOCK)
+    cols = tl.program_id(0) % num_pid_n * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + cols, mask=cols < n_cols)
     for i in tl.static_range(ROWS):
-        row = (tl.program_id(0) // across).to(tl.int64) * ROWS + i
-        tl.store(out_ptr + row * columns + column, x, mask=(row < rows) & (column < columns))
+        row = (tl.program_id(0) // num_pid_n).to(tl.int64) * ROWS + i
+        tl.store(out_ptr + row * n_cols + cols, x, mask=(row < n_rows) & (cols < n_cols))
 
 
 @triton.jit
-def transpose_kernel(x_ptr, out_ptr, rows, columns, TILE: tl.constexpr):
-    across = tl.cdiv(columns, TILE)
-    row = (tl.program_id(0) // across).to(tl.int64) * TILE + tl.arange(0, TILE)
-    column = (tl.program_id(0) % across).to(tl.int64) * TILE + tl.arange(0, TILE)
-    inside = (row < rows)[:, None] & (column < columns)[None, :]
-    x = tl.load(x_ptr + row[:, None] * columns + column[None, :], mask=inside)
-    tl.store(out_ptr + column[:, None] * rows + row[None, :], tl.trans(x), mask=tl.trans(inside))
+def transpose_kernel(x_ptr, out_ptr, n_rows, n_cols, TILE: tl.constexpr):
+    num_pid_n = tl.cdiv(n_cols, TILE)
+    rows = (tl.program_id(0) // num_pid_n).to(tl.int64) * TILE + tl.arange(0, TILE)
+    cols = (tl.program_id(0) % num_pid_n).to(tl.int64) * TILE + tl.arange(0, TILE)
+    mask = (rows < n_rows)[:, None] & (cols < n_cols)[None, :]
+    x = tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask)
+    tl.store(out_ptr + cols[:, None] * n_rows + rows[None, :], tl.trans(x), mask=tl.trans(mask))
 
 
 def run(op, x, y, out):
@@ -109,7 +89,7 @@ def run(op, x, y, out):
         grid = (triton.cdiv(rows, 16) * triton.cdiv(columns, block // 2),)
         broadcast_kernel[grid](x, out, rows, columns, ROWS=16, BLOCK=block // 2, num_warps=4)
     else:
-        out_down, out_apart = (0, columns) if op == "stack" else (2 * columns, columns)
+        stride_om, stride_oy = (0, columns) if op == "stack" else (2 * columns, columns)
         grid = (rows * triton.cdiv(columns, block), 2)
-        copy_kernel[grid](x, y, out, columns, out_down, out_apart, BLOCK=block, num_warps=4)
+        copy_kernel[grid](x, y, out, columns, stride_om, stride_oy, BLOCK=block, num_warps=4)
     return out

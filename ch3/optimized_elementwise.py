@@ -4,8 +4,8 @@ One kernel serves a family of operations: OP is known when it is compiled, so th
 own, with one branch of `apply` in it. The matrix is taken as the vector that it is in memory, as in
 `optimized_add.py` (one that is not contiguous is copied first; `out` is contiguous):
 
-    at = pid * block + (0, 1, ... block - 1)    one addition for all elements of a lane, no division
-    a lane's elements are adjacent              16 bytes an access: 4 float32, 8 float16
+    offsets = pid * BLOCK + (0, 1, ... BLOCK - 1)    one addition for all elements of a lane, no division
+    a lane's elements are adjacent                   16 bytes an access: 4 float32, 8 float16
 
 Types of 16 bits are computed in float32 and rounded once, as torch does.
 
@@ -18,39 +18,6 @@ import torch
 import triton
 import triton.language as tl
 from operations import BINARY, POSITIVE, SCALARS, TORCH, apply
-
-SIZES = {
-    "check": {"op": "add", "rows": 127, "columns": 129}, "check/one": {"op": "exp", "rows": 1, "columns": 1},
-    "check/sub": {"op": "sub", "rows": 33, "columns": 127}, "check/mul": {"op": "mul", "rows": 33, "columns": 127},
-    "check/div": {"op": "div", "rows": 33, "columns": 127}, "check/neg": {"op": "neg", "rows": 33, "columns": 127},
-    "check/sin": {"op": "sin", "rows": 33, "columns": 127}, "check/cos": {"op": "cos", "rows": 33, "columns": 127},
-    "check/log": {"op": "log", "rows": 33, "columns": 127}, "check/exp": {"op": "exp", "rows": 33, "columns": 127},
-    "check/sqrt": {"op": "sqrt", "rows": 33, "columns": 127},
-    "check/add_scalar": {"op": "add_scalar", "rows": 33, "columns": 127},
-    "check/mul_scalar": {"op": "mul_scalar", "rows": 33, "columns": 127},
-    "check/div_scalar": {"op": "div_scalar", "rows": 33, "columns": 127},
-    "check/pow": {"op": "pow", "rows": 33, "columns": 127}, "check/relu": {"op": "relu", "rows": 33, "columns": 127},
-    "check/gelu": {"op": "gelu", "rows": 33, "columns": 127},
-    "check/gelu_tanh": {"op": "gelu_tanh", "rows": 33, "columns": 127},
-    "check/silu": {"op": "silu", "rows": 33, "columns": 127},
-    "check/div/fp16": {"op": "div", "rows": 33, "columns": 127, "dtype": "float16"},
-    "check/gelu/bf16": {"op": "gelu", "rows": 33, "columns": 127, "dtype": "bfloat16"},
-    "default": {"op": "gelu"},  # 8192 x 8192, as the large ones: 256 MiB of float32 a matrix, larger than any L2
-    "small/mul": {"op": "mul", "rows": 512, "columns": 512}, "small/exp": {"op": "exp", "rows": 512, "columns": 512},
-    "small/gelu": {"rows": 512, "columns": 512}, "small/silu": {"op": "silu", "rows": 512, "columns": 512},
-    "medium/mul": {"op": "mul", "rows": 2048, "columns": 2048},
-    "medium/exp": {"op": "exp", "rows": 2048, "columns": 2048}, "medium/gelu": {"rows": 2048, "columns": 2048},
-    "medium/silu": {"op": "silu", "rows": 2048, "columns": 2048}, "large/add": {"op": "add"},
-    "large/sub": {"op": "sub"}, "large/mul": {"op": "mul"}, "large/div": {"op": "div"}, "large/neg": {"op": "neg"},
-    "large/sin": {"op": "sin"}, "large/cos": {"op": "cos"}, "large/log": {"op": "log"}, "large/exp": {"op": "exp"},
-    "large/sqrt": {"op": "sqrt"}, "large/add_scalar": {"op": "add_scalar"}, "large/mul_scalar": {"op": "mul_scalar"},
-    "large/div_scalar": {"op": "div_scalar"}, "large/pow": {"op": "pow"}, "large/relu": {"op": "relu"},
-    "large/gelu": {}, "large/gelu_tanh": {"op": "gelu_tanh"}, "large/silu": {"op": "silu"},
-    "large/mul/fp16": {"op": "mul", "dtype": "float16"}, "large/exp/fp16": {"op": "exp", "dtype": "float16"},
-    "large/gelu/fp16": {"dtype": "float16"}, "large/gelu_tanh/fp16": {"op": "gelu_tanh", "dtype": "float16"},
-    "large/silu/fp16": {"op": "silu", "dtype": "float16"}, "large/mul/bf16": {"op": "mul", "dtype": "bfloat16"},
-    "large/gelu/bf16": {"dtype": "bfloat16"},
-}  # fmt: skip
 
 
 def inputs(op="gelu", rows=8192, columns=8192, dtype="float32", device="cuda"):
@@ -74,12 +41,12 @@ def cost(op, x, y, out):
 
 @triton.jit
 def elementwise_kernel(x_ptr, y, out_ptr, n, OP: tl.constexpr, Y_IS_MATRIX: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # 64 bits: n may exceed 2^31
-    inside = at < n
-    x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # 64 bits: n may exceed 2^31
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
     if Y_IS_MATRIX:
-        y = tl.load(y + at, mask=inside).to(tl.float32)
-    tl.store(out_ptr + at, apply(x, y, OP), mask=inside)
+        y = tl.load(y + offsets, mask=mask).to(tl.float32)
+    tl.store(out_ptr + offsets, apply(x, y, OP), mask=mask)
 
 
 def run(op, x, y, out):

@@ -17,20 +17,6 @@ import triton
 import triton.language as tl
 from compiled import compiled
 
-SIZES = {
-    "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 1},
-    "check/row": {"rows": 1, "columns": 1025}, "check/tail": {"rows": 5, "columns": 517},
-    "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
-    "check/bf16": {"rows": 9, "columns": 513, "dtype": "bfloat16"},
-    "default": {"rows": 8192, "columns": 4096},  # 128 MiB of float32 a matrix: larger than any L2
-    "small/512x512": {"rows": 512, "columns": 512}, "medium/2048x2048": {"rows": 2048, "columns": 2048},
-    "medium/2048x2048/fp16": {"rows": 2048, "columns": 2048, "dtype": "float16"},
-    "large/8192x4096/fp16": {"dtype": "float16"}, "large/8192x4096/bf16": {"dtype": "bfloat16"},
-    "large/8192x8192": {"columns": 8192}, "large/8192x8192/fp16": {"columns": 8192, "dtype": "float16"},
-    "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
-    "batch/32x128x768/fp16": {"rows": 4096, "columns": 768, "dtype": "float16"},
-}  # fmt: skip
-
 
 def inputs(rows=8192, columns=4096, dtype="float32", device="cuda"):
     like = {"dtype": getattr(torch, dtype), "device": device}
@@ -51,17 +37,17 @@ def cost(x, gate, w_scale, w_shift):
 
 
 @triton.jit
-def chain_kernel(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, columns, BLOCK: tl.constexpr):
-    across = tl.cdiv(columns, BLOCK)  # programs side by side in a row
-    row, column = tl.program_id(0) // across, tl.program_id(0) % across * BLOCK + tl.arange(0, BLOCK)
-    at = row.to(tl.int64) * columns + column  # 64 bits: a matrix may have more than 2^31 elements
-    inside = column < columns
-    x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
-    gate = tl.load(gate_ptr + at, mask=inside).to(tl.float32)
-    scale = tl.load(scale_ptr + column, mask=inside).to(tl.float32)
-    shift = tl.load(shift_ptr + column, mask=inside).to(tl.float32)
+def chain_kernel(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
+    num_pid_n = tl.cdiv(n_cols, BLOCK)  # programs side by side in a row
+    row, cols = tl.program_id(0) // num_pid_n, tl.program_id(0) % num_pid_n * BLOCK + tl.arange(0, BLOCK)
+    offsets = row.to(tl.int64) * n_cols + cols  # 64 bits: a matrix may have more than 2^31 elements
+    mask = cols < n_cols
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    gate = tl.load(gate_ptr + offsets, mask=mask).to(tl.float32)
+    scale = tl.load(scale_ptr + cols, mask=mask).to(tl.float32)
+    shift = tl.load(shift_ptr + cols, mask=mask).to(tl.float32)
     scaled = scale * x + shift
-    tl.store(out_ptr + at, scaled / (1 + tl.exp(-scaled)) * gate + x, mask=inside)
+    tl.store(out_ptr + offsets, scaled / (1 + tl.exp(-scaled)) * gate + x, mask=mask)
 
 
 def run(x, gate, w_scale, w_shift):

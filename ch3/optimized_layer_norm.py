@@ -19,19 +19,6 @@ import triton
 import triton.language as tl
 from compiled import compiled
 
-SIZES = {
-    "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 7, "columns": 10_001},
-    "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
-    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
-    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
-    "large/4096x8192": {}, "large/4096x8192/fp16": {"dtype": "float16"}, "large/4096x8192/bf16": {"dtype": "bfloat16"},
-    "large/4096x16384": {"columns": 16_384}, "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
-    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
-    "batch/16384x768/fp16": {"rows": 16_384, "columns": 768, "dtype": "float16"},
-}  # fmt: skip
 EPS = 1e-5
 ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in flight
 REGISTERS = 64  # a thread's at most, so that 1024 threads share an SM: two rows of 16,384
@@ -40,8 +27,8 @@ REGISTERS = 64  # a thread's at most, so that 1024 threads share an SM: two rows
 def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
     x = 3 + torch.randn(rows, columns, device=device)  # a mean that is not 0, as after a residual
     w_weight, w_bias = torch.randn(columns, device=device), torch.randn(columns, device=device)
-    half = getattr(torch, dtype)
-    return {"x": x.to(half), "w_weight": w_weight.to(half), "w_bias": w_bias.to(half)}
+    dtype = getattr(torch, dtype)
+    return {"x": x.to(dtype), "w_weight": w_weight.to(dtype), "w_bias": w_bias.to(dtype)}
 
 
 def reference(x, w_weight, w_bias):
@@ -62,20 +49,20 @@ def cost(x, w_weight, w_bias):
 
 @triton.jit
 def layer_norm_kernel(
-    x_ptr, weight_ptr, bias_ptr, y_ptr, rows, columns: tl.constexpr, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr
+    x_ptr, weight_ptr, bias_ptr, y_ptr, n_rows, n_cols: tl.constexpr, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    lane = tl.arange(0, BLOCK)[None, :]
-    at = row.to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    inside = (row < rows) & (lane < columns)
-    x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.sum(x, 1, keep_dims=True) / columns
-    off = tl.where(lane < columns, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
-    rstd = tl.rsqrt(tl.sum(off * off, 1, keep_dims=True) / columns + eps)
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    cols = tl.arange(0, BLOCK)[None, :]
+    row_start = rows.to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    mask = (rows < n_rows) & (cols < n_cols)
+    x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
+    mean = tl.sum(x, 1, keep_dims=True) / n_cols
+    diff = tl.where(cols < n_cols, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
+    rstd = tl.rsqrt(tl.sum(diff * diff, 1, keep_dims=True) / n_cols + eps)
     # Not before the sums, where these loads would not be waited for: there a thread has no registers to spare.
-    weight = tl.load(weight_ptr + lane, mask=lane < columns).to(tl.float32)
-    bias = tl.load(bias_ptr + lane, mask=lane < columns).to(tl.float32)
-    tl.store(y_ptr + at + lane, off * rstd * weight + bias, mask=inside)
+    weight = tl.load(weight_ptr + cols, mask=cols < n_cols).to(tl.float32)
+    bias = tl.load(bias_ptr + cols, mask=cols < n_cols).to(tl.float32)
+    tl.store(y_ptr + row_start + cols, diff * rstd * weight + bias, mask=mask)
 
 
 def run(x, w_weight, w_bias):
@@ -84,8 +71,18 @@ def run(x, w_weight, w_bias):
     rows, columns = x.shape
     if y.numel():
         block = triton.next_power_of_2(columns)
-        at_once, warps = max(32 * ELEMENTS // block, 1), min(max(block // (32 * ELEMENTS), 1), 32)
-        layer_norm_kernel[(triton.cdiv(rows, at_once),)](
-            x, w_weight, w_bias, y, rows, columns, EPS, ROWS=at_once, BLOCK=block, num_warps=warps, maxnreg=REGISTERS
+        rows_at_once, warps = max(32 * ELEMENTS // block, 1), min(max(block // (32 * ELEMENTS), 1), 32)
+        layer_norm_kernel[(triton.cdiv(rows, rows_at_once),)](
+            x,
+            w_weight,
+            w_bias,
+            y,
+            rows,
+            columns,
+            EPS,
+            ROWS=rows_at_once,
+            BLOCK=block,
+            num_warps=warps,
+            maxnreg=REGISTERS,
         )
     return y

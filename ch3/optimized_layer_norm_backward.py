@@ -11,7 +11,7 @@ second kernel adds up what the programs have written:
     132 SMs, 8192 columns    132 programs of 31 rows, 132 * 8192 * 2 sums of 4 bytes = 8.25 MiB written and read,
                              beside 384 MiB of x, dy and dx
 
-With one program on an SM nobody else fills the wait for a row: so the next two rows' loads are under way, into shared
+With one program on an SM nobody else fills the wait for a row: so the next two rows' loads are in flight, into shared
 memory, while this one is worked on (num_stages=3, where these rows of x and of dy fit there). Beyond 8192 columns an
 SM's registers are too few, and they spill.
 
@@ -24,21 +24,8 @@ import triton.language as tl
 from compiled import compiled
 from partial_sums import add_kernel, add_pairs
 
-SIZES = {
-    "check": {"rows": 3, "columns": 127},
-    "check/one": {"rows": 1, "columns": 7},  # of one or two columns dx is 0, of few nearly: there rounding is all
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 3, "columns": 10_001},
-    "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
-    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
-    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
-    "large/4096x8192": {}, "large/4096x8192/fp16": {"dtype": "float16"}, "large/4096x16384": {"columns": 16_384},
-    "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
-    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
-}  # fmt: skip
 ELEMENTS = 16  # of a row that a thread holds, of x, dy, weight, dweight and dbias
-PER_SM = 8192  # elements of rows under way in an SM: 5 * 4 bytes for each are 160 of its 256 KiB of registers
+PER_SM = 8192  # elements of rows in flight in an SM: 5 * 4 bytes for each are 160 of its 256 KiB of registers
 REGISTERS = 128  # a thread's at most: 512 threads share an SM
 
 
@@ -73,28 +60,28 @@ def cost(x, w_weight, mean, rstd, dy):
 @triton.jit
 def layer_norm_backward_kernel(
     x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr,
-    rows, columns: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
+    n_rows, n_cols: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    lane = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
-    inside = lane < columns
-    weight = tl.load(w_ptr + lane, mask=inside, other=0.0).to(tl.float32)
+    cols = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
+    mask = cols < n_cols
+    weight = tl.load(w_ptr + cols, mask=mask, other=0.0).to(tl.float32)
     dweight, dbias = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
-    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=STAGES):
-        x = tl.load(x_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
-        dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0).to(tl.float32)
+    row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    for row in tl.range(tl.program_id(0), n_rows, tl.num_programs(0), num_stages=STAGES):
+        x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
         rstd = tl.load(rstd_ptr + row)
         x_hat = (x - tl.load(mean_ptr + row)) * rstd  # beyond the row dy is 0, and all products with it
         g = dy * weight
-        along, level = tl.reduce((g * x_hat, g), 0, add_pairs)
-        dx = (g - x_hat * (along / columns) - level / columns) * rstd
-        tl.store(dx_ptr + at + lane, dx, mask=inside)
+        c1, c2 = tl.reduce((g * x_hat, g), 0, add_pairs)
+        dx = (g - x_hat * (c1 / n_cols) - c2 / n_cols) * rstd
+        tl.store(dx_ptr + row_start + cols, dx, mask=mask)
         dweight += dy * x_hat
         dbias += dy
-        at += tl.num_programs(0) * columns
-    mine = tl.program_id(0) * columns + lane
-    tl.store(sums_ptr + mine, dweight, mask=inside)
-    tl.store(sums_ptr + tl.num_programs(0) * columns + mine, dbias, mask=inside)
+        row_start += tl.num_programs(0) * n_cols
+    sums_offsets = tl.program_id(0) * n_cols + cols
+    tl.store(sums_ptr + sums_offsets, dweight, mask=mask)
+    tl.store(sums_ptr + tl.num_programs(0) * n_cols + sums_offsets, dbias, mask=mask)
 
 
 def run(x, w_weight, mean, rstd, dy):
@@ -108,9 +95,9 @@ def run(x, w_weight, mean, rstd, dy):
     warps = min(max(block // (32 * ELEMENTS), 1), 32)
     gpu = None if x.is_cpu else torch.cuda.get_device_properties(x.device)
     sms, shared = (gpu.multi_processor_count, gpu.shared_memory_per_multiprocessor) if gpu else (2, 0)
-    at_once = max(min(PER_SM // block, 16), 1)  # programs on an SM
-    stages = 3 if 4 * block * x.element_size() * at_once < shared else 1  # two rows ahead, if those of all fit
-    programs = min(rows, sms * at_once)
+    programs_per_sm = max(min(PER_SM // block, 16), 1)
+    stages = 3 if 4 * block * x.element_size() * programs_per_sm < shared else 1  # two rows ahead, if those of all fit
+    programs = min(rows, sms * programs_per_sm)
     sums = torch.empty(2, programs, columns, device=x.device)
     tensors = (x, w_weight, mean, rstd, dy, dx, sums)
     layer_norm_backward_kernel[(programs,)](

@@ -1,4 +1,4 @@
-"""Layer norm backward of rows too wide for one program: two share the columns, and each reads the other's half once.
+"""Layer norm backward of rows too wide for one program: two share the columns, and each reads the other's columns once.
 
 With x_hat = (x - mean) * rstd and g = dy * weight, the row of dx comes from the row alone:
 
@@ -23,19 +23,6 @@ from compiled import compiled
 from partial_sums import add_kernel, add_pairs
 
 VERSUS = ""
-SIZES = {
-    "check": {"rows": 3, "columns": 127},
-    "check/one": {"rows": 1, "columns": 7},  # of one or two columns dx is 0, of few nearly: there rounding is all
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 3, "columns": 10_001},
-    "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
-    "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
-    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
-    "large/4096x8192": {}, "large/4096x8192/fp16": {"dtype": "float16"}, "large/4096x16384": {"columns": 16_384},
-    "large/4096x16384/fp16": {"columns": 16_384, "dtype": "float16"},
-    "batch/16384x768": {"rows": 16_384, "columns": 768},  # 32 sequences of 512 tokens, a width that is no power of two
-}  # fmt: skip
 ELEMENTS = 16  # of a row that a thread has, of x, dy, weight (read for each row), dweight and dbias
 WIDEST = 8192  # of a row that a program keeps: 5 * 4 bytes for each are 160 of an SM's 256 KiB of registers
 REGISTERS = 128  # a thread's at most: 512 threads share an SM
@@ -72,38 +59,38 @@ def cost(x, w_weight, mean, rstd, dy):
 @triton.jit
 def layer_norm_backward_kernel(
     x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, sums_ptr,
-    rows, columns: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
+    n_rows, n_cols: tl.constexpr, BLOCK: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
-    part, group, groups = tl.program_id(0) % PARTS, tl.program_id(0) // PARTS, tl.num_programs(0) // PARTS
-    four = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
-    lane = part * BLOCK + four
-    inside = lane < columns
+    pid_n, pid_m, num_pid_m = tl.program_id(0) % PARTS, tl.program_id(0) // PARTS, tl.num_programs(0) // PARTS
+    offsets = tl.max_contiguous(tl.arange(0, BLOCK), 4)  # 4 side by side, as float32 sums are stored
+    cols = pid_n * BLOCK + offsets
+    mask = cols < n_cols
     dweight, dbias = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
-    for row in tl.range(group, rows, groups):
-        at = tl.cast(row, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    for row in tl.range(pid_m, n_rows, num_pid_m):
+        row_start = tl.cast(row, tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
         mean, rstd = tl.load(mean_ptr + row), tl.load(rstd_ptr + row)
-        x = tl.load(x_ptr + at + lane, mask=inside, other=0.0)
-        dy = tl.load(dy_ptr + at + lane, mask=inside, other=0.0)
-        along, level = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
-        for first in tl.static_range(BLOCK, PARTS * BLOCK, BLOCK):
-            rest = tl.multiple_of((part * BLOCK + first) % (PARTS * BLOCK), 16) + four
-            x_rest = tl.load(x_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
-            g_rest = tl.load(dy_ptr + at + rest, mask=rest < columns, other=0.0).to(tl.float32)
-            g_rest *= tl.load(w_ptr + rest, mask=rest < columns, other=0.0, eviction_policy="evict_last")
-            along += g_rest * ((x_rest - mean) * rstd)
-            level += g_rest
-        weight = tl.load(w_ptr + lane, mask=inside, other=0.0, eviction_policy="evict_last")
+        x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0)
+        dy = tl.load(dy_ptr + row_start + cols, mask=mask, other=0.0)
+        c1, c2 = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
+        for shift in tl.static_range(BLOCK, PARTS * BLOCK, BLOCK):
+            rest_cols = tl.multiple_of((pid_n * BLOCK + shift) % (PARTS * BLOCK), 16) + offsets
+            x_rest = tl.load(x_ptr + row_start + rest_cols, mask=rest_cols < n_cols, other=0.0).to(tl.float32)
+            g_rest = tl.load(dy_ptr + row_start + rest_cols, mask=rest_cols < n_cols, other=0.0).to(tl.float32)
+            g_rest *= tl.load(w_ptr + rest_cols, mask=rest_cols < n_cols, other=0.0, eviction_policy="evict_last")
+            c1 += g_rest * ((x_rest - mean) * rstd)
+            c2 += g_rest
+        weight = tl.load(w_ptr + cols, mask=mask, other=0.0, eviction_policy="evict_last")
         dy = dy.to(tl.float32)
         x_hat = (x.to(tl.float32) - mean) * rstd  # beyond the row dy is 0, and all products with it
         g = dy * weight
-        along, level = tl.reduce((along + g * x_hat, level + g), 0, add_pairs)
-        dx = (g - x_hat * (along / columns) - level / columns) * rstd
-        tl.store(dx_ptr + at + lane, dx, mask=inside)
+        c1, c2 = tl.reduce((c1 + g * x_hat, c2 + g), 0, add_pairs)
+        dx = (g - x_hat * (c1 / n_cols) - c2 / n_cols) * rstd
+        tl.store(dx_ptr + row_start + cols, dx, mask=mask)
         dweight += dy * x_hat
         dbias += dy
-    mine = group * columns + lane
-    tl.store(sums_ptr + mine, dweight, mask=inside)
-    tl.store(sums_ptr + groups * columns + mine, dbias, mask=inside)
+    sums_offsets = pid_m * n_cols + cols
+    tl.store(sums_ptr + sums_offsets, dweight, mask=mask)
+    tl.store(sums_ptr + num_pid_m * n_cols + sums_offsets, dbias, mask=mask)
 
 
 def run(x, w_weight, mean, rstd, dy):

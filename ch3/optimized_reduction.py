@@ -18,16 +18,6 @@ import torch
 import triton
 import triton.language as tl
 
-SIZES = {
-    "check": {"n": 40_127}, "check/one": {"n": 1}, "check/tail": {"n": 4097}, "check/many": {"n": 199_999},
-    "check/fp16": {"n": 65_537, "dtype": "float16"}, "check/bf16": {"n": 8191, "dtype": "bfloat16"},
-    "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
-    "small/64Ki": {"n": 65_536}, "small/1Mi": {"n": 1_048_576}, "medium/4Mi": {"n": 4_194_304},
-    "medium/16Mi": {"n": 16_777_216}, "large/64Mi": {}, "large/64Mi/fp16": {"dtype": "float16"},
-    "large/64Mi/bf16": {"dtype": "bfloat16"}, "large/odd": {"n": 100_000_007}, "large/256Mi": {"n": 268_435_456},
-    "large/256Mi/fp16": {"n": 268_435_456, "dtype": "float16"},
-}  # fmt: skip
-
 
 def inputs(n=67_108_864, dtype="float32", device="cuda"):
     return {"x": torch.rand(n, device=device).to(getattr(torch, dtype))}  # of one sign: nothing cancels
@@ -47,28 +37,28 @@ def cost(x):
 
 @triton.jit
 def sum_kernel(x_ptr, partial_ptr, count_ptr, sum_ptr, n, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):
-    pid, lane = tl.program_id(0), tl.arange(0, BLOCK)
-    whole = n // BLOCK
-    rest = n - whole * BLOCK
-    total = tl.zeros((BLOCK,), tl.float32)
-    block_ptr = x_ptr + pid.to(tl.int64) * BLOCK + lane
-    for _ in range(pid, whole, PROGRAMS):
-        total += tl.load(block_ptr).to(tl.float32)
-        block_ptr += PROGRAMS * BLOCK
+    pid, offsets = tl.program_id(0), tl.arange(0, BLOCK)
+    n_blocks = n // BLOCK
+    n_rest = n - n_blocks * BLOCK
+    acc = tl.zeros((BLOCK,), tl.float32)
+    x_ptrs = x_ptr + pid.to(tl.int64) * BLOCK + offsets
+    for _ in range(pid, n_blocks, PROGRAMS):
+        acc += tl.load(x_ptrs).to(tl.float32)
+        x_ptrs += PROGRAMS * BLOCK
     if pid == PROGRAMS - 1:
-        total += tl.load(x_ptr + whole * BLOCK + lane, mask=lane < rest, other=0.0).to(tl.float32)
-    tl.store(partial_ptr + pid, tl.sum(total, 0))
+        acc += tl.load(x_ptr + n_blocks * BLOCK + offsets, mask=offsets < n_rest, other=0.0).to(tl.float32)
+    tl.store(partial_ptr + pid, tl.sum(acc, 0))
     if tl.atomic_add(count_ptr, 1, sem="acq_rel") == PROGRAMS - 1:  # what others wrote before they counted is visible
-        other = tl.arange(0, triton.next_power_of_2(PROGRAMS))
-        partial = tl.load(partial_ptr + other, mask=other < PROGRAMS, other=0.0, cache_modifier=".cg")
+        pids = tl.arange(0, triton.next_power_of_2(PROGRAMS))
+        partial = tl.load(partial_ptr + pids, mask=pids < PROGRAMS, other=0.0, cache_modifier=".cg")
         tl.store(sum_ptr, tl.sum(partial, 0))
         tl.store(count_ptr, 0)
 
 
 def setup(x):
     sms = 3 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
-    most = 4 * sms  # of 8 warps, for which an SM has the registers; 64 KiB on their way to it
-    programs = max(1, min(most, x.nbytes // 16384))
+    max_programs = 4 * sms  # of 8 warps, for which an SM has the registers; 64 KiB in flight to it
+    programs = max(1, min(max_programs, x.nbytes // 16384))
     count = torch.zeros(1, dtype=torch.int32, device=x.device)
     return {"partial": torch.empty(programs, device=x.device), "count": count, "programs": programs}
 

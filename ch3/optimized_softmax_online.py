@@ -21,21 +21,6 @@ import triton.language as tl
 from compiled import compiled
 
 VERSUS = ""
-SIZES = {
-    "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 40_001},
-    "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
-    "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32: larger than any L2
-    "small/4096x256": {"columns": 256}, "small/4096x256/fp16": {"columns": 256, "dtype": "float16"},
-    "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
-    "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},
-    "large/4096x16384": {}, "large/4096x16384/fp16": {"dtype": "float16"},
-    "large/4096x16384/bf16": {"dtype": "bfloat16"}, "large/4096x65536": {"columns": 65_536},
-    "large/4096x65536/fp16": {"columns": 65_536, "dtype": "float16"},
-    "batch/65536x1024": {"rows": 65_536, "columns": 1024},
-    "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
-}  # fmt: skip
 WARPS = 32  # at most: one program then fills an SM
 ELEMENTS = 16  # of the row that a thread holds, of the 64 registers that each of 1024 has
 
@@ -61,29 +46,32 @@ def cost(x):
 
 
 @triton.jit
-def softmax_kernel(x_ptr, y_ptr, columns, HELD: tl.constexpr, BLOCK: tl.constexpr, VECTOR: tl.constexpr):
-    at = tl.program_id(0).to(tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    first = tl.arange(0, HELD)
-    held = tl.load(x_ptr + at + first, mask=first < columns, other=float("-inf"), eviction_policy="evict_first")
-    lane = tl.arange(0, BLOCK // VECTOR)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
-    top = tl.full((BLOCK // VECTOR,), float("-inf"), tl.float32)  # each thread's own, for the elements of one load
-    total = tl.zeros((BLOCK // VECTOR,), tl.float32)
-    for start in range(HELD, columns, BLOCK):
-        inside = start + lane < columns
-        x = tl.load(x_ptr + at + start + lane, mask=inside, other=float("-inf"), eviction_policy="evict_last")
-        old, top = top, tl.maximum(top, tl.max(x, 1).to(tl.float32))
-        known = tl.where(top == float("-inf"), 0.0, top)  # -inf alone adds nothing, and -inf - -inf would be NaN
-        exp = tl.exp(x.to(tl.float32) - known[:, None])
-        total = total * tl.exp(old - known) + tl.sum(exp, 1)
+def softmax_kernel(x_ptr, y_ptr, n_cols, HELD: tl.constexpr, BLOCK: tl.constexpr, VECTOR: tl.constexpr):
+    row_start = tl.program_id(0).to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
+    held_cols = tl.arange(0, HELD)
+    held = tl.load(
+        x_ptr + row_start + held_cols, mask=held_cols < n_cols, other=float("-inf"), eviction_policy="evict_first"
+    )
+    cols = tl.arange(0, BLOCK // VECTOR)[:, None] * VECTOR + tl.arange(0, VECTOR)[None, :]
+    acc_max = tl.full((BLOCK // VECTOR,), float("-inf"), tl.float32)  # each thread's own, for the elements of one load
+    acc_sum = tl.zeros((BLOCK // VECTOR,), tl.float32)
+    for off in range(HELD, n_cols, BLOCK):
+        mask = off + cols < n_cols
+        x = tl.load(x_ptr + row_start + off + cols, mask=mask, other=float("-inf"), eviction_policy="evict_last")
+        old_max, acc_max = acc_max, tl.maximum(acc_max, tl.max(x, 1).to(tl.float32))
+        # -inf alone adds nothing, and -inf - -inf would be NaN
+        safe_max = tl.where(acc_max == float("-inf"), 0.0, acc_max)
+        exp = tl.exp(x.to(tl.float32) - safe_max[:, None])
+        acc_sum = acc_sum * tl.exp(old_max - safe_max) + tl.sum(exp, 1)
     held = held.to(tl.float32)
-    row_max = tl.maximum(tl.max(top, 0), tl.max(held, 0))
+    row_max = tl.maximum(tl.max(acc_max, 0), tl.max(held, 0))
     exp = tl.exp(held - row_max)
-    scale = 1 / (tl.sum(total * tl.exp(top - row_max), 0) + tl.sum(exp, 0))
-    tl.store(y_ptr + at + first, exp * scale, mask=first < columns, eviction_policy="evict_first")
-    for start in range(HELD, columns, BLOCK):
-        inside = start + lane < columns
-        x = tl.load(x_ptr + at + start + lane, mask=inside, eviction_policy="evict_first").to(tl.float32)
-        tl.store(y_ptr + at + start + lane, tl.exp(x - row_max) * scale, mask=inside, eviction_policy="evict_first")
+    scale = 1 / (tl.sum(acc_sum * tl.exp(acc_max - row_max), 0) + tl.sum(exp, 0))
+    tl.store(y_ptr + row_start + held_cols, exp * scale, mask=held_cols < n_cols, eviction_policy="evict_first")
+    for off in range(HELD, n_cols, BLOCK):
+        mask = off + cols < n_cols
+        x = tl.load(x_ptr + row_start + off + cols, mask=mask, eviction_policy="evict_first").to(tl.float32)
+        tl.store(y_ptr + row_start + off + cols, tl.exp(x - row_max) * scale, mask=mask, eviction_policy="evict_first")
 
 
 def run(x):

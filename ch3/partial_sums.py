@@ -11,12 +11,12 @@ def add_pairs(a, b, c, d):
 
 
 @triton.jit
-def add_kernel(sums_ptr, total_ptr, programs, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
-    column = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
-    total = tl.zeros((ROWS, COLUMNS), tl.float32)
-    for first in range(0, programs, ROWS):
-        row = first + tl.arange(0, ROWS)[:, None]
-        at = (tl.program_id(1) * programs + row) * columns + column  # program_id(1): of which weight
-        total += tl.load(sums_ptr + at, mask=(row < programs) & (column < columns), other=0.0)
-    at = tl.program_id(1) * columns + column
-    tl.store(total_ptr + at, tl.sum(total, 0, keep_dims=True), mask=column < columns)
+def add_kernel(sums_ptr, total_ptr, programs, n_cols, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    cols = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    acc = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(0, programs, ROWS):
+        rows = start + tl.arange(0, ROWS)[:, None]
+        offsets = (tl.program_id(1) * programs + rows) * n_cols + cols  # program_id(1): of which weight
+        acc += tl.load(sums_ptr + offsets, mask=(rows < programs) & (cols < n_cols), other=0.0)
+    offsets = tl.program_id(1) * n_cols + cols
+    tl.store(total_ptr + offsets, tl.sum(acc, 0, keep_dims=True), mask=cols < n_cols)

@@ -16,26 +16,26 @@ def larger(a, b):
 
 
 @triton.jit
-def take(largest, total, x, OP: tl.constexpr):
+def take(acc_max, acc_sum, x, OP: tl.constexpr):
     """The maxima and sums so far, and another x for each; logsumexp's sum is that of exp(x - largest)."""
     if OP == "sum":
-        total += x
+        acc_sum += x
     elif OP == "max":
-        largest = larger(largest, x)
+        acc_max = larger(acc_max, x)
     else:
-        change = tl.exp(-tl.abs(x - largest))
-        total = tl.where(x > largest, total * change + 1, total + change)
-        largest = larger(largest, x)
-    return largest, total
+        change = tl.exp(-tl.abs(x - acc_max))
+        acc_sum = tl.where(x > acc_max, acc_sum * change + 1, acc_sum + change)
+        acc_max = larger(acc_max, x)
+    return acc_max, acc_sum
 
 
 @triton.jit
-def finish(largest, total, scale, OP: tl.constexpr):
+def finish(acc_max, acc_sum, scale, OP: tl.constexpr):
     if OP == "sum":
-        result = tl.sum(total, 0) * scale
+        result = tl.sum(acc_sum, 0) * scale
     elif OP == "max":
-        result = tl.reduce(largest, 0, larger)
+        result = tl.reduce(acc_max, 0, larger)
     else:
-        top = tl.reduce(largest, 0, larger)
-        result = tl.where(top == float("inf"), top, top + tl.log(tl.sum(total * tl.exp(largest - top), 0)))
+        x_max = tl.reduce(acc_max, 0, larger)
+        result = tl.where(x_max == float("inf"), x_max, x_max + tl.log(tl.sum(acc_sum * tl.exp(acc_max - x_max), 0)))
     return result

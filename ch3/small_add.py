@@ -1,4 +1,4 @@
-"""What the halves of `add_small` share: a kernel that adds contiguous matrices as vectors, and its shortest launch."""
+"""What `add_small`'s versions share: a kernel that adds contiguous matrices as vectors, and its shortest launch."""
 
 import triton
 import triton.language as tl
@@ -7,14 +7,14 @@ BLOCK = 1024  # elements of a program
 WARPS = 4
 
 
-# Compiled once for any addresses and any length: whoever keeps the compiled kernel need not look at either again.
+# Compiled once for any addresses and any length: a caller that keeps the compiled kernel need not look at either again.
 @triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["x_ptr", "y_ptr", "out_ptr"])
 def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < n
-    x = tl.load(x_ptr + at, mask=inside)
-    y = tl.load(y_ptr + at, mask=inside)
-    tl.store(out_ptr + at, x + y, mask=inside)
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, x + y, mask=mask)
 
 
 # Every launch of Triton's ends in this function in C. It is no public interface, but every public way to it leads
