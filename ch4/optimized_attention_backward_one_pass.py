@@ -24,25 +24,6 @@ from forward import forward, row_products
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
-    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
-    "check/short": {"batch": 1, "heads": 3, "n": 3, "d": 16, "dtype": "float32"},  # with n = 1, dq and dk are 0
-    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
-    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
-    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
-    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
-    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
-    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
-    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},
-    "long/4096/d64/full/bf16": {"causal": False}, "long/4096/d128/causal/bf16": {"d": 128},
-    "long/4096/d128/full/bf16": {"d": 128, "causal": False}, "long/4096/d64/causal/fp16": {"dtype": "float16"},
-    "long/8192/d64/causal/bf16": {"batch": 2, "heads": 16, "n": 8192},
-    "long/8192/d128/causal/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128},
-    "long/16384/d64/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384},
-    "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
-}  # fmt: skip
 TOLERANCE = (0.1, 0.5)  # with a causal mask the first rows have gradients, and errors, many times those of all rows
 SPILLS = "the sums of dk and dv, and a block of dq beside them: some of d = 128, and two on capability 10.0"
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)

@@ -19,25 +19,6 @@ import triton
 import triton.language as tl
 
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"batch": 3, "m": 127, "n": 65, "k": 129},
-    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1},
-    "check/row": {"batch": 7, "m": 1, "n": 131, "k": 67},
-    "check/fp32": {"batch": 3, "m": 67, "n": 65, "k": 33, "dtype": "float32"},
-    "check/transposed": {"batch": 3, "m": 33, "n": 65, "k": 129, "transposed": True},
-    "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0},
-    "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
-    "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
-    "small/40x64/fp16": {"m": 64, "n": 64, "k": 64},
-    "small/40x64/bf16": {"m": 64, "n": 64, "k": 64, "dtype": "bfloat16"},
-    "small/40x64/fp32": {"m": 64, "n": 64, "k": 64, "dtype": "float32"},
-    "medium/40x128/fp16": {}, "medium/40x128/bf16": {"dtype": "bfloat16"}, "medium/40x128/fp32": {"dtype": "float32"},
-    "medium/40x128/fp16/transposed": {"transposed": True},
-    "large/40x256/fp16": {"m": 256, "n": 256, "k": 256},
-    "large/40x256/bf16": {"m": 256, "n": 256, "k": 256, "dtype": "bfloat16"},
-    "large/40x256/fp32": {"m": 256, "n": 256, "k": 256, "dtype": "float32"},
-    "large/4x2048/fp16": {"batch": 4, "m": 2048, "n": 2048, "k": 2048},  # each product fills a GPU by itself
-}  # fmt: skip
 ENOUGH = 128  # tiles for all SMs, or nearly; of the smaller ones in float32 twice as many
 # The largest is taken of which there are so many, and that no product is smaller than
 HALF = [

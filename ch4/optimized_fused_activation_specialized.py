@@ -23,21 +23,6 @@ from torch.nn import functional
 
 VERSUS = "tma"
 REQUIRES = {"capability": (9, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "activation": "relu"},
-    "check/row": {"m": 1, "n": 257, "k": 131, "activation": "gelu"},
-    "check/tiles": {"m": 389, "n": 269, "k": 7, "activation": "silu"},
-    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3, "activation": "gelu"},
-    "check/relu": {"m": 67, "n": 129, "k": 131, "activation": "relu", "transposed": "a"},
-    "check/gelu": {"m": 136, "n": 264, "k": 72, "activation": "gelu", "transposed": "b"},
-    "check/silu": {"m": 136, "n": 264, "k": 72, "activation": "silu", "transposed": "ab"},
-    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
-    "default": {}, "large/4096/leaky_relu/fp16": {}, "large/4096/leaky_relu/bf16": {"dtype": "bfloat16"},
-    "large/8192/leaky_relu/fp16": {"m": 8192, "n": 8192, "k": 8192},
-    "large/8192/leaky_relu/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
-    "large/4096/relu/fp16": {"activation": "relu"}, "large/4096/gelu/fp16": {"activation": "gelu"},
-    "large/4096/silu/fp16": {"activation": "silu"},
-}  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 4, 3  # warps of each group

@@ -24,23 +24,6 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 VERSUS = "pipelined"
 REQUIRES = {"capability": (9, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/row": {"m": 1, "n": 257, "k": 131}, "check/tiles": {"m": 389, "n": 269, "k": 7},
-    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3},
-    "check/a transposed": {"m": 67, "n": 129, "k": 131, "transposed": "a"},
-    "check/b transposed": {"m": 136, "n": 264, "k": 72, "transposed": "b"},
-    "check/both transposed": {"m": 136, "n": 264, "k": 72, "transposed": "ab"},
-    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
-    "default": {}, "medium/2048/fp16": {"m": 2048, "n": 2048, "k": 2048},
-    "large/4096/fp16": {}, "large/4096/bf16": {"dtype": "bfloat16"},
-    "large/8192/fp16": {"m": 8192, "n": 8192, "k": 8192},
-    "large/8192/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
-    "order/nt/bf16": {"transposed": "b", "dtype": "bfloat16"},  # of a, then of b: transposed or not
-    "order/tn/bf16": {"transposed": "a", "dtype": "bfloat16"},
-    "order/tt/bf16": {"transposed": "ab", "dtype": "bfloat16"},
-    "odd/4093/bf16": {"m": 4093, "n": 4093, "k": 4093, "dtype": "bfloat16"},  # a prime: rows begin at odd addresses
-}  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 4

@@ -21,17 +21,6 @@ import triton.language as tl
 from operands import operand, product_cost
 
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "tile": "256x256"},
-    "check/row": {"m": 1, "n": 257, "k": 131, "tile": "64x256"}, "check/no k": {"m": 3, "n": 5, "k": 0},
-    "check/tiles": {"m": 389, "n": 269, "k": 7, "tile": "256x128"},
-    "check/a transposed": {"m": 67, "n": 129, "k": 131, "transposed": "a", "tile": "64x128"},
-    "check/both transposed": {"m": 67, "n": 129, "k": 131, "transposed": "ab", "tile": "128x128"},
-    "default": {}, "large/64x64": {"tile": "64x64"}, "large/64x128": {"tile": "64x128"},
-    "large/128x64": {"tile": "128x64"}, "large/128x128": {"tile": "128x128"}, "large/64x256": {"tile": "64x256"},
-    "large/256x64": {"tile": "256x64"}, "large/128x256": {"tile": "128x256"}, "large/256x128": {"tile": "256x128"},
-    "large/256x256": {"tile": "256x256"},  # its sums alone would take every register
-}  # fmt: skip
 BLOCK_K = tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 STAGES = 3  # at most: what fits in shared memory
