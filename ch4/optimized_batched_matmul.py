@@ -54,42 +54,43 @@ def cost(x, y):
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_batch, a_down, a_across, b_batch, b_down, b_across,
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    across, tiles = tl.cdiv(n, BLOCK_N), tl.cdiv(n, BLOCK_N) * tl.cdiv(m, BLOCK_M)
-    tile, product = tl.program_id(0) % tiles, (tl.program_id(0) // tiles).to(tl.int64)
-    a_ptr, b_ptr, c_ptr = a_ptr + product * a_batch, b_ptr + product * b_batch, c_ptr + product * m * n
-    row = (tile // across * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
-    column = (tile % across * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_at = a_ptr + row * a_down + inner.to(tl.int64)[None, :] * a_across
-    b_at = b_ptr + inner.to(tl.int64)[:, None] * b_down + column * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=(row < m) & (inner[None, :] < k - start), other=0.0)
-        b = tl.load(b_at, mask=(inner[:, None] < k - start) & (column < n), other=0.0)
-        total = tl.dot(a, b, total, input_precision="ieee")  # of float32: no TF32
-        a_at += tl.full((), BLOCK_K, tl.int64) * a_across
-        b_at += tl.full((), BLOCK_K, tl.int64) * b_down
-    tl.store(c_ptr + row * n + column, total, mask=(row < m) & (column < n))
+    num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
+    pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
+    a_ptr, b_ptr, c_ptr = a_ptr + pid_b * stride_ab, b_ptr + pid_b * stride_bb, c_ptr + pid_b * M * N
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < N), other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="ieee")  # of float32: no TF32
+        a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
+        b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
+    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
-def shape_of(products, m, n, dtype):
+def config_of(products, M, N, dtype):
     """The configuration for so many products at once."""
     (*larger, smallest), enough = (FLOAT, 2 * ENOUGH) if dtype == torch.float32 else (HALF, ENOUGH)
-    for shape in larger:
-        whole = m // shape["BLOCK_M"] * (n // shape["BLOCK_N"])
+    for config in larger:
+        whole = M // config["BLOCK_M"] * (N // config["BLOCK_N"])
         if products * whole >= enough:
-            return shape
+            return config
     return smallest
 
 
 def run(x, y):
-    (batch, m, k), n = x.shape, y.shape[2]
-    c = torch.empty(batch, m, n, dtype=x.dtype, device=x.device)
-    shape = shape_of(batch, m, n, x.dtype)
-    tiles = triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"])
+    (batch, M, K), N = x.shape, y.shape[2]
+    c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
+    config = config_of(batch, M, N, x.dtype)
+    tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
     if c.numel():
-        matmul_kernel[(batch * tiles,)](x, y, c, m, n, k, *x.stride(), *y.stride(), **shape)
+        matmul_kernel[(batch * tiles,)](x, y, c, M, N, K, *x.stride(), *y.stride(), **config)
     return c

@@ -48,26 +48,26 @@ def cost(a, b):
 
 
 @triton.jit
-def place(pid, down, across, GROUP_M: tl.constexpr):
-    first = pid // (GROUP_M * across) * GROUP_M
-    height = min(down - first, GROUP_M)  # the last group's may be lower
-    within = pid % (GROUP_M * across)
-    return first + within % height, within // height
+def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
 
 
 @triton.jit
-def matmul_kernel(a, b, c, m, n, k, A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr):
-    down, across = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
-    for pid in tl.range(tl.program_id(0), down * across, tl.num_programs(0), flatten=FLATTEN):
-        i, j = place(tl.cast(pid, tl.int32), down, across, GROUP_M)
-        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for start in range(0, k, BLOCK_K):
-            a_block = a.load([start, i * BLOCK_M]).T if A_IS_TRANSPOSED else a.load([i * BLOCK_M, start])
-            b_block = b.load([j * BLOCK_N, start]).T if B_IS_TRANSPOSED else b.load([start, j * BLOCK_N])
-            total = tl.dot(a_block, b_block, total)
-        left, right = tl.split(total.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
-        c.store([i * BLOCK_M, j * BLOCK_N], left.to(c.dtype))
-        c.store([i * BLOCK_M, j * BLOCK_N + BLOCK_N // 2], right.to(c.dtype))
+def matmul_kernel(a_desc, b_desc, c_desc, M, N, K, A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr):
+    num_pid_m, num_pid_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    for pid in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), flatten=FLATTEN):
+        pid_m, pid_n = swizzle(tl.cast(pid, tl.int32), num_pid_m, num_pid_n, GROUP_M)
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(0, K, BLOCK_K):
+            a = a_desc.load([k, pid_m * BLOCK_M]).T if A_IS_TRANSPOSED else a_desc.load([pid_m * BLOCK_M, k])
+            b = b_desc.load([pid_n * BLOCK_N, k]).T if B_IS_TRANSPOSED else b_desc.load([k, pid_n * BLOCK_N])
+            acc = tl.dot(a, b, acc)
+        acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
+        c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], acc0.to(c_desc.dtype))
+        c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N + BLOCK_N // 2], acc1.to(c_desc.dtype))
 
 
 def setup(a, b):
@@ -81,8 +81,8 @@ def setup(a, b):
 
 
 def run(a, b, programs, stages):
-    (m, k), n = a.shape, b.shape[1]
-    c = padded(a, m, n)
+    (M, K), N = a.shape, b.shape[1]
+    c = padded(a, M, N)
     if not (a.numel() and b.numel()):
         return c.zero_().contiguous()
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
@@ -93,8 +93,8 @@ def run(a, b, programs, stages):
         TensorDescriptor.from_tensor(b, b_blocks),
         TensorDescriptor.from_tensor(c, [BLOCK_M.value, BLOCK_N.value // 2]),
     )
-    tiles = triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value)
+    tiles = triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value)
     matmul_kernel[(min(programs, tiles),)](
-        *described, m, n, k, a_is_transposed, b_is_transposed, num_warps=WARPS, num_stages=stages
+        *described, M, N, K, a_is_transposed, b_is_transposed, num_warps=WARPS, num_stages=stages
     )
     return c.contiguous()
