@@ -6,7 +6,7 @@ tensor cores and adds to its tile of c. What it loads serves 32 columns or 32 ro
     a tile and step    (32 + 32) * 64 * 2 bytes = 8 KiB for 2 * 32 * 32 * 64 FLOP    16 FLOP a byte
     all of 4096^3      4096^3 * (1/32 + 1/32) * 2 bytes = 8.6 GB from the caches     a and b are 67 MB
 
-The tiles are dealt out row by row; a step's loads are waited for before it is multiplied.
+The tiles are taken row by row; a step's loads are waited for before it is multiplied.
 
 Predict before you measure: an H200 computes 989 TFLOP/s by its datasheet, and its L2 delivers some 9 TB/s. What does
 16 FLOP a byte allow? And which tile would it take to be limited by the tensor cores?

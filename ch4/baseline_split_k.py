@@ -6,8 +6,8 @@ w_b is read for 16 rows, and memory is the limit:
     w_b         16,384 * 4096 * 2 bytes            = 128 MiB, once
     products    2 * 16 * 16,384 * 4096 = 2.1 GFLOP = 16 for each byte, where tensor cores would keep up with 200
 
-A program walks all of k for its tile of 16 x 64, in blocks of 10 KiB. Of these no more than three are on their way to
-it at a time. If each takes 1 us to come, as it may from a busy DRAM, then at most this arrives:
+A program walks all of k for its tile of 16 x 64, in blocks of 10 KiB. Of these no more than three are in flight
+at a time. If each takes 1 us to come, as it may from a busy DRAM, then at most this arrives:
 
     64 programs * 3 * 10 KiB / 1 us = 2.0 TB/s    of the 4.8 TB/s in an H200's datasheet
 

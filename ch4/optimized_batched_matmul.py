@@ -1,6 +1,6 @@
 """Multiply 40 pairs of 128 x 128 matrices in one launch: the grid has a tile of every product, 160 programs at once.
 
-In float16 a program takes 64 x 64 of one product. Both of its blocks of k = 64 are on their way before it multiplies
+In float16 a program takes 64 x 64 of one product. Both of its blocks of k = 64 are in flight before it multiplies
 the first, so that DRAM is waited for once, by all:
 
     40 products * 4 tiles = 160 programs    one for each of 132 SMs, two for some
@@ -21,12 +21,12 @@ import triton.language as tl
 REQUIRES = {"capability": (8, 0)}
 ENOUGH = 128  # tiles for all SMs, or nearly; of the smaller ones in float32 twice as many
 # The largest is taken of which there are so many, and that no product is smaller than
-HALF = [
+CONFIGS_FP16 = [  # and bfloat16, on tensor cores
     {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
     {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
     {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4},
 ]
-FLOAT = [  # float32, on CUDA cores
+CONFIGS_FP32 = [  # on CUDA cores
     {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4},
     {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
 ]
@@ -78,7 +78,7 @@ def matmul_kernel(
 
 def config_of(products, M, N, dtype):
     """The configuration for so many products at once."""
-    (*larger, smallest), enough = (FLOAT, 2 * ENOUGH) if dtype == torch.float32 else (HALF, ENOUGH)
+    (*larger, smallest), enough = (CONFIGS_FP32, 2 * ENOUGH) if dtype == torch.float32 else (CONFIGS_FP16, ENOUGH)
     for config in larger:
         whole = M // config["BLOCK_M"] * (N // config["BLOCK_N"])
         if products * whole >= enough:

@@ -1,13 +1,13 @@
-"""Multiply two matrices and apply an activation, warps of two trades: blocks are copied while others activate.
+"""Multiply two matrices and apply an activation with warp specialization: a producer copies while consumers activate.
 
-y = activation(a @ b), in 16 bits. The kernel of `optimized_matmul_specialized.py`: four warps only ask for blocks, up
-to 3 steps ahead, also across tiles; two groups of four multiply, activate and store:
+y = activation(a @ b), in 16 bits. The kernel of `optimized_matmul_specialized.py`: the producer, four warps, only asks
+for blocks, up to 3 steps ahead, also across tiles; the consumers, two groups of four, multiply, activate and store:
 
     producer     4 warps, 40 registers a thread
     consumers    2 x 4 warps, 232 registers each: 128 sums, and room for an activation
 
 Both groups read the same blocks of b, so that one can be ahead of the other by 3 stages, no more: while both activate,
-nobody multiplies.
+no warp multiplies.
 
 Predict before you measure: which of the activations costs more than it did in `optimized_fused_activation_tma.py`, and
 how could one group of consumers multiply while the other one activates?

@@ -87,8 +87,8 @@ def setup(a, b, activation):
         return {"programs": 3, "stages": STAGES}
     gpu = torch.cuda.get_device_properties(a.device)
     a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
-    c_half = BLOCK_M.value * BLOCK_N.value // 2 * a.element_size() + 1024  # and barriers
-    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_half) // a_stage, 1))
+    c_part = BLOCK_M.value * BLOCK_N.value // 2 * a.element_size() + 1024  # and barriers
+    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_part) // a_stage, 1))
     return {"programs": gpu.multi_processor_count, "stages": stages}
 
 

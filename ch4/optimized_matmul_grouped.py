@@ -1,7 +1,7 @@
-"""Multiply two matrices in 16 bits, tiles dealt out in groups of 8 rows: neighbours in time share what they read in L2.
+"""Multiply two matrices in 16 bits, in grouped (swizzled) tile order: neighbours in time share what they read in L2.
 
 c = a @ b, summed in float32. 132 programs run at once, one an SM, and walk along k together: what several of them read
-crosses the memory bus once. At 8192^3 there are 64 x 32 tiles of 128 x 256. Dealt out row by row, 132 of them are 4
+crosses the memory bus once. At 8192^3 there are 64 x 32 tiles of 128 x 256. Taken row by row, 132 of them are 4
 rows of tiles with all columns of b; in groups of 8 rows of tiles, column by column, they are nearer to a square:
 
     row by row     4.1 * 128 rows of a + 8192 columns of b        143 MB a wave    2.2 GB in 15.5 waves

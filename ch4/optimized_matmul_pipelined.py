@@ -1,4 +1,4 @@
-"""Multiply two matrices in 16 bits, 3 blocks of k on their way while one is multiplied: the tensor cores need not wait.
+"""Multiply two matrices in 16 bits, 3 blocks of k in flight while one is multiplied: the tensor cores need not wait.
 
 c = a @ b, summed in float32. A loop that loads, waits and multiplies leaves the tensor cores idle for as long as memory
 takes to answer, 0.5 to 1 us, while the products of a step take 4.2 MFLOP / 7.5 TFLOP/s an SM = 0.56 us. With stages the

@@ -1,4 +1,4 @@
-"""Multiply two matrices in 16 bits, warps of two trades: four copy blocks ahead, two groups of four only multiply.
+"""Multiply two matrices in 16 bits with warp specialization: four warps copy ahead, two groups of four multiply.
 
 c = a @ b, summed in float32. In `optimized_matmul_tma.py` every warp waits for blocks, issues products and asks for the
 next blocks, with three barriers of all 256 threads a step. Here the compiler cuts the loop in two:
@@ -10,7 +10,7 @@ Producer and consumers meet through barriers in shared memory, a pair for each s
 one group. While consumers store their sums, the producer is filling stages for the next tile: 3 of 48 KiB, which with
 a tile of c of 64 KiB make 208 KiB of the 227.
 
-The descriptors are made by the kernel, in memory that Triton asks of an allocator: the compiler halves a's block among
+The descriptors are made by the kernel, in memory that Triton asks of an allocator: the compiler splits a's block among
 the consumers, which it cannot do to a descriptor made outside.
 
 Predict before you measure: tensor cores work while a warp waits for others, if a product is in flight. How much of a

@@ -6,8 +6,8 @@ memory accelerator (TMA) fetch a block of a matrix by its coordinates, zeros bey
     cp.async    16 bytes a thread: 12 addresses, masks and copies for each of 256 threads and each step of 48 KiB
     TMA         2 instructions of one thread a step, no address in any register
 
-As many programs as SMs walk over all tiles. c leaves by TMA as well, in two halves of 32 KiB beside the 192 KiB of the
-stages, and is still on its way when the next tile begins. 512 tiles at 4096^3 are 3.9 rounds of 132 programs.
+As many programs as SMs walk over all tiles. c leaves by TMA as well, in two parts of 32 KiB beside the 192 KiB of the
+stages, and is still in flight when the next tile begins. 512 tiles at 4096^3 are 3.9 rounds of 132 programs.
 
 A descriptor wants rows side by side that begin at multiples of 16 bytes. A transposed matrix is read as it lies and
 its block is turned by the tensor cores; any other (an odd number of columns, gaps) is copied first: 2 passes of it.
@@ -75,8 +75,8 @@ def setup(a, b):
         return {"programs": 3, "stages": STAGES}
     gpu = torch.cuda.get_device_properties(a.device)
     a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
-    c_half = BLOCK_M.value * BLOCK_N.value // 2 * a.element_size() + 1024  # and barriers
-    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_half) // a_stage, 1))
+    c_part = BLOCK_M.value * BLOCK_N.value // 2 * a.element_size() + 1024  # and barriers
+    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_part) // a_stage, 1))
     return {"programs": gpu.multi_processor_count, "stages": stages}
 
 

@@ -3,7 +3,7 @@
 c = x @ w_b, [16, 16,384] @ [16,384, 4096]. A tile of 16 x 64 belongs to 4 programs, each with 4096 of the 16,384
 products of a sum. An SM has room for two of them and more (30 KiB of shared memory each), so that all run at once:
 
-    256 programs * 3 blocks of 10 KiB = 7.5 MiB on the way    enough for any DRAM, if it takes 1 us
+    256 programs * 3 blocks of 10 KiB = 7.5 MiB in flight     enough for any DRAM, if it takes 1 us
 
 Four sums of each element go to memory in float32 and are added up by a second kernel, always in the same order, so
 that equal inputs give equal bits:

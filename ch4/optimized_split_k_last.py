@@ -1,4 +1,4 @@
-"""Multiply 16 rows by a long matrix with k split in 4, in one launch: who comes last to a tile adds up its 4 sums.
+"""Multiply 16 rows by a long matrix with k split in 4, in one launch: the last program of a tile adds up its 4 sums.
 
 c = x @ w_b, [16, 16,384] @ [16,384, 4096]. As in `optimized_split_k.py` 256 programs write 1 MiB of sums. Then each of
 them counts itself at its tile; the one that finds all others there adds up the 4 sums, always in the same order:

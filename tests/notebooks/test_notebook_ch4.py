@@ -43,16 +43,16 @@ def test_every_pair_is_in_the_notebook():
     assert [name for name in PAIRS if name not in {text for code in CODE.values() for text in literals(code)}] == []
 
 
-def test_the_notebook_deals_out_tiles_and_splits_as_the_pairs_do():
+def test_the_notebook_orders_tiles_and_splits_as_the_pairs_do():
     pytest.importorskip("triton")
     from common.pairs.pair import load
 
     here: dict = {}
     exec(CODE["order-place"].split("print(")[0], here)
     exec("import math\n" + CODE["full-count"].split("lines =")[0], here)
-    theirs = load(PAIRS["matmul"].variants[-1].path).place.fn  # as Triton was given it
+    theirs = load(PAIRS["matmul"].variants[-1].path).swizzle.fn  # as Triton was given it
     for group in (1, 3, 8):
-        places = [here["place"](pid, 7, 5, group) for pid in range(35)]
+        places = [here["swizzle"](pid, 7, 5, group) for pid in range(35)]
         assert places == [theirs(pid, 7, 5, group) for pid in range(35)]
         assert len(set(places)) == 35
     split = load(PAIRS["split_k"].variants[0].path)
