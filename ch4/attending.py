@@ -1,5 +1,7 @@
 """Attention, for what is no lesson of its pairs: exact answers head by head, torch's kernels, what it costs, tiles."""
 
+from functools import partial
+
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
@@ -23,6 +25,11 @@ def gradients(attention, q, k, v, do, causal):
     leaves = [each.detach().requires_grad_() for each in (q, k, v)]
     with torch.enable_grad():
         return torch.autograd.grad(attention(*leaves, causal), leaves, do)
+
+
+def gradients_by(backend, q, k, v, do, causal):
+    """dq, dk, dv of torch's own attention by the kernels named."""
+    return gradients(partial(by, backend), q, k, v, do, causal)
 
 
 def exact(q, k, v, causal):

@@ -12,8 +12,6 @@ With 4 x 16 heads, n = 2048: p, dp, ds are 512 MiB each, 7 such passes 3.5 GiB; 
 Predict before you measure: with your GPU's bandwidth, how long does it take at least? Which n fits its memory?
 """
 
-from functools import partial
-
 import attending
 import torch
 
@@ -50,15 +48,15 @@ def reference(q, k, v, do, causal):
 
 
 def library(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "FLASH_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
 
 
 def library_cudnn(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "CUDNN_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
 
 
 def library_efficient(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "EFFICIENT_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
 
 
 def cost(q, k, v, do, causal):

@@ -39,12 +39,12 @@ SIZES = {
 }  # fmt: skip
 ENOUGH = 128  # tiles for all SMs, or nearly; of the smaller ones in float32 twice as many
 # The largest is taken of which there are so many, and that no product is smaller than
-HALF = [
+CONFIGS_FP16 = [  # and bfloat16, on tensor cores
     {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
     {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
     {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4},
 ]
-FLOAT = [  # float32, on CUDA cores
+CONFIGS_FP32 = [  # on CUDA cores
     {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4},
     {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
 ]
@@ -72,40 +72,41 @@ def cost(x, y):
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_down, a_across, b_down, b_across,
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    across, tile = tl.cdiv(n, BLOCK_N), tl.program_id(0)
-    row = (tile // across * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
-    column = (tile % across * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_at = a_ptr + row * a_down + inner.to(tl.int64)[None, :] * a_across
-    b_at = b_ptr + inner.to(tl.int64)[:, None] * b_down + column * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=(row < m) & (inner[None, :] < k - start), other=0.0)
-        b = tl.load(b_at, mask=(inner[:, None] < k - start) & (column < n), other=0.0)
-        total = tl.dot(a, b, total, input_precision="ieee")  # of float32: no TF32
-        a_at += tl.full((), BLOCK_K, tl.int64) * a_across
-        b_at += tl.full((), BLOCK_K, tl.int64) * b_down
-    tl.store(c_ptr + row * n + column, total, mask=(row < m) & (column < n))
+    num_pid_n, pid = tl.cdiv(N, BLOCK_N), tl.program_id(0)
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < N), other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="ieee")  # of float32: no TF32
+        a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
+        b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
+    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
-def shape_of(products, m, n, dtype):
+def config_of(products, M, N, dtype):
     """The configuration for so many products at once."""
-    (*larger, smallest), enough = (FLOAT, 2 * ENOUGH) if dtype == torch.float32 else (HALF, ENOUGH)
-    for shape in larger:
-        whole = m // shape["BLOCK_M"] * (n // shape["BLOCK_N"])
+    (*larger, smallest), enough = (CONFIGS_FP32, 2 * ENOUGH) if dtype == torch.float32 else (CONFIGS_FP16, ENOUGH)
+    for config in larger:
+        whole = M // config["BLOCK_M"] * (N // config["BLOCK_N"])
         if products * whole >= enough:
-            return shape
+            return config
     return smallest
 
 
 def run(x, y):
-    (batch, m, k), n = x.shape, y.shape[2]
-    c = torch.empty(batch, m, n, dtype=x.dtype, device=x.device)
-    shape = shape_of(1, m, n, x.dtype)
-    tiles = triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"])
-    for i in range(batch if m * n else 0):
-        matmul_kernel[(tiles,)](x[i], y[i], c[i], m, n, k, *x.stride()[1:], *y.stride()[1:], **shape)
+    (batch, M, K), N = x.shape, y.shape[2]
+    c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
+    config = config_of(1, M, N, x.dtype)
+    tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+    for i in range(batch if M * N else 0):
+        matmul_kernel[(tiles,)](x[i], y[i], c[i], M, N, K, *x.stride()[1:], *y.stride()[1:], **config)
     return c

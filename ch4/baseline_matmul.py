@@ -6,7 +6,7 @@ tensor cores and adds to its tile of c. What it loads serves 32 columns or 32 ro
     a tile and step    (32 + 32) * 64 * 2 bytes = 8 KiB for 2 * 32 * 32 * 64 FLOP    16 FLOP a byte
     all of 4096^3      4096^3 * (1/32 + 1/32) * 2 bytes = 8.6 GB from the caches     a and b are 67 MB
 
-The tiles are dealt out row by row; a step's loads are waited for before it is multiplied.
+The tiles are taken row by row; a step's loads are waited for before it is multiplied.
 
 Predict before you measure: an H200 computes 989 TFLOP/s by its datasheet, and its L2 delivers some 9 TB/s. What does
 16 FLOP a byte allow? And which tile would it take to be limited by the tensor cores?
@@ -57,33 +57,31 @@ def cost(a, b):
 
 
 @triton.jit
-def place(pid, down, across):
-    return pid // across, pid % across
-
-
-@triton.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, m, n, k, a_down, a_across, b_down, b_across):
-    i, j = place(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N))
-    row = i * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    column = j * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_down, a_across = tl.cast(a_down, tl.int64), tl.cast(a_across, tl.int64)  # times a stride 32 bits may overflow
-    b_down, b_across = tl.cast(b_down, tl.int64), tl.cast(b_across, tl.int64)
-    a_at = a_ptr + row % m * a_down + inner[None, :] * a_across  # beyond the last row: any, its sums are not stored
-    b_at = b_ptr + inner[:, None] * b_down + column % n * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=inner[None, :] < k - start, other=0.0)
-        b = tl.load(b_at, mask=inner[:, None] < k - start, other=0.0)
-        total = tl.dot(a, b, total)
-        a_at += BLOCK_K * a_across
-        b_at += BLOCK_K * b_down
-    tl.store(c_ptr + row.to(tl.int64) * n + column, total, mask=(row < m) & (column < n))
+def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn):
+    pid, num_pid_n = tl.program_id(0), tl.cdiv(N, BLOCK_N)
+    pid_m, pid_n = pid // num_pid_n, pid % num_pid_n  # row by row
+    offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    # 64 bits: a stride times an index may exceed 2^31
+    stride_am, stride_ak = tl.cast(stride_am, tl.int64), tl.cast(stride_ak, tl.int64)
+    stride_bk, stride_bn = tl.cast(stride_bk, tl.int64), tl.cast(stride_bn, tl.int64)
+    # Rows and columns beyond the last: any that exist, their sums are not stored
+    a_ptrs = a_ptr + offs_m % M * stride_am + offs_k[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n % N * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
 def run(a, b):
-    (m, k), n = a.shape, b.shape[1]
-    c = torch.empty(m, n, dtype=a.dtype, device=a.device)
-    grid = (triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value),)
-    matmul_kernel[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), num_warps=WARPS, num_stages=STAGES)
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
+    grid = (triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value),)
+    matmul_kernel[grid](a, b, c, M, N, K, *a.stride(), *b.stride(), num_warps=WARPS, num_stages=STAGES)
     return c

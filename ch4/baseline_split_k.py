@@ -6,8 +6,8 @@ w_b is read for 16 rows, and memory is the limit:
     w_b         16,384 * 4096 * 2 bytes            = 128 MiB, once
     products    2 * 16 * 16,384 * 4096 = 2.1 GFLOP = 16 for each byte, where tensor cores would keep up with 200
 
-A program walks all of k for its tile of 16 x 64, in blocks of 10 KiB. Of these no more than three are on their way to
-it at a time. If each takes 1 us to come, as it may from a busy DRAM, then at most this arrives:
+A program walks all of k for its tile of 16 x 64, in blocks of 10 KiB. Of these no more than three are in flight
+at a time. If each takes 1 us to come, as it may from a busy DRAM, then at most this arrives:
 
     64 programs * 3 * 10 KiB / 1 us = 2.0 TB/s    of the 4.8 TB/s in an H200's datasheet
 
@@ -66,30 +66,31 @@ def cost(x, w_b):
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_down, a_across, b_down, b_across,
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    across, tile = tl.cdiv(n, BLOCK_N), tl.program_id(0)
-    row = (tile // across * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
-    column = (tile % across * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_at = a_ptr + row * a_down + inner.to(tl.int64)[None, :] * a_across
-    b_at = b_ptr + inner.to(tl.int64)[:, None] * b_down + column * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=(row < m) & (inner[None, :] < k - start), other=0.0)
-        b = tl.load(b_at, mask=(inner[:, None] < k - start) & (column < n), other=0.0)
-        total = tl.dot(a, b, total)
-        a_at += tl.full((), BLOCK_K, tl.int64) * a_across
-        b_at += tl.full((), BLOCK_K, tl.int64) * b_down
-    tl.store(c_ptr + row * n + column, total, mask=(row < m) & (column < n))
+    num_pid_n, pid = tl.cdiv(N, BLOCK_N), tl.program_id(0)
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < N), other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
+        b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
+    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
 def run(x, w_b):
-    (m, k), n = x.shape, w_b.shape[1]
-    c = torch.empty(m, n, dtype=x.dtype, device=x.device)
-    shape = SKINNY if m <= SKINNY["BLOCK_M"] else SQUARE
+    (M, K), N = x.shape, w_b.shape[1]
+    c = torch.empty(M, N, dtype=x.dtype, device=x.device)
+    config = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE
     if c.numel():
-        grid = (triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"]),)
-        matmul_kernel[grid](x, w_b, c, m, n, k, *x.stride(), *w_b.stride(), **shape)
+        grid = (triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"]),)
+        matmul_kernel[grid](x, w_b, c, M, N, K, *x.stride(), *w_b.stride(), **config)
     return c

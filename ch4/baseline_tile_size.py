@@ -52,46 +52,49 @@ def cost(a, b, tile):
 
 
 @triton.jit
-def place(pid, down, across, GROUP_M: tl.constexpr):
-    first = pid // (GROUP_M * across) * GROUP_M
-    height = min(down - first, GROUP_M)  # the last group's may be lower
-    within = pid % (GROUP_M * across)
-    return first + within % height, within // height
+def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
 
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_down, a_across, b_down, b_across, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    i, j = place(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N), GROUP_M)
-    row = i * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    column = j * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_down, a_across = tl.cast(a_down, tl.int64), tl.cast(a_across, tl.int64)  # times a stride 32 bits may overflow
-    b_down, b_across = tl.cast(b_down, tl.int64), tl.cast(b_across, tl.int64)
-    a_at = a_ptr + row % m * a_down + inner[None, :] * a_across  # beyond the last row: any, its sums are not stored
-    b_at = b_ptr + inner[:, None] * b_down + column % n * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=inner[None, :] < k - start, other=0.0)
-        b = tl.load(b_at, mask=inner[:, None] < k - start, other=0.0)
-        total = tl.dot(a, b, total)
-        a_at += BLOCK_K * a_across
-        b_at += BLOCK_K * b_down
-    tl.store(c_ptr + row.to(tl.int64) * n + column, total, mask=(row < m) & (column < n))
+    pid_m, pid_n = swizzle(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
+    offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    # 64 bits: a stride times an index may exceed 2^31
+    stride_am, stride_ak = tl.cast(stride_am, tl.int64), tl.cast(stride_ak, tl.int64)
+    stride_bk, stride_bn = tl.cast(stride_bk, tl.int64), tl.cast(stride_bn, tl.int64)
+    # Rows and columns beyond the last: any that exist, their sums are not stored
+    a_ptrs = a_ptr + offs_m % M * stride_am + offs_k[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n % N * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
 def setup(a, b, tile):
-    down, across = 64, 64
+    block_m, block_n = 64, 64
     shared = 0 if a.is_cpu else torch.cuda.get_device_properties(a.device).shared_memory_per_block_optin
-    a_stage = (down + across) * BLOCK_K.value * a.element_size()
-    return {"down": down, "across": across, "stages": max(min(STAGES, shared // a_stage), 1)}
+    a_stage = (block_m + block_n) * BLOCK_K.value * a.element_size()
+    return {"block_m": block_m, "block_n": block_n, "stages": max(min(STAGES, shared // a_stage), 1)}
 
 
-def run(a, b, tile, down, across, stages):
-    (m, k), n = a.shape, b.shape[1]
-    c = torch.empty(m, n, dtype=a.dtype, device=a.device)
-    warps = 4 if down == 64 else 8  # four for every 64 rows, as the instructions of capability 9.0 want them: 8 at most
-    grid, strides = (triton.cdiv(m, down) * triton.cdiv(n, across),), (*a.stride(), *b.stride())
-    matmul_kernel[grid](a, b, c, m, n, k, *strides, down, across, num_warps=warps, num_stages=stages)
+def run(a, b, tile, block_m, block_n, stages):
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
+    warps = 4 if block_m == 64 else 8  # four for each 64 rows, as the instructions of capability 9.0 want; 8 at most
+    grid, strides = (triton.cdiv(M, block_m) * triton.cdiv(N, block_n),), (*a.stride(), *b.stride())
+    matmul_kernel[grid](a, b, c, M, N, K, *strides, block_m, block_n, num_warps=warps, num_stages=stages)
     return c

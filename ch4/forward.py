@@ -12,43 +12,43 @@ LOG2_E = 1.4426950408889634
 
 
 @triton.jit
-def add_block(s, v, row_max, total, o, scale):
-    new = tl.maximum(row_max, tl.max(s, 1) * scale)
-    p, shrink = tl.exp2(s * scale - new[:, None]), tl.exp2(row_max - new)
-    o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
-    return new, total * shrink + tl.sum(p, 1), o
+def add_block(qk, v, m_i, l_i, acc, qk_scale):
+    m_ij = tl.maximum(m_i, tl.max(qk, 1) * qk_scale)
+    p, alpha = tl.exp2(qk * qk_scale - m_ij[:, None]), tl.exp2(m_i - m_ij)
+    acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
+    return m_ij, l_i * alpha + tl.sum(p, 1), acc
 
 
 @triton.jit
 def forward_kernel(
-    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, n, padded, scale, D: tl.constexpr, CAUSAL: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, o_ptr, lse_ptr, N_CTX, padded, qk_scale, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    start = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest first
+    start_m = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest first
     head = tl.program_id(1).to(tl.int64)  # 64 bits: a tensor may have more than 2^31 elements
-    at = head * n * D
-    row, column, lane = start + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, D)
-    q = tl.load(q_ptr + at + row[:, None] * D + lane, mask=row[:, None] < n, other=0.0)
-    row_max = tl.full((BLOCK_M,), float("-inf"), tl.float32)
-    total = tl.zeros((BLOCK_M,), tl.float32)
-    o = tl.zeros((BLOCK_M, D), tl.float32)
-    whole = (start if CAUSAL else n) // BLOCK_N * BLOCK_N  # columns before it: in blocks that every row sees all of
-    last = tl.minimum(start + BLOCK_M, n) if CAUSAL else n
-    tile = column[:, None] * D + lane
-    for first in tl.range(0, whole, BLOCK_N, num_stages=STAGES):
-        s = tl.dot(q, tl.load(k_ptr + at + first * D + tile).T, input_precision="ieee")
-        v = tl.load(v_ptr + at + first * D + tile)
-        row_max, total, o = add_block(s, v, row_max, total, o, scale)
-    for first in tl.range(whole, last, BLOCK_N, num_stages=STAGES):
-        inside = first + column < n
-        k = tl.load(k_ptr + at + first * D + tile, mask=inside[:, None], other=0.0)
-        s = tl.dot(q, k.T, input_precision="ieee")
-        s = tl.where(first + column <= row[:, None] if CAUSAL else inside[None, :], s, float("-inf"))
-        v = tl.load(v_ptr + at + first * D + tile, mask=inside[:, None], other=0.0)
-        row_max, total, o = add_block(s, v, row_max, total, o, scale)
-    tl.store(o_ptr + at + row[:, None] * D + lane, o / total[:, None], mask=row[:, None] < n)
-    lse = tl.where(row < n, row_max + tl.log2(total), float("inf"))  # 2^(s - inf) = 0: rows beyond n weigh nothing
-    tl.store(lse_ptr + head * padded + row, lse, mask=row < padded)
+    off_h = head * N_CTX * HEAD_DIM
+    offs_m, offs_n, offs_d = start_m + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, HEAD_DIM)
+    q = tl.load(q_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, mask=offs_m[:, None] < N_CTX, other=0.0)
+    m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    l_i = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
+    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # columns before it: in blocks that every row sees all of
+    hi = tl.minimum(start_m + BLOCK_M, N_CTX) if CAUSAL else N_CTX
+    offsets = offs_n[:, None] * HEAD_DIM + offs_d
+    for start_n in tl.range(0, lo, BLOCK_N, num_stages=STAGES):
+        qk = tl.dot(q, tl.load(k_ptr + off_h + start_n * HEAD_DIM + offsets).T, input_precision="ieee")
+        v = tl.load(v_ptr + off_h + start_n * HEAD_DIM + offsets)
+        m_i, l_i, acc = add_block(qk, v, m_i, l_i, acc, qk_scale)
+    for start_n in tl.range(lo, hi, BLOCK_N, num_stages=STAGES):
+        mask = start_n + offs_n < N_CTX
+        k = tl.load(k_ptr + off_h + start_n * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
+        qk = tl.dot(q, k.T, input_precision="ieee")
+        qk = tl.where(start_n + offs_n <= offs_m[:, None] if CAUSAL else mask[None, :], qk, float("-inf"))
+        v = tl.load(v_ptr + off_h + start_n * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
+        m_i, l_i, acc = add_block(qk, v, m_i, l_i, acc, qk_scale)
+    tl.store(o_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, acc / l_i[:, None], mask=offs_m[:, None] < N_CTX)
+    lse = tl.where(offs_m < N_CTX, m_i + tl.log2(l_i), float("inf"))  # 2^(s - inf) = 0: rows beyond n weigh nothing
+    tl.store(lse_ptr + head * padded + offs_m, lse, mask=offs_m < padded)
 
 
 def forward(q, k, v, scale, causal):
@@ -61,24 +61,25 @@ def forward(q, k, v, scale, causal):
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
     grid = (padded // block_m, batch * heads)
     forward_kernel[grid](
-        q, k, v, o, lse, n, padded, scale * LOG2_E, D=d, CAUSAL=causal,
+        q, k, v, o, lse, n, padded, scale * LOG2_E, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return o, lse
 
 
 @triton.jit
-def delta_kernel(o_ptr, do_ptr, delta_ptr, n, padded, D: tl.constexpr, BLOCK: tl.constexpr):
-    row, head = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.program_id(1).to(tl.int64)
-    tile, inside = head * n * D + row[:, None] * D + tl.arange(0, D), row[:, None] < n
-    o = tl.load(o_ptr + tile, mask=inside, other=0.0).to(tl.float32)
-    do = tl.load(do_ptr + tile, mask=inside, other=0.0).to(tl.float32)
-    tl.store(delta_ptr + head * padded + row, tl.sum(o * do, 1))  # = rowsum(p * dp)
+def delta_kernel(o_ptr, do_ptr, delta_ptr, N_CTX, padded, HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr):
+    offs_m, head = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.program_id(1).to(tl.int64)
+    offsets = head * N_CTX * HEAD_DIM + offs_m[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)
+    mask = offs_m[:, None] < N_CTX
+    o = tl.load(o_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+    do = tl.load(do_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+    tl.store(delta_ptr + head * padded + offs_m, tl.sum(o * do, 1))  # = rowsum(p * dp)
 
 
 def row_products(o, do, padded):
     """rowsum(o * do), float32 [batch * heads, padded], 0 beyond n. o, do: contiguous."""
     batch, heads, n, d = o.shape
     delta = torch.empty(batch * heads, padded, device=o.device)
-    delta_kernel[(padded // 128, batch * heads)](o, do, delta, n, padded, D=d, BLOCK=128, num_warps=8)
+    delta_kernel[(padded // 128, batch * heads)](o, do, delta, n, padded, HEAD_DIM=d, BLOCK=128, num_warps=8)
     return delta

@@ -1,7 +1,7 @@
 """The matrix product that `tune.py` searches: c = activation(a @ b), its tiles, stages, warps and variant as arguments.
 
-The pairs of this chapter hold kernels of their own, with constants where this one has a configuration: a half is read
-alone. A configuration is a dict with the keys of DEFAULT. Three variants of the same product:
+The pairs of this chapter hold kernels of their own, with constants where this one has a configuration: a version is
+read alone. A configuration is a dict with the keys of DEFAULT. Three variants of the same product:
 
     pointers      a program for each tile; the threads compute an address for every 16 bytes that they copy
     descriptors   the same with tensor descriptors: on capability 9.0 and up one instruction copies a whole block (TMA)
@@ -37,61 +37,64 @@ def activate(x, ACTIVATION: tl.constexpr):
 
 
 @triton.jit
-def tile_of(pid, m, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr):
+def swizzle(pid, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr):
     """(row, column) of a program's tile: GROUP_M tiles of rows before the next column, so that they share b in L2."""
-    across, down = tl.cdiv(n, BLOCK_N), tl.cdiv(m, BLOCK_M)
-    first = pid // (GROUP_M * across) * GROUP_M
-    height = min(down - first, GROUP_M)
-    within = pid % (GROUP_M * across)
-    return first + within % height, within // height
+    num_pid_n, num_pid_m = tl.cdiv(N, BLOCK_N), tl.cdiv(M, BLOCK_M)
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
 
 
 @triton.jit
-def store(c_ptr, total, i, j, m, n, c_row, ACTIVATION: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    row = (i * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
-    column = j * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-    values = activate(total, ACTIVATION).to(c_ptr.dtype.element_ty)
-    tl.store(c_ptr + row * c_row + column, values, mask=(row < m) & (column < n))
+def store(
+    c_ptr, acc, pid_m, pid_n, M, N, stride_cm,
+    ACTIVATION: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    offs_m = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    values = activate(acc, ACTIVATION).to(c_ptr.dtype.element_ty)
+    tl.store(c_ptr + offs_m * stride_cm + offs_n, values, mask=(offs_m < M) & (offs_n < N))
 
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_row, a_column, b_row, b_column, c_row, ACTIVATION: tl.constexpr,
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, ACTIVATION: tl.constexpr,
     EVEN_K: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
-    i, j = tile_of(tl.program_id(0), m, n, BLOCK_M, BLOCK_N, GROUP_M)
-    row = ((i * BLOCK_M + tl.arange(0, BLOCK_M)) % m).to(tl.int64)[:, None]  # beyond the last: any that exists
-    column = ((j * BLOCK_N + tl.arange(0, BLOCK_N)) % n).to(tl.int64)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_at = a_ptr + row * a_row + inner[None, :] * a_column
-    b_at = b_ptr + inner[:, None] * b_row + column * b_column
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
+    pid_m, pid_n = swizzle(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
+    offs_m = ((pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M).to(tl.int64)[:, None]  # beyond the last: any that exists
+    offs_n = ((pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m * stride_am + offs_k[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
         if EVEN_K:
-            a, b = tl.load(a_at), tl.load(b_at)
+            a, b = tl.load(a_ptrs), tl.load(b_ptrs)
         else:
-            a = tl.load(a_at, mask=inner[None, :] < k - start, other=0.0)
-            b = tl.load(b_at, mask=inner[:, None] < k - start, other=0.0)
-        total = tl.dot(a, b, total)
-        a_at += BLOCK_K * a_column
-        b_at += BLOCK_K * b_row
-    store(c_ptr, total, i, j, m, n, c_row, ACTIVATION, BLOCK_M, BLOCK_N)
+            a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+            b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    store(c_ptr, acc, pid_m, pid_n, M, N, stride_cm, ACTIVATION, BLOCK_M, BLOCK_N)
 
 
 @triton.jit
 def descriptor_kernel(
-    a_descriptor, b_descriptor, c_ptr, m, n, k, c_row, ACTIVATION: tl.constexpr,
+    a_desc, b_desc, c_ptr, M, N, K, stride_cm, ACTIVATION: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
-    tiles = tl.cdiv(m, BLOCK_M) * tl.cdiv(n, BLOCK_N)
-    for pid in tl.range(tl.program_id(0), tiles, tl.num_programs(0)):
-        i, j = tile_of(pid, m, n, BLOCK_M, BLOCK_N, GROUP_M)
-        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for start in range(0, k, BLOCK_K):
-            a = a_descriptor.load([i * BLOCK_M, start])  # zeros beyond the edges
-            b = b_descriptor.load([start, j * BLOCK_N])
-            total = tl.dot(a, b, total)
-        store(c_ptr, total, i, j, m, n, c_row, ACTIVATION, BLOCK_M, BLOCK_N)
+    num_tiles = tl.cdiv(M, BLOCK_M) * tl.cdiv(N, BLOCK_N)
+    for pid in tl.range(tl.program_id(0), num_tiles, tl.num_programs(0)):
+        pid_m, pid_n = swizzle(pid, M, N, BLOCK_M, BLOCK_N, GROUP_M)
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(0, K, BLOCK_K):
+            a = a_desc.load([pid_m * BLOCK_M, k])  # zeros beyond the edges
+            b = b_desc.load([k, pid_n * BLOCK_N])
+            acc = tl.dot(a, b, acc)
+        store(c_ptr, acc, pid_m, pid_n, M, N, stride_cm, ACTIVATION, BLOCK_M, BLOCK_N)
 
 
 def describable(x):
@@ -102,25 +105,25 @@ def describable(x):
 
 def launch(a, b, c, configuration, activation="none"):
     """Write activation(a @ b) to c, whose rows are side by side. a: [m, k], b: [k, n], any strides for `pointers`."""
-    (m, k), n = a.shape, b.shape[1]
+    (M, K), N = a.shape, b.shape[1]
     if not c.numel():
         return
     blocks = {name: configuration[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M")}
     options = {"num_stages": configuration["STAGES"], "num_warps": configuration["WARPS"], "ACTIVATION": activation}
-    tiles = triton.cdiv(m, blocks["BLOCK_M"]) * triton.cdiv(n, blocks["BLOCK_N"])
+    tiles = triton.cdiv(M, blocks["BLOCK_M"]) * triton.cdiv(N, blocks["BLOCK_N"])
     if configuration["VARIANT"] == "pointers":
-        even = k % blocks["BLOCK_K"] == 0
+        even = K % blocks["BLOCK_K"] == 0
         strides = *a.stride(), *b.stride(), c.stride(0)
-        matmul_kernel[(tiles,)](a, b, c, m, n, k, *strides, EVEN_K=even, **blocks, **options)
+        matmul_kernel[(tiles,)](a, b, c, M, N, K, *strides, EVEN_K=even, **blocks, **options)
         return
     if not (describable(a) and describable(b)):
         raise ValueError("descriptors want rows side by side, each at a multiple of 16 bytes: use `pointers`")
-    a_blocks = TensorDescriptor.from_tensor(a, [blocks["BLOCK_M"], blocks["BLOCK_K"]])
-    b_blocks = TensorDescriptor.from_tensor(b, [blocks["BLOCK_K"], blocks["BLOCK_N"]])
+    a_desc = TensorDescriptor.from_tensor(a, [blocks["BLOCK_M"], blocks["BLOCK_K"]])
+    b_desc = TensorDescriptor.from_tensor(b, [blocks["BLOCK_K"], blocks["BLOCK_N"]])
     programs = tiles
     if configuration["VARIANT"] == "persistent":
         programs = min(tiles, torch.cuda.get_device_properties(a.device).multi_processor_count)
-    descriptor_kernel[(programs,)](a_blocks, b_blocks, c, m, n, k, c.stride(0), **blocks, **options)
+    descriptor_kernel[(programs,)](a_desc, b_desc, c, M, N, K, c.stride(0), **blocks, **options)
 
 
 def matmul(a, b, configuration=DEFAULT, activation="none"):

@@ -1,11 +1,12 @@
 """Attention in one kernel: no score ever leaves the SM, and memory holds q, k, v and o only, 4 n d values a head.
 
 A program keeps BLOCK_M rows of q and of o and walks over k and v in blocks. A softmax needs its whole row's maximum and
-sum; they can be had on the way (online softmax). With a row's maximum m and sum so far, a block of scores s brings:
+sum; they can be had block by block (online softmax). With a row's maximum m_i and sum l_i so far, a block of scores qk
+brings:
 
-    new   = max(m, max(s))
-    sum   = sum * exp(m - new) + sum(exp(s - new))
-    o     =   o * exp(m - new) + exp(s - new) @ v      what was added earlier is scaled down when the maximum grows
+    m_ij  = max(m_i, max(qk))
+    l_i   = l_i * exp(m_i - m_ij) + sum(exp(qk - m_ij))
+    acc   = acc * exp(m_i - m_ij) + exp(qk - m_ij) @ v      what was added earlier is scaled down when the maximum grows
 
 Bytes, with 4 x 32 heads, n = 4096, d = 64: q, k, v and o are 256 MiB, where three operations move 16 GiB, or 24 with
 a mask. k and v are read by every program of a head, from L2: 2 * 512 KiB * 64 programs * 128 heads = 8 GiB.
@@ -19,30 +20,6 @@ import triton
 import triton.language as tl
 
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
-    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
-    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float32"},
-    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
-    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
-    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
-    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
-    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
-    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
-    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},
-    "long/4096/d64/full/bf16": {"causal": False}, "long/4096/d128/causal/bf16": {"d": 128},
-    "long/4096/d128/full/bf16": {"d": 128, "causal": False}, "long/4096/d64/causal/fp16": {"dtype": "float16"},
-    "long/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
-    "long/8192/d64/causal/bf16": {"batch": 2, "heads": 16, "n": 8192},
-    "long/8192/d64/full/bf16": {"batch": 2, "heads": 16, "n": 8192, "causal": False},
-    "long/8192/d128/causal/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128},
-    "long/8192/d128/full/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128, "causal": False},
-    "long/16384/d64/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384},
-    "long/16384/d64/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "causal": False},
-    "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
-    "long/16384/d128/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128, "causal": False},
-}  # fmt: skip
 TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
 LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 3, 4)}
@@ -76,29 +53,29 @@ def cost(q, k, v, causal):
 
 @triton.jit
 def attention_kernel(
-    q_ptr, k_ptr, v_ptr, o_ptr, n, scale, D: tl.constexpr, CAUSAL: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, o_ptr, N_CTX, sm_scale, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    at = tl.program_id(1).to(tl.int64) * n * D  # 64 bits: a tensor may have more than 2^31 elements
-    row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
-    lane = tl.arange(0, D)
-    q = tl.load(q_ptr + at + row[:, None] * D + lane, mask=row[:, None] < n, other=0.0)
-    row_max = tl.full((BLOCK_M,), float("-inf"), tl.float32)
-    total = tl.zeros((BLOCK_M,), tl.float32)
-    o = tl.zeros((BLOCK_M, D), tl.float32)
-    for first in tl.range(0, n, BLOCK_N, num_stages=STAGES):
-        column = first + tl.arange(0, BLOCK_N)
-        k = tl.load(k_ptr + at + column[:, None] * D + lane, mask=column[:, None] < n, other=0.0)
-        s = tl.dot(q, k.T, input_precision="ieee") * scale
-        seen = column[None, :] <= row[:, None] if CAUSAL else (column < n)[None, :]
-        s = tl.where(seen, s, float("-inf"))
-        new = tl.maximum(row_max, tl.max(s, 1))  # of column 0 on, which every row sees: finite
-        p, shrink = tl.exp(s - new[:, None]), tl.exp(row_max - new)
-        total = total * shrink + tl.sum(p, 1)
-        v = tl.load(v_ptr + at + column[:, None] * D + lane, mask=column[:, None] < n, other=0.0)
-        o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
-        row_max = new
-    tl.store(o_ptr + at + row[:, None] * D + lane, o / total[:, None], mask=row[:, None] < n)
+    off_h = tl.program_id(1).to(tl.int64) * N_CTX * HEAD_DIM  # 64 bits: a tensor may have more than 2^31 elements
+    offs_m = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    offs_d = tl.arange(0, HEAD_DIM)
+    q = tl.load(q_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, mask=offs_m[:, None] < N_CTX, other=0.0)
+    m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    l_i = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
+    for start_n in tl.range(0, N_CTX, BLOCK_N, num_stages=STAGES):
+        offs_n = start_n + tl.arange(0, BLOCK_N)
+        k = tl.load(k_ptr + off_h + offs_n[:, None] * HEAD_DIM + offs_d, mask=offs_n[:, None] < N_CTX, other=0.0)
+        qk = tl.dot(q, k.T, input_precision="ieee") * sm_scale
+        mask = offs_n[None, :] <= offs_m[:, None] if CAUSAL else (offs_n < N_CTX)[None, :]
+        qk = tl.where(mask, qk, float("-inf"))
+        m_ij = tl.maximum(m_i, tl.max(qk, 1))  # of column 0 on, which every row sees: finite
+        p, alpha = tl.exp(qk - m_ij[:, None]), tl.exp(m_i - m_ij)
+        l_i = l_i * alpha + tl.sum(p, 1)
+        v = tl.load(v_ptr + off_h + offs_n[:, None] * HEAD_DIM + offs_d, mask=offs_n[:, None] < N_CTX, other=0.0)
+        acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
+        m_i = m_ij
+    tl.store(o_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, acc / l_i[:, None], mask=offs_m[:, None] < N_CTX)
 
 
 def run(q, k, v, causal):
@@ -107,7 +84,7 @@ def run(q, k, v, causal):
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
     grid = (triton.cdiv(n, block_m), batch * heads)
     attention_kernel[grid](
-        q, k, v, o, n, width**-0.5, D=d, CAUSAL=causal,
+        q, k, v, o, n, width**-0.5, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return o[..., :width].contiguous()

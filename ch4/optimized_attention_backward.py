@@ -15,8 +15,6 @@ nearly as many for all else. Of 128 keys they would be 256 a thread, one more th
 Predict before you measure: 9 products instead of 6, and no n^2 bytes. Where do both take the same time?
 """
 
-from functools import partial
-
 import attending
 import torch
 import triton
@@ -25,25 +23,6 @@ from forward import forward
 from queries import query_gradient
 
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
-    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
-    "check/short": {"batch": 1, "heads": 3, "n": 3, "d": 16, "dtype": "float32"},  # with n = 1, dq and dk are 0
-    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
-    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
-    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
-    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
-    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
-    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
-    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},
-    "long/4096/d64/full/bf16": {"causal": False}, "long/4096/d128/causal/bf16": {"d": 128},
-    "long/4096/d128/full/bf16": {"d": 128, "causal": False}, "long/4096/d64/causal/fp16": {"dtype": "float16"},
-    "long/8192/d64/causal/bf16": {"batch": 2, "heads": 16, "n": 8192},
-    "long/8192/d128/causal/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128},
-    "long/16384/d64/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384},
-    "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
-}  # fmt: skip
 TOLERANCE = (0.1, 0.5)  # with a causal mask the first rows have gradients, and errors, many times those of all rows
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
 LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 2, 4)}
@@ -61,15 +40,15 @@ def reference(q, k, v, do, causal):
 
 
 def library(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "FLASH_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
 
 
 def library_cudnn(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "CUDNN_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
 
 
 def library_efficient(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "EFFICIENT_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
 
 
 def cost(q, k, v, do, causal):
@@ -78,19 +57,19 @@ def cost(q, k, v, do, causal):
 
 @triton.jit
 def walk_queries(
-    dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, n, scale, begin, end, key,
-    D: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, STAGES: tl.constexpr,
+    dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, N_CTX, qk_scale, lo, hi, offs_n,
+    HEAD_DIM: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    for first in tl.range(begin, end, BLOCK_M, num_stages=STAGES):
-        row, lane = first + tl.arange(0, BLOCK_M), tl.arange(0, D)
-        tile, inside = row[:, None] * D + lane, row[:, None] < n
-        q = tl.load(q_ptr + tile, mask=inside, other=0.0)
-        lse, delta = tl.load(lse_ptr + row), tl.load(delta_ptr + row)
-        s = tl.dot(k, q.T, input_precision="ieee")  # [BLOCK_N, BLOCK_M]: transposed, p and ds can stay in registers
-        p = tl.exp2(s * scale - lse[None, :])
+    for start_m in tl.range(lo, hi, BLOCK_M, num_stages=STAGES):
+        offs_m, offs_d = start_m + tl.arange(0, BLOCK_M), tl.arange(0, HEAD_DIM)
+        offsets, mask = offs_m[:, None] * HEAD_DIM + offs_d, offs_m[:, None] < N_CTX
+        q = tl.load(q_ptr + offsets, mask=mask, other=0.0)
+        lse, delta = tl.load(lse_ptr + offs_m), tl.load(delta_ptr + offs_m)
+        qk = tl.dot(k, q.T, input_precision="ieee")  # [BLOCK_N, BLOCK_M]: transposed, p and ds can stay in registers
+        p = tl.exp2(qk * qk_scale - lse[None, :])
         if MASKED:
-            p = tl.where(key[:, None] <= row[None, :], p, 0.0)
-        do = tl.load(do_ptr + tile, mask=inside, other=0.0)
+            p = tl.where(offs_n[:, None] <= offs_m[None, :], p, 0.0)
+        do = tl.load(do_ptr + offsets, mask=mask, other=0.0)
         dv = tl.dot(p.to(do.dtype), do, dv, input_precision="ieee")
         dp = tl.dot(v, do.T, input_precision="ieee")
         ds = p * (dp - delta[None, :])
@@ -100,27 +79,30 @@ def walk_queries(
 
 @triton.jit
 def keys_kernel(
-    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, n, padded, scale, back,
-    D: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dk_ptr, dv_ptr, N_CTX, padded, qk_scale, sm_scale,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    start, head = tl.program_id(0) * BLOCK_N, tl.program_id(1).to(tl.int64)
-    at = head * n * D  # 64 bits: a tensor may have more than 2^31 elements
-    key = start + tl.arange(0, BLOCK_N)
-    tile, inside = key[:, None] * D + tl.arange(0, D), key[:, None] < n
-    k = tl.load(k_ptr + at + tile, mask=inside, other=0.0)
-    v = tl.load(v_ptr + at + tile, mask=inside, other=0.0)
-    dk, dv = tl.zeros((BLOCK_N, D), tl.float32), tl.zeros((BLOCK_N, D), tl.float32)
-    q_ptr, do_ptr, lse_ptr, delta_ptr = q_ptr + at, do_ptr + at, lse_ptr + head * padded, delta_ptr + head * padded
-    seen = tl.minimum(start + BLOCK_N, n) if CAUSAL else 0  # rows from there on see all these keys
+    start_n, head = tl.program_id(0) * BLOCK_N, tl.program_id(1).to(tl.int64)
+    off_h = head * N_CTX * HEAD_DIM  # 64 bits: a tensor may have more than 2^31 elements
+    offs_n = start_n + tl.arange(0, BLOCK_N)
+    offsets, mask = offs_n[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM), offs_n[:, None] < N_CTX
+    k = tl.load(k_ptr + off_h + offsets, mask=mask, other=0.0)
+    v = tl.load(v_ptr + off_h + offsets, mask=mask, other=0.0)
+    dk, dv = tl.zeros((BLOCK_N, HEAD_DIM), tl.float32), tl.zeros((BLOCK_N, HEAD_DIM), tl.float32)
+    q_ptr, do_ptr = q_ptr + off_h, do_ptr + off_h
+    lse_ptr, delta_ptr = lse_ptr + head * padded, delta_ptr + head * padded
+    unmasked = tl.minimum(start_n + BLOCK_N, N_CTX) if CAUSAL else 0  # rows from there on see all these keys
     if CAUSAL:
         dk, dv = walk_queries(
-            dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, n, scale, start, seen, key, D, True, BLOCK_M, STAGES
-        )
+            dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, N_CTX, qk_scale,
+            start_n, unmasked, offs_n, HEAD_DIM, True, BLOCK_M, STAGES,
+        )  # fmt: skip
     dk, dv = walk_queries(
-        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, n, scale, seen, n, key, D, False, BLOCK_M, STAGES
-    )
-    tl.store(dk_ptr + at + tile, dk * back, mask=inside)
-    tl.store(dv_ptr + at + tile, dv, mask=inside)
+        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, N_CTX, qk_scale,
+        unmasked, N_CTX, offs_n, HEAD_DIM, False, BLOCK_M, STAGES,
+    )  # fmt: skip
+    tl.store(dk_ptr + off_h + offsets, dk * sm_scale, mask=mask)
+    tl.store(dv_ptr + off_h + offsets, dv, mask=mask)
 
 
 def run(q, k, v, do, causal):
@@ -132,7 +114,7 @@ def run(q, k, v, do, causal):
     (batch, heads, n, d), padded = q.shape, lse.shape[1]
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
     keys_kernel[(triton.cdiv(n, block_n), batch * heads)](
-        q, k, v, do, lse, delta, dk, dv, n, padded, scale * LOG2_E, scale, D=d, CAUSAL=causal,
+        q, k, v, do, lse, delta, dk, dv, n, padded, scale * LOG2_E, scale, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return tuple(each[..., :width].contiguous() for each in (dq, dk, dv))

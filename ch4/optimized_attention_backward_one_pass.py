@@ -14,8 +14,6 @@ run to run. And dq must be zero before, and be rounded to 2 bytes after.
 Predict before you measure: 29 % of the backward pass's products are saved. Are the additions cheaper than they?
 """
 
-from functools import partial
-
 import attending
 import torch
 import triton
@@ -24,25 +22,6 @@ from forward import forward, row_products
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
-    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
-    "check/short": {"batch": 1, "heads": 3, "n": 3, "d": 16, "dtype": "float32"},  # with n = 1, dq and dk are 0
-    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
-    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
-    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
-    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
-    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
-    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
-    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},
-    "long/4096/d64/full/bf16": {"causal": False}, "long/4096/d128/causal/bf16": {"d": 128},
-    "long/4096/d128/full/bf16": {"d": 128, "causal": False}, "long/4096/d64/causal/fp16": {"dtype": "float16"},
-    "long/8192/d64/causal/bf16": {"batch": 2, "heads": 16, "n": 8192},
-    "long/8192/d128/causal/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128},
-    "long/16384/d64/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384},
-    "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
-}  # fmt: skip
 TOLERANCE = (0.1, 0.5)  # with a causal mask the first rows have gradients, and errors, many times those of all rows
 SPILLS = "the sums of dk and dv, and a block of dq beside them: some of d = 128, and two on capability 10.0"
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
@@ -61,15 +40,15 @@ def reference(q, k, v, do, causal):
 
 
 def library(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "FLASH_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
 
 
 def library_cudnn(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "CUDNN_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
 
 
 def library_efficient(q, k, v, do, causal):
-    return attending.gradients(partial(attending.by, "EFFICIENT_ATTENTION"), q, k, v, do, causal)
+    return attending.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
 
 
 def cost(q, k, v, do, causal):
@@ -78,56 +57,54 @@ def cost(q, k, v, do, causal):
 
 @triton.jit
 def walk_queries(
-    dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, begin, end, key,
-    D: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, STAGES: tl.constexpr,
+    dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, N_CTX, qk_scale, sm_scale, lo, hi, offs_n,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    for first in tl.range(begin, end, BLOCK_M, num_stages=STAGES):
-        row, lane = first + tl.arange(0, BLOCK_M), tl.arange(0, D)
-        tile, inside = row[:, None] * D + lane, row[:, None] < n
-        q = tl.load(q_ptr + tile, mask=inside, other=0.0)
-        lse, delta = tl.load(lse_ptr + row), tl.load(delta_ptr + row)
-        s = tl.dot(k, q.T, input_precision="ieee")  # [BLOCK_N, BLOCK_M]: p and ds can stay in registers, but for dq
-        p = tl.exp2(s * scale - lse[None, :])
+    for start_m in tl.range(lo, hi, BLOCK_M, num_stages=STAGES):
+        offs_m, offs_d = start_m + tl.arange(0, BLOCK_M), tl.arange(0, HEAD_DIM)
+        offsets, mask = offs_m[:, None] * HEAD_DIM + offs_d, offs_m[:, None] < N_CTX
+        q = tl.load(q_ptr + offsets, mask=mask, other=0.0)
+        lse, delta = tl.load(lse_ptr + offs_m), tl.load(delta_ptr + offs_m)
+        qk = tl.dot(k, q.T, input_precision="ieee")  # [BLOCK_N, BLOCK_M]: p and ds can stay in registers, but for dq
+        p = tl.exp2(qk * qk_scale - lse[None, :])
         if MASKED:
-            p = tl.where(key[:, None] <= row[None, :] if CAUSAL else key[:, None] < n, p, 0.0)
-        do = tl.load(do_ptr + tile, mask=inside, other=0.0)
+            p = tl.where(offs_n[:, None] <= offs_m[None, :] if CAUSAL else offs_n[:, None] < N_CTX, p, 0.0)
+        do = tl.load(do_ptr + offsets, mask=mask, other=0.0)
         dv = tl.dot(p.to(do.dtype), do, dv, input_precision="ieee")
         dp = tl.dot(v, do.T, input_precision="ieee")
-        ds = p * (dp - delta[None, :])
-        ds = ds.to(q.dtype)
+        ds = (p * (dp - delta[None, :])).to(q.dtype)
         dk = tl.dot(ds, q, dk, input_precision="ieee")
-        dq = tl.dot(k.T, ds, input_precision="ieee").T * back
-        tl.atomic_add(dq_ptr + tile, dq, mask=inside, sem="relaxed")
+        dq = tl.dot(k.T, ds, input_precision="ieee").T * sm_scale
+        tl.atomic_add(dq_ptr + offsets, dq, mask=mask, sem="relaxed")
     return dk, dv
 
 
 @triton.jit
 def keys_kernel(
-    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, dk_ptr, dv_ptr, n, padded, scale, back,
-    D: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, dk_ptr, dv_ptr, N_CTX, padded, qk_scale, sm_scale,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    start, head = tl.program_id(0) * BLOCK_N, tl.program_id(1).to(tl.int64)
-    at = head * n * D  # 64 bits: a tensor may have more than 2^31 elements
-    key = start + tl.arange(0, BLOCK_N)
-    tile, inside = key[:, None] * D + tl.arange(0, D), key[:, None] < n
-    k = tl.load(k_ptr + at + tile, mask=inside, other=0.0)
-    v = tl.load(v_ptr + at + tile, mask=inside, other=0.0)
-    dk, dv = tl.zeros((BLOCK_N, D), tl.float32), tl.zeros((BLOCK_N, D), tl.float32)
-    q_ptr, do_ptr, dq_ptr = q_ptr + at, do_ptr + at, dq_ptr + at
+    start_n, head = tl.program_id(0) * BLOCK_N, tl.program_id(1).to(tl.int64)
+    off_h = head * N_CTX * HEAD_DIM  # 64 bits: a tensor may have more than 2^31 elements
+    offs_n = start_n + tl.arange(0, BLOCK_N)
+    offsets, mask = offs_n[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM), offs_n[:, None] < N_CTX
+    k = tl.load(k_ptr + off_h + offsets, mask=mask, other=0.0)
+    v = tl.load(v_ptr + off_h + offsets, mask=mask, other=0.0)
+    dk, dv = tl.zeros((BLOCK_N, HEAD_DIM), tl.float32), tl.zeros((BLOCK_N, HEAD_DIM), tl.float32)
+    q_ptr, do_ptr, dq_ptr = q_ptr + off_h, do_ptr + off_h, dq_ptr + off_h
     lse_ptr, delta_ptr = lse_ptr + head * padded, delta_ptr + head * padded
-    begin = start if CAUSAL else 0
-    # Rows from `seen` on see all these keys; of keys beyond n, with scores of 0, exp(0 - lse) may be infinite
-    seen = tl.minimum(start + BLOCK_N, n) if CAUSAL else tl.where(start + BLOCK_N > n, n, 0)
+    # Rows from `unmasked` on see all these keys; of keys beyond n, with scores of 0, exp(0 - lse) may be infinite
+    unmasked = tl.minimum(start_n + BLOCK_N, N_CTX) if CAUSAL else tl.where(start_n + BLOCK_N > N_CTX, N_CTX, 0)
     dk, dv = walk_queries(
-        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, begin, seen, key, D, CAUSAL, True,
-        BLOCK_M, STAGES,
+        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, N_CTX, qk_scale, sm_scale,
+        start_n if CAUSAL else 0, unmasked, offs_n, HEAD_DIM, CAUSAL, True, BLOCK_M, STAGES,
     )  # fmt: skip
     dk, dv = walk_queries(
-        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, scale, back, seen, n, key, D, CAUSAL, False,
-        BLOCK_M, STAGES,
+        dk, dv, k, v, q_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, N_CTX, qk_scale, sm_scale,
+        unmasked, N_CTX, offs_n, HEAD_DIM, CAUSAL, False, BLOCK_M, STAGES,
     )  # fmt: skip
-    tl.store(dk_ptr + at + tile, dk * back, mask=inside)
-    tl.store(dv_ptr + at + tile, dv, mask=inside)
+    tl.store(dk_ptr + off_h + offsets, dk * sm_scale, mask=mask)
+    tl.store(dv_ptr + off_h + offsets, dv, mask=mask)
 
 
 def run(q, k, v, do, causal):
@@ -139,7 +116,7 @@ def run(q, k, v, do, causal):
     delta = row_products(o, do, padded)
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
     keys_kernel[(triton.cdiv(n, block_n), batch * heads)](
-        q, k, v, do, lse, delta, dq, dk, dv, n, padded, scale * LOG2_E, scale, D=d, CAUSAL=causal,
+        q, k, v, do, lse, delta, dq, dk, dv, n, padded, scale * LOG2_E, scale, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return tuple(each[..., :width].contiguous() for each in (dq.to(q.dtype), dk, dv))

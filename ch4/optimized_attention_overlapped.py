@@ -2,16 +2,16 @@
 
 Within a warp, a block is a chain: q @ k.T, then the softmax of its scores, then p @ v. On capability 9.0 a product runs
 by itself once issued, but here each is waited for, as the next step needs it. So the chain is cut: block j's scores,
-then block j-1's p @ v, and nobody waits for that one until block j+1:
+then block j-1's p @ v, which is not waited for until block j+1:
 
-    issue s = q @ k[j].T, wait
-    issue o = o * shrink + p @ v[j-1]        p and shrink are of block j-1
-    p, shrink = softmax of s                 meanwhile
+    issue qk = q @ k[j].T, wait
+    issue acc = acc * alpha + p @ v[j-1]     p and alpha are of block j-1
+    p, alpha = softmax of qk                 meanwhile
 
     a block of 64 x 64, d = 64 (9.0): 128 cycles a product, 256 for 4096 powers of two at 16 a cycle
 
-The cost is registers: p [BLOCK_M, BLOCK_N] lives on beside the next s, 32 a thread each with 128 threads. Where rows
-are 128 (d = 128 without a mask) it is 64 each, and 128 for o: 256, one more than a thread can have.
+The cost is registers: p [BLOCK_M, BLOCK_N] lives on beside the next qk, 32 a thread each with 128 threads. Where rows
+are 128 (d = 128 without a mask) it is 64 each, and 128 for acc: 256, one more than a thread can have.
 
 Predict before you measure: if every warp were alone, what would it gain at most? And if others fill its waits anyway?
 """
@@ -24,30 +24,6 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 VERSUS = "tma"
 REQUIRES = {"capability": (9, 0)}
-SIZES = {
-    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
-    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
-    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float32"},
-    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
-    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
-    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
-    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
-    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
-    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
-    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},
-    "long/4096/d64/full/bf16": {"causal": False}, "long/4096/d128/causal/bf16": {"d": 128},
-    "long/4096/d128/full/bf16": {"d": 128, "causal": False}, "long/4096/d64/causal/fp16": {"dtype": "float16"},
-    "long/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
-    "long/8192/d64/causal/bf16": {"batch": 2, "heads": 16, "n": 8192},
-    "long/8192/d64/full/bf16": {"batch": 2, "heads": 16, "n": 8192, "causal": False},
-    "long/8192/d128/causal/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128},
-    "long/8192/d128/full/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128, "causal": False},
-    "long/16384/d64/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384},
-    "long/16384/d64/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "causal": False},
-    "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
-    "long/16384/d128/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128, "causal": False},
-}  # fmt: skip
 TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS
 LARGE = {64: (64, 64, 2, 4), 128: (64, 64, 2, 4)}
@@ -81,44 +57,46 @@ def cost(q, k, v, causal):
 
 
 @triton.jit
-def weigh(s, row_max, total, scale):
-    new = tl.maximum(row_max, tl.max(s, 1) * scale)
-    p, shrink = tl.exp2(s * scale - new[:, None]), tl.exp2(row_max - new)
-    return p, shrink, new, total * shrink + tl.sum(p, 1)
+def online_softmax(qk, m_i, l_i, qk_scale):
+    m_ij = tl.maximum(m_i, tl.max(qk, 1) * qk_scale)
+    p, alpha = tl.exp2(qk * qk_scale - m_ij[:, None]), tl.exp2(m_i - m_ij)
+    return p, alpha, m_ij, l_i * alpha + tl.sum(p, 1)
 
 
 @triton.jit
 def attention_kernel(
-    q_desc, k_desc, v_desc, o_desc, n, scale, D: tl.constexpr, CAUSAL: tl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, N_CTX, qk_scale, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    start, head = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M, tl.program_id(1)  # the longest first
-    row, column = start + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
-    q = q_desc.load([head, start, 0]).reshape(BLOCK_M, D)
-    row_max = tl.full((BLOCK_M,), float("-inf"), tl.float32)
-    total = tl.zeros((BLOCK_M,), tl.float32)
-    o = tl.zeros((BLOCK_M, D), tl.float32)
-    p, shrink = tl.zeros((BLOCK_M, BLOCK_N), tl.float32), row_max  # of no block yet
-    last = (start if CAUSAL else n - 1) // BLOCK_N * BLOCK_N  # the first column that not every row sees, or before it
+    start_m, head = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M, tl.program_id(1)  # the longest first
+    offs_m, offs_n = start_m + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
+    q = q_desc.load([head, start_m, 0]).reshape(BLOCK_M, HEAD_DIM)
+    m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    l_i = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
+    p, alpha = tl.zeros((BLOCK_M, BLOCK_N), tl.float32), m_i  # of no block yet
+    # Columns before `lo`: in blocks that every row sees all of
+    lo = (start_m if CAUSAL else N_CTX - 1) // BLOCK_N * BLOCK_N
     MASKED: tl.constexpr = max(BLOCK_M, BLOCK_N) if CAUSAL else BLOCK_N  # columns
     for beyond in tl.static_range(0, MASKED, BLOCK_N):
-        first = last + beyond
-        s = tl.dot(q, k_desc.load([head, first, 0]).reshape(BLOCK_N, D).T, input_precision="ieee")
-        s = tl.where(first + column <= row[:, None] if CAUSAL else (first + column < n)[None, :], s, float("-inf"))
+        start_n = lo + beyond
+        qk = tl.dot(q, k_desc.load([head, start_n, 0]).reshape(BLOCK_N, HEAD_DIM).T, input_precision="ieee")
+        mask = start_n + offs_n <= offs_m[:, None] if CAUSAL else (start_n + offs_n < N_CTX)[None, :]
+        qk = tl.where(mask, qk, float("-inf"))
         if beyond > 0:
-            v = v_desc.load([head, first - BLOCK_N, 0]).reshape(BLOCK_N, D)
-            o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
-        p, shrink, row_max, total = weigh(s, row_max, total, scale)
-    pending = last + MASKED - BLOCK_N  # the block whose weights are in p
-    for first in tl.range(0, last, BLOCK_N, num_stages=STAGES):
+            v = v_desc.load([head, start_n - BLOCK_N, 0]).reshape(BLOCK_N, HEAD_DIM)
+            acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
+        p, alpha, m_i, l_i = online_softmax(qk, m_i, l_i, qk_scale)
+    pending = lo + MASKED - BLOCK_N  # the block whose weights are in p
+    for start_n in tl.range(0, lo, BLOCK_N, num_stages=STAGES):
         weights = p.to(k_desc.dtype)  # while q @ k.T runs
-        s = tl.dot(q, k_desc.load([head, first, 0]).reshape(BLOCK_N, D).T, input_precision="ieee")
-        v = v_desc.load([head, tl.where(first == 0, pending, first - BLOCK_N), 0]).reshape(BLOCK_N, D)
-        o = tl.dot(weights, v, o * shrink[:, None], input_precision="ieee")
-        p, shrink, row_max, total = weigh(s, row_max, total, scale)
-    v = v_desc.load([head, tl.where(last == 0, pending, last - BLOCK_N), 0]).reshape(BLOCK_N, D)
-    o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
-    o_desc.store([head, start, 0], (o / total[:, None]).to(v.dtype).reshape(1, BLOCK_M, D))
+        qk = tl.dot(q, k_desc.load([head, start_n, 0]).reshape(BLOCK_N, HEAD_DIM).T, input_precision="ieee")
+        v = v_desc.load([head, tl.where(start_n == 0, pending, start_n - BLOCK_N), 0]).reshape(BLOCK_N, HEAD_DIM)
+        acc = tl.dot(weights, v, acc * alpha[:, None], input_precision="ieee")
+        p, alpha, m_i, l_i = online_softmax(qk, m_i, l_i, qk_scale)
+    v = v_desc.load([head, tl.where(lo == 0, pending, lo - BLOCK_N), 0]).reshape(BLOCK_N, HEAD_DIM)
+    acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
+    o_desc.store([head, start_m, 0], (acc / l_i[:, None]).to(v.dtype).reshape(1, BLOCK_M, HEAD_DIM))
 
 
 def run(q, k, v, causal):
@@ -130,7 +108,7 @@ def run(q, k, v, causal):
     k, v = (TensorDescriptor(each, shape, strides, [1, block_n, d]) for each in (k, v))
     grid = (triton.cdiv(n, block_m), batch * heads)
     attention_kernel[grid](
-        q, k, v, o, n, width**-0.5 * LOG2_E, D=d, CAUSAL=causal,
+        q, k, v, o, n, width**-0.5 * LOG2_E, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return o.base[..., :width].contiguous()

@@ -23,30 +23,6 @@ import triton.language as tl
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
-    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
-    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float32"},
-    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
-    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
-    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
-    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
-    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
-    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
-    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},
-    "long/4096/d64/full/bf16": {"causal": False}, "long/4096/d128/causal/bf16": {"d": 128},
-    "long/4096/d128/full/bf16": {"d": 128, "causal": False}, "long/4096/d64/causal/fp16": {"dtype": "float16"},
-    "long/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
-    "long/8192/d64/causal/bf16": {"batch": 2, "heads": 16, "n": 8192},
-    "long/8192/d64/full/bf16": {"batch": 2, "heads": 16, "n": 8192, "causal": False},
-    "long/8192/d128/causal/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128},
-    "long/8192/d128/full/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128, "causal": False},
-    "long/16384/d64/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384},
-    "long/16384/d64/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "causal": False},
-    "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
-    "long/16384/d128/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128, "causal": False},
-}  # fmt: skip
 TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
 LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 3, 4)}
@@ -80,40 +56,40 @@ def cost(q, k, v, causal):
 
 
 @triton.jit
-def add_block(s, v, row_max, total, o, scale):
-    new = tl.maximum(row_max, tl.max(s, 1) * scale)
-    p, shrink = tl.exp2(s * scale - new[:, None]), tl.exp2(row_max - new)
-    o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
-    return new, total * shrink + tl.sum(p, 1), o
+def add_block(qk, v, m_i, l_i, acc, qk_scale):
+    m_ij = tl.maximum(m_i, tl.max(qk, 1) * qk_scale)
+    p, alpha = tl.exp2(qk * qk_scale - m_ij[:, None]), tl.exp2(m_i - m_ij)
+    acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
+    return m_ij, l_i * alpha + tl.sum(p, 1), acc
 
 
 @triton.jit
 def attention_kernel(
-    q_ptr, k_ptr, v_ptr, o_ptr, n, scale, D: tl.constexpr, CAUSAL: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, o_ptr, N_CTX, qk_scale, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    start = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest first
-    at = tl.program_id(1).to(tl.int64) * n * D  # 64 bits: a tensor may have more than 2^31 elements
-    row, column, lane = start + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, D)
-    q = tl.load(q_ptr + at + row[:, None] * D + lane, mask=row[:, None] < n, other=0.0)
-    row_max = tl.full((BLOCK_M,), float("-inf"), tl.float32)
-    total = tl.zeros((BLOCK_M,), tl.float32)
-    o = tl.zeros((BLOCK_M, D), tl.float32)
-    whole = (start if CAUSAL else n) // BLOCK_N * BLOCK_N  # columns before it: in blocks that every row sees all of
-    last = tl.minimum(start + BLOCK_M, n) if CAUSAL else n
-    tile = column[:, None] * D + lane
-    for first in tl.range(0, whole, BLOCK_N, num_stages=STAGES):
-        s = tl.dot(q, tl.load(k_ptr + at + first * D + tile).T, input_precision="ieee")
-        v = tl.load(v_ptr + at + first * D + tile)
-        row_max, total, o = add_block(s, v, row_max, total, o, scale)
-    for first in tl.range(whole, last, BLOCK_N, num_stages=STAGES):
-        inside = first + column < n
-        k = tl.load(k_ptr + at + first * D + tile, mask=inside[:, None], other=0.0)
-        s = tl.dot(q, k.T, input_precision="ieee")
-        s = tl.where(first + column <= row[:, None] if CAUSAL else inside[None, :], s, float("-inf"))
-        v = tl.load(v_ptr + at + first * D + tile, mask=inside[:, None], other=0.0)
-        row_max, total, o = add_block(s, v, row_max, total, o, scale)
-    tl.store(o_ptr + at + row[:, None] * D + lane, o / total[:, None], mask=row[:, None] < n)
+    start_m = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest first
+    off_h = tl.program_id(1).to(tl.int64) * N_CTX * HEAD_DIM  # 64 bits: a tensor may have more than 2^31 elements
+    offs_m, offs_n, offs_d = start_m + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, HEAD_DIM)
+    q = tl.load(q_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, mask=offs_m[:, None] < N_CTX, other=0.0)
+    m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    l_i = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
+    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # columns before it: in blocks that every row sees all of
+    hi = tl.minimum(start_m + BLOCK_M, N_CTX) if CAUSAL else N_CTX
+    offsets = offs_n[:, None] * HEAD_DIM + offs_d
+    for start_n in tl.range(0, lo, BLOCK_N, num_stages=STAGES):
+        qk = tl.dot(q, tl.load(k_ptr + off_h + start_n * HEAD_DIM + offsets).T, input_precision="ieee")
+        v = tl.load(v_ptr + off_h + start_n * HEAD_DIM + offsets)
+        m_i, l_i, acc = add_block(qk, v, m_i, l_i, acc, qk_scale)
+    for start_n in tl.range(lo, hi, BLOCK_N, num_stages=STAGES):
+        mask = start_n + offs_n < N_CTX
+        k = tl.load(k_ptr + off_h + start_n * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
+        qk = tl.dot(q, k.T, input_precision="ieee")
+        qk = tl.where(start_n + offs_n <= offs_m[:, None] if CAUSAL else mask[None, :], qk, float("-inf"))
+        v = tl.load(v_ptr + off_h + start_n * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
+        m_i, l_i, acc = add_block(qk, v, m_i, l_i, acc, qk_scale)
+    tl.store(o_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, acc / l_i[:, None], mask=offs_m[:, None] < N_CTX)
 
 
 def run(q, k, v, causal):
@@ -122,7 +98,7 @@ def run(q, k, v, causal):
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
     grid = (triton.cdiv(n, block_m), batch * heads)
     attention_kernel[grid](
-        q, k, v, o, n, width**-0.5 * LOG2_E, D=d, CAUSAL=causal,
+        q, k, v, o, n, width**-0.5 * LOG2_E, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return o[..., :width].contiguous()

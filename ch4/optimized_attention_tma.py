@@ -20,30 +20,6 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 VERSUS = "skipped"
 REQUIRES = {"capability": (9, 0)}
-SIZES = {
-    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
-    "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
-    "check/one": {"batch": 1, "heads": 3, "n": 1, "d": 16, "dtype": "float32"},
-    "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
-    "check/wide/full": {"batch": 1, "heads": 1, "n": 257, "d": 128, "causal": False, "dtype": "float16"},
-    "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
-    "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
-    "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
-    "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
-    "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},
-    "long/4096/d64/full/bf16": {"causal": False}, "long/4096/d128/causal/bf16": {"d": 128},
-    "long/4096/d128/full/bf16": {"d": 128, "causal": False}, "long/4096/d64/causal/fp16": {"dtype": "float16"},
-    "long/4096/d128/causal/fp16": {"d": 128, "dtype": "float16"},
-    "long/8192/d64/causal/bf16": {"batch": 2, "heads": 16, "n": 8192},
-    "long/8192/d64/full/bf16": {"batch": 2, "heads": 16, "n": 8192, "causal": False},
-    "long/8192/d128/causal/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128},
-    "long/8192/d128/full/bf16": {"batch": 2, "heads": 16, "n": 8192, "d": 128, "causal": False},
-    "long/16384/d64/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384},
-    "long/16384/d64/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "causal": False},
-    "long/16384/d128/causal/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128},
-    "long/16384/d128/full/bf16": {"batch": 1, "heads": 8, "n": 16_384, "d": 128, "causal": False},
-}  # fmt: skip
 TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS
 LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 2, 4)}
@@ -76,38 +52,40 @@ def cost(q, k, v, causal):
 
 
 @triton.jit
-def weigh(s, row_max, total, scale):
-    new = tl.maximum(row_max, tl.max(s, 1) * scale)
-    p, shrink = tl.exp2(s * scale - new[:, None]), tl.exp2(row_max - new)
-    return p, shrink, new, total * shrink + tl.sum(p, 1)
+def online_softmax(qk, m_i, l_i, qk_scale):
+    m_ij = tl.maximum(m_i, tl.max(qk, 1) * qk_scale)
+    p, alpha = tl.exp2(qk * qk_scale - m_ij[:, None]), tl.exp2(m_i - m_ij)
+    return p, alpha, m_ij, l_i * alpha + tl.sum(p, 1)
 
 
 @triton.jit
 def attention_kernel(
-    q_desc, k_desc, v_desc, o_desc, n, scale, D: tl.constexpr, CAUSAL: tl.constexpr,
+    q_desc, k_desc, v_desc, o_desc, N_CTX, qk_scale, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    start, head = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M, tl.program_id(1)  # the longest first
-    row, column = start + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
-    q = q_desc.load([head, start, 0]).reshape(BLOCK_M, D)
-    row_max = tl.full((BLOCK_M,), float("-inf"), tl.float32)
-    total = tl.zeros((BLOCK_M,), tl.float32)
-    o = tl.zeros((BLOCK_M, D), tl.float32)
-    last = (start if CAUSAL else n - 1) // BLOCK_N * BLOCK_N  # the first column that not every row sees, or before it
+    start_m, head = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M, tl.program_id(1)  # the longest first
+    offs_m, offs_n = start_m + tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
+    q = q_desc.load([head, start_m, 0]).reshape(BLOCK_M, HEAD_DIM)
+    m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+    l_i = tl.zeros((BLOCK_M,), tl.float32)
+    acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
+    # Columns before `lo`: in blocks that every row sees all of
+    lo = (start_m if CAUSAL else N_CTX - 1) // BLOCK_N * BLOCK_N
     MASKED: tl.constexpr = max(BLOCK_M, BLOCK_N) if CAUSAL else BLOCK_N  # columns
     for beyond in tl.static_range(0, MASKED, BLOCK_N):
-        first = last + beyond
-        s = tl.dot(q, k_desc.load([head, first, 0]).reshape(BLOCK_N, D).T, input_precision="ieee")
-        s = tl.where(first + column <= row[:, None] if CAUSAL else (first + column < n)[None, :], s, float("-inf"))
-        p, shrink, row_max, total = weigh(s, row_max, total, scale)
-        v = v_desc.load([head, first, 0]).reshape(BLOCK_N, D)
-        o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
-    for first in tl.range(0, last, BLOCK_N, num_stages=STAGES):
-        s = tl.dot(q, k_desc.load([head, first, 0]).reshape(BLOCK_N, D).T, input_precision="ieee")
-        p, shrink, row_max, total = weigh(s, row_max, total, scale)
-        v = v_desc.load([head, first, 0]).reshape(BLOCK_N, D)
-        o = tl.dot(p.to(v.dtype), v, o * shrink[:, None], input_precision="ieee")
-    o_desc.store([head, start, 0], (o / total[:, None]).to(v.dtype).reshape(1, BLOCK_M, D))
+        start_n = lo + beyond
+        qk = tl.dot(q, k_desc.load([head, start_n, 0]).reshape(BLOCK_N, HEAD_DIM).T, input_precision="ieee")
+        mask = start_n + offs_n <= offs_m[:, None] if CAUSAL else (start_n + offs_n < N_CTX)[None, :]
+        qk = tl.where(mask, qk, float("-inf"))
+        p, alpha, m_i, l_i = online_softmax(qk, m_i, l_i, qk_scale)
+        v = v_desc.load([head, start_n, 0]).reshape(BLOCK_N, HEAD_DIM)
+        acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
+    for start_n in tl.range(0, lo, BLOCK_N, num_stages=STAGES):
+        qk = tl.dot(q, k_desc.load([head, start_n, 0]).reshape(BLOCK_N, HEAD_DIM).T, input_precision="ieee")
+        p, alpha, m_i, l_i = online_softmax(qk, m_i, l_i, qk_scale)
+        v = v_desc.load([head, start_n, 0]).reshape(BLOCK_N, HEAD_DIM)
+        acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
+    o_desc.store([head, start_m, 0], (acc / l_i[:, None]).to(v.dtype).reshape(1, BLOCK_M, HEAD_DIM))
 
 
 def run(q, k, v, causal):
@@ -119,7 +97,7 @@ def run(q, k, v, causal):
     k, v = (TensorDescriptor(each, shape, strides, [1, block_n, d]) for each in (k, v))
     grid = (triton.cdiv(n, block_m), batch * heads)
     attention_kernel[grid](
-        q, k, v, o, n, width**-0.5 * LOG2_E, D=d, CAUSAL=causal,
+        q, k, v, o, n, width**-0.5 * LOG2_E, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return o.base[..., :width].contiguous()

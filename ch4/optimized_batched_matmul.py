@@ -1,6 +1,6 @@
 """Multiply 40 pairs of 128 x 128 matrices in one launch: the grid has a tile of every product, 160 programs at once.
 
-In float16 a program takes 64 x 64 of one product. Both of its blocks of k = 64 are on their way before it multiplies
+In float16 a program takes 64 x 64 of one product. Both of its blocks of k = 64 are in flight before it multiplies
 the first, so that DRAM is waited for once, by all:
 
     40 products * 4 tiles = 160 programs    one for each of 132 SMs, two for some
@@ -19,33 +19,14 @@ import triton
 import triton.language as tl
 
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"batch": 3, "m": 127, "n": 65, "k": 129},
-    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1},
-    "check/row": {"batch": 7, "m": 1, "n": 131, "k": 67},
-    "check/fp32": {"batch": 3, "m": 67, "n": 65, "k": 33, "dtype": "float32"},
-    "check/transposed": {"batch": 3, "m": 33, "n": 65, "k": 129, "transposed": True},
-    "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0},
-    "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
-    "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
-    "small/40x64/fp16": {"m": 64, "n": 64, "k": 64},
-    "small/40x64/bf16": {"m": 64, "n": 64, "k": 64, "dtype": "bfloat16"},
-    "small/40x64/fp32": {"m": 64, "n": 64, "k": 64, "dtype": "float32"},
-    "medium/40x128/fp16": {}, "medium/40x128/bf16": {"dtype": "bfloat16"}, "medium/40x128/fp32": {"dtype": "float32"},
-    "medium/40x128/fp16/transposed": {"transposed": True},
-    "large/40x256/fp16": {"m": 256, "n": 256, "k": 256},
-    "large/40x256/bf16": {"m": 256, "n": 256, "k": 256, "dtype": "bfloat16"},
-    "large/40x256/fp32": {"m": 256, "n": 256, "k": 256, "dtype": "float32"},
-    "large/4x2048/fp16": {"batch": 4, "m": 2048, "n": 2048, "k": 2048},  # each product fills a GPU by itself
-}  # fmt: skip
 ENOUGH = 128  # tiles for all SMs, or nearly; of the smaller ones in float32 twice as many
 # The largest is taken of which there are so many, and that no product is smaller than
-HALF = [
+CONFIGS_FP16 = [  # and bfloat16, on tensor cores
     {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
     {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
     {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4},
 ]
-FLOAT = [  # float32, on CUDA cores
+CONFIGS_FP32 = [  # on CUDA cores
     {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4},
     {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
 ]
@@ -73,42 +54,43 @@ def cost(x, y):
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_batch, a_down, a_across, b_batch, b_down, b_across,
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    across, tiles = tl.cdiv(n, BLOCK_N), tl.cdiv(n, BLOCK_N) * tl.cdiv(m, BLOCK_M)
-    tile, product = tl.program_id(0) % tiles, (tl.program_id(0) // tiles).to(tl.int64)
-    a_ptr, b_ptr, c_ptr = a_ptr + product * a_batch, b_ptr + product * b_batch, c_ptr + product * m * n
-    row = (tile // across * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
-    column = (tile % across * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_at = a_ptr + row * a_down + inner.to(tl.int64)[None, :] * a_across
-    b_at = b_ptr + inner.to(tl.int64)[:, None] * b_down + column * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=(row < m) & (inner[None, :] < k - start), other=0.0)
-        b = tl.load(b_at, mask=(inner[:, None] < k - start) & (column < n), other=0.0)
-        total = tl.dot(a, b, total, input_precision="ieee")  # of float32: no TF32
-        a_at += tl.full((), BLOCK_K, tl.int64) * a_across
-        b_at += tl.full((), BLOCK_K, tl.int64) * b_down
-    tl.store(c_ptr + row * n + column, total, mask=(row < m) & (column < n))
+    num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
+    pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
+    a_ptr, b_ptr, c_ptr = a_ptr + pid_b * stride_ab, b_ptr + pid_b * stride_bb, c_ptr + pid_b * M * N
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < N), other=0.0)
+        acc = tl.dot(a, b, acc, input_precision="ieee")  # of float32: no TF32
+        a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
+        b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
+    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
-def shape_of(products, m, n, dtype):
+def config_of(products, M, N, dtype):
     """The configuration for so many products at once."""
-    (*larger, smallest), enough = (FLOAT, 2 * ENOUGH) if dtype == torch.float32 else (HALF, ENOUGH)
-    for shape in larger:
-        whole = m // shape["BLOCK_M"] * (n // shape["BLOCK_N"])
+    (*larger, smallest), enough = (CONFIGS_FP32, 2 * ENOUGH) if dtype == torch.float32 else (CONFIGS_FP16, ENOUGH)
+    for config in larger:
+        whole = M // config["BLOCK_M"] * (N // config["BLOCK_N"])
         if products * whole >= enough:
-            return shape
+            return config
     return smallest
 
 
 def run(x, y):
-    (batch, m, k), n = x.shape, y.shape[2]
-    c = torch.empty(batch, m, n, dtype=x.dtype, device=x.device)
-    shape = shape_of(batch, m, n, x.dtype)
-    tiles = triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"])
+    (batch, M, K), N = x.shape, y.shape[2]
+    c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
+    config = config_of(batch, M, N, x.dtype)
+    tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
     if c.numel():
-        matmul_kernel[(batch * tiles,)](x, y, c, m, n, k, *x.stride(), *y.stride(), **shape)
+        matmul_kernel[(batch * tiles,)](x, y, c, M, N, K, *x.stride(), *y.stride(), **config)
     return c

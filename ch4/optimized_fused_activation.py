@@ -21,21 +21,6 @@ from operands import operand, product_cost
 from torch.nn import functional
 
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "activation": "relu"},
-    "check/row": {"m": 1, "n": 257, "k": 131, "activation": "gelu"},
-    "check/tiles": {"m": 389, "n": 269, "k": 7, "activation": "silu"},
-    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3, "activation": "gelu"},
-    "check/relu": {"m": 67, "n": 129, "k": 131, "activation": "relu", "transposed": "a"},
-    "check/gelu": {"m": 136, "n": 264, "k": 72, "activation": "gelu", "transposed": "b"},
-    "check/silu": {"m": 136, "n": 264, "k": 72, "activation": "silu", "transposed": "ab"},
-    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
-    "default": {}, "large/4096/leaky_relu/fp16": {}, "large/4096/leaky_relu/bf16": {"dtype": "bfloat16"},
-    "large/8192/leaky_relu/fp16": {"m": 8192, "n": 8192, "k": 8192},
-    "large/8192/leaky_relu/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
-    "large/4096/relu/fp16": {"activation": "relu"}, "large/4096/gelu/fp16": {"activation": "gelu"},
-    "large/4096/silu/fp16": {"activation": "silu"},
-}  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 4
@@ -68,33 +53,35 @@ def cost(a, b, activation):
 
 
 @triton.jit
-def place(pid, down, across, GROUP_M: tl.constexpr):
-    first = pid // (GROUP_M * across) * GROUP_M
-    height = min(down - first, GROUP_M)  # the last group's may be lower
-    within = pid % (GROUP_M * across)
-    return first + within % height, within // height
+def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
 
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_down, a_across, b_down, b_across, ACTIVATION: tl.constexpr
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, ACTIVATION: tl.constexpr
 ):  # fmt: skip
-    i, j = place(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N), GROUP_M)
-    row = i * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    column = j * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_down, a_across = tl.cast(a_down, tl.int64), tl.cast(a_across, tl.int64)  # times a stride 32 bits may overflow
-    b_down, b_across = tl.cast(b_down, tl.int64), tl.cast(b_across, tl.int64)
-    a_at = a_ptr + row % m * a_down + inner[None, :] * a_across  # beyond the last row: any, its sums are not stored
-    b_at = b_ptr + inner[:, None] * b_down + column % n * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=inner[None, :] < k - start, other=0.0)
-        b = tl.load(b_at, mask=inner[:, None] < k - start, other=0.0)
-        total = tl.dot(a, b, total)
-        a_at += BLOCK_K * a_across
-        b_at += BLOCK_K * b_down
-    tl.store(c_ptr + row.to(tl.int64) * n + column, activate(total, ACTIVATION), mask=(row < m) & (column < n))
+    pid_m, pid_n = swizzle(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
+    offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    # 64 bits: a stride times an index may exceed 2^31
+    stride_am, stride_ak = tl.cast(stride_am, tl.int64), tl.cast(stride_ak, tl.int64)
+    stride_bk, stride_bn = tl.cast(stride_bk, tl.int64), tl.cast(stride_bn, tl.int64)
+    # Rows and columns beyond the last: any that exist, their sums are not stored
+    a_ptrs = a_ptr + offs_m % M * stride_am + offs_k[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n % N * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, activate(acc, ACTIVATION), mask=(offs_m < M) & (offs_n < N))
 
 
 def setup(a, b, activation):
@@ -106,9 +93,9 @@ def setup(a, b, activation):
 
 
 def run(a, b, activation, stages):
-    (m, k), n = a.shape, b.shape[1]
-    c = torch.empty(m, n, dtype=a.dtype, device=a.device)
-    grid = (triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value),)
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
+    grid = (triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value),)
     strides = *a.stride(), *b.stride()
-    matmul_kernel[grid](a, b, c, m, n, k, *strides, activation, num_warps=WARPS, num_stages=stages)
+    matmul_kernel[grid](a, b, c, M, N, K, *strides, activation, num_warps=WARPS, num_stages=stages)
     return c

@@ -1,13 +1,13 @@
-"""Multiply two matrices and apply an activation, warps of two trades: blocks are copied while others activate.
+"""Multiply two matrices and apply an activation with warp specialization: a producer copies while consumers activate.
 
-y = activation(a @ b), in 16 bits. The kernel of `optimized_matmul_specialized.py`: four warps only ask for blocks, up
-to 3 steps ahead, also across tiles; two groups of four multiply, activate and store:
+y = activation(a @ b), in 16 bits. The kernel of `optimized_matmul_specialized.py`: the producer, four warps, only asks
+for blocks, up to 3 steps ahead, also across tiles; the consumers, two groups of four, multiply, activate and store:
 
     producer     4 warps, 40 registers a thread
     consumers    2 x 4 warps, 232 registers each: 128 sums, and room for an activation
 
 Both groups read the same blocks of b, so that one can be ahead of the other by 3 stages, no more: while both activate,
-nobody multiplies.
+no warp multiplies.
 
 Predict before you measure: which of the activations costs more than it did in `optimized_fused_activation_tma.py`, and
 how could one group of consumers multiply while the other one activates?
@@ -23,21 +23,6 @@ from torch.nn import functional
 
 VERSUS = "tma"
 REQUIRES = {"capability": (9, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1, "activation": "relu"},
-    "check/row": {"m": 1, "n": 257, "k": 131, "activation": "gelu"},
-    "check/tiles": {"m": 389, "n": 269, "k": 7, "activation": "silu"},
-    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3, "activation": "gelu"},
-    "check/relu": {"m": 67, "n": 129, "k": 131, "activation": "relu", "transposed": "a"},
-    "check/gelu": {"m": 136, "n": 264, "k": 72, "activation": "gelu", "transposed": "b"},
-    "check/silu": {"m": 136, "n": 264, "k": 72, "activation": "silu", "transposed": "ab"},
-    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
-    "default": {}, "large/4096/leaky_relu/fp16": {}, "large/4096/leaky_relu/bf16": {"dtype": "bfloat16"},
-    "large/8192/leaky_relu/fp16": {"m": 8192, "n": 8192, "k": 8192},
-    "large/8192/leaky_relu/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
-    "large/4096/relu/fp16": {"activation": "relu"}, "large/4096/gelu/fp16": {"activation": "gelu"},
-    "large/4096/silu/fp16": {"activation": "silu"},
-}  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 4, 3  # warps of each group
@@ -70,39 +55,39 @@ def cost(a, b, activation):
 
 
 @triton.jit
-def place(pid, down, across, GROUP_M: tl.constexpr):
-    first = pid // (GROUP_M * across) * GROUP_M
-    height = min(down - first, GROUP_M)  # the last group's may be lower
-    within = pid % (GROUP_M * across)
-    return first + within % height, within // height
+def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
 
 
 @triton.jit
-def describe(ptr, rows, columns, down, DOWN: tl.constexpr, ACROSS: tl.constexpr, IS_TRANSPOSED: tl.constexpr):
+def describe(ptr, rows, columns, stride, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr, IS_TRANSPOSED: tl.constexpr):
     if IS_TRANSPOSED:
-        described = tl.make_tensor_descriptor(ptr, [columns, rows], [down, 1], [ACROSS, DOWN])
+        desc = tl.make_tensor_descriptor(ptr, [columns, rows], [stride, 1], [BLOCK_C, BLOCK_R])
     else:
-        described = tl.make_tensor_descriptor(ptr, [rows, columns], [down, 1], [DOWN, ACROSS])
-    return described
+        desc = tl.make_tensor_descriptor(ptr, [rows, columns], [stride, 1], [BLOCK_R, BLOCK_C])
+    return desc
 
 
-@triton.jit(do_not_specialize=["k"])  # a k of 1 as a constant leaves no loop, and the compiler fails
+@triton.jit(do_not_specialize=["K"])  # a k of 1 as a constant leaves no loop, and the compiler fails
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_down, b_down, c_down,
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
     A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
-    a = describe(a_ptr, m, k, a_down, BLOCK_M, BLOCK_K, A_IS_TRANSPOSED)
-    b = describe(b_ptr, k, n, b_down, BLOCK_K, BLOCK_N, B_IS_TRANSPOSED)
-    c = describe(c_ptr, m, n, c_down, BLOCK_M, BLOCK_N, False)
-    down, across = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
-    for pid in tl.range(tl.program_id(0), down * across, tl.num_programs(0), warp_specialize=True):
-        i, j = place(tl.cast(pid, tl.int32), down, across, GROUP_M)
-        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for start in range(0, k, BLOCK_K):
-            a_block = a.load([start, i * BLOCK_M]).T if A_IS_TRANSPOSED else a.load([i * BLOCK_M, start])
-            b_block = b.load([j * BLOCK_N, start]).T if B_IS_TRANSPOSED else b.load([start, j * BLOCK_N])
-            total = tl.dot(a_block, b_block, total)
-        c.store([i * BLOCK_M, j * BLOCK_N], activate(total, ACTIVATION).to(c.dtype))
+    a_desc = describe(a_ptr, M, K, stride_a, BLOCK_M, BLOCK_K, A_IS_TRANSPOSED)
+    b_desc = describe(b_ptr, K, N, stride_b, BLOCK_K, BLOCK_N, B_IS_TRANSPOSED)
+    c_desc = describe(c_ptr, M, N, stride_c, BLOCK_M, BLOCK_N, False)
+    num_pid_m, num_pid_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    for pid in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), warp_specialize=True):
+        pid_m, pid_n = swizzle(tl.cast(pid, tl.int32), num_pid_m, num_pid_n, GROUP_M)
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(0, K, BLOCK_K):
+            a = a_desc.load([k, pid_m * BLOCK_M]).T if A_IS_TRANSPOSED else a_desc.load([pid_m * BLOCK_M, k])
+            b = b_desc.load([pid_n * BLOCK_N, k]).T if B_IS_TRANSPOSED else b_desc.load([k, pid_n * BLOCK_N])
+            acc = tl.dot(a, b, acc)
+        c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], activate(acc, ACTIVATION).to(c_desc.dtype))
 
 
 def scratch(size, alignment, stream):
@@ -122,14 +107,14 @@ def setup(a, b, activation):
 
 
 def run(a, b, activation, programs, warps, stages):
-    (m, k), n = a.shape, b.shape[1]
-    c = padded(a, m, n)
+    (M, K), N = a.shape, b.shape[1]
+    c = padded(a, M, N)
     if not (a.numel() and b.numel()):
         return c.zero_().contiguous()  # as any of the activations makes of 0
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
-    tiles = triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value)
+    tiles = triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value)
     strides = a.stride(0), b.stride(0), c.stride(0)
     matmul_kernel[(min(programs, tiles),)](
-        a, b, c, m, n, k, *strides, a_is_transposed, b_is_transposed, activation, num_warps=warps, num_stages=stages
+        a, b, c, M, N, K, *strides, a_is_transposed, b_is_transposed, activation, num_warps=warps, num_stages=stages
     )
     return c.contiguous()

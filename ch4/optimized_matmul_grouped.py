@@ -1,7 +1,7 @@
-"""Multiply two matrices in 16 bits, tiles dealt out in groups of 8 rows: neighbours in time share what they read in L2.
+"""Multiply two matrices in 16 bits, in grouped (swizzled) tile order: neighbours in time share what they read in L2.
 
 c = a @ b, summed in float32. 132 programs run at once, one an SM, and walk along k together: what several of them read
-crosses the memory bus once. At 8192^3 there are 64 x 32 tiles of 128 x 256. Dealt out row by row, 132 of them are 4
+crosses the memory bus once. At 8192^3 there are 64 x 32 tiles of 128 x 256. Taken row by row, 132 of them are 4
 rows of tiles with all columns of b; in groups of 8 rows of tiles, column by column, they are nearer to a square:
 
     row by row     4.1 * 128 rows of a + 8192 columns of b        143 MB a wave    2.2 GB in 15.5 waves
@@ -22,23 +22,6 @@ from operands import operand, product_cost
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/row": {"m": 1, "n": 257, "k": 131}, "check/tiles": {"m": 389, "n": 269, "k": 7},
-    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3},
-    "check/a transposed": {"m": 67, "n": 129, "k": 131, "transposed": "a"},
-    "check/b transposed": {"m": 136, "n": 264, "k": 72, "transposed": "b"},
-    "check/both transposed": {"m": 136, "n": 264, "k": 72, "transposed": "ab"},
-    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
-    "default": {}, "medium/2048/fp16": {"m": 2048, "n": 2048, "k": 2048},
-    "large/4096/fp16": {}, "large/4096/bf16": {"dtype": "bfloat16"},
-    "large/8192/fp16": {"m": 8192, "n": 8192, "k": 8192},
-    "large/8192/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
-    "order/nt/bf16": {"transposed": "b", "dtype": "bfloat16"},  # of a, then of b: transposed or not
-    "order/tn/bf16": {"transposed": "a", "dtype": "bfloat16"},
-    "order/tt/bf16": {"transposed": "ab", "dtype": "bfloat16"},
-    "odd/4093/bf16": {"m": 4093, "n": 4093, "k": 4093, "dtype": "bfloat16"},  # a prime: rows begin at odd addresses
-}  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 1
@@ -62,36 +45,38 @@ def cost(a, b):
 
 
 @triton.jit
-def place(pid, down, across, GROUP_M: tl.constexpr):
-    first = pid // (GROUP_M * across) * GROUP_M
-    height = min(down - first, GROUP_M)  # the last group's may be lower
-    within = pid % (GROUP_M * across)
-    return first + within % height, within // height
+def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
 
 
 @triton.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, m, n, k, a_down, a_across, b_down, b_across):
-    i, j = place(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N), GROUP_M)
-    row = i * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-    column = j * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_down, a_across = tl.cast(a_down, tl.int64), tl.cast(a_across, tl.int64)  # times a stride 32 bits may overflow
-    b_down, b_across = tl.cast(b_down, tl.int64), tl.cast(b_across, tl.int64)
-    a_at = a_ptr + row % m * a_down + inner[None, :] * a_across  # beyond the last row: any, its sums are not stored
-    b_at = b_ptr + inner[:, None] * b_down + column % n * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=inner[None, :] < k - start, other=0.0)
-        b = tl.load(b_at, mask=inner[:, None] < k - start, other=0.0)
-        total = tl.dot(a, b, total)
-        a_at += BLOCK_K * a_across
-        b_at += BLOCK_K * b_down
-    tl.store(c_ptr + row.to(tl.int64) * n + column, total, mask=(row < m) & (column < n))
+def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn):
+    pid_m, pid_n = swizzle(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
+    offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    # 64 bits: a stride times an index may exceed 2^31
+    stride_am, stride_ak = tl.cast(stride_am, tl.int64), tl.cast(stride_ak, tl.int64)
+    stride_bk, stride_bn = tl.cast(stride_bk, tl.int64), tl.cast(stride_bn, tl.int64)
+    # Rows and columns beyond the last: any that exist, their sums are not stored
+    a_ptrs = a_ptr + offs_m % M * stride_am + offs_k[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n % N * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
 def run(a, b):
-    (m, k), n = a.shape, b.shape[1]
-    c = torch.empty(m, n, dtype=a.dtype, device=a.device)
-    grid = (triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value),)
-    matmul_kernel[grid](a, b, c, m, n, k, *a.stride(), *b.stride(), num_warps=WARPS, num_stages=STAGES)
+    (M, K), N = a.shape, b.shape[1]
+    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
+    grid = (triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value),)
+    matmul_kernel[grid](a, b, c, M, N, K, *a.stride(), *b.stride(), num_warps=WARPS, num_stages=STAGES)
     return c

@@ -6,8 +6,8 @@ memory accelerator (TMA) fetch a block of a matrix by its coordinates, zeros bey
     cp.async    16 bytes a thread: 12 addresses, masks and copies for each of 256 threads and each step of 48 KiB
     TMA         2 instructions of one thread a step, no address in any register
 
-As many programs as SMs walk over all tiles. c leaves by TMA as well, in two halves of 32 KiB beside the 192 KiB of the
-stages, and is still on its way when the next tile begins. 512 tiles at 4096^3 are 3.9 rounds of 132 programs.
+As many programs as SMs walk over all tiles. c leaves by TMA as well, in two parts of 32 KiB beside the 192 KiB of the
+stages, and is still in flight when the next tile begins. 512 tiles at 4096^3 are 3.9 rounds of 132 programs.
 
 A descriptor wants rows side by side that begin at multiples of 16 bytes. A transposed matrix is read as it lies and
 its block is turned by the tensor cores; any other (an odd number of columns, gaps) is copied first: 2 passes of it.
@@ -24,23 +24,6 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 VERSUS = "pipelined"
 REQUIRES = {"capability": (9, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 129, "k": 65}, "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/row": {"m": 1, "n": 257, "k": 131}, "check/tiles": {"m": 389, "n": 269, "k": 7},
-    "check/no k": {"m": 3, "n": 5, "k": 0}, "check/no row": {"m": 0, "n": 5, "k": 3},
-    "check/a transposed": {"m": 67, "n": 129, "k": 131, "transposed": "a"},
-    "check/b transposed": {"m": 136, "n": 264, "k": 72, "transposed": "b"},
-    "check/both transposed": {"m": 136, "n": 264, "k": 72, "transposed": "ab"},
-    "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
-    "default": {}, "medium/2048/fp16": {"m": 2048, "n": 2048, "k": 2048},
-    "large/4096/fp16": {}, "large/4096/bf16": {"dtype": "bfloat16"},
-    "large/8192/fp16": {"m": 8192, "n": 8192, "k": 8192},
-    "large/8192/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
-    "order/nt/bf16": {"transposed": "b", "dtype": "bfloat16"},  # of a, then of b: transposed or not
-    "order/tn/bf16": {"transposed": "a", "dtype": "bfloat16"},
-    "order/tt/bf16": {"transposed": "ab", "dtype": "bfloat16"},
-    "odd/4093/bf16": {"m": 4093, "n": 4093, "k": 4093, "dtype": "bfloat16"},  # a prime: rows begin at odd addresses
-}  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 4
@@ -65,26 +48,26 @@ def cost(a, b):
 
 
 @triton.jit
-def place(pid, down, across, GROUP_M: tl.constexpr):
-    first = pid // (GROUP_M * across) * GROUP_M
-    height = min(down - first, GROUP_M)  # the last group's may be lower
-    within = pid % (GROUP_M * across)
-    return first + within % height, within // height
+def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: tl.constexpr):
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
 
 
 @triton.jit
-def matmul_kernel(a, b, c, m, n, k, A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr):
-    down, across = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
-    for pid in tl.range(tl.program_id(0), down * across, tl.num_programs(0), flatten=FLATTEN):
-        i, j = place(tl.cast(pid, tl.int32), down, across, GROUP_M)
-        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for start in range(0, k, BLOCK_K):
-            a_block = a.load([start, i * BLOCK_M]).T if A_IS_TRANSPOSED else a.load([i * BLOCK_M, start])
-            b_block = b.load([j * BLOCK_N, start]).T if B_IS_TRANSPOSED else b.load([start, j * BLOCK_N])
-            total = tl.dot(a_block, b_block, total)
-        left, right = tl.split(total.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
-        c.store([i * BLOCK_M, j * BLOCK_N], left.to(c.dtype))
-        c.store([i * BLOCK_M, j * BLOCK_N + BLOCK_N // 2], right.to(c.dtype))
+def matmul_kernel(a_desc, b_desc, c_desc, M, N, K, A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr):
+    num_pid_m, num_pid_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    for pid in tl.range(tl.program_id(0), num_pid_m * num_pid_n, tl.num_programs(0), flatten=FLATTEN):
+        pid_m, pid_n = swizzle(tl.cast(pid, tl.int32), num_pid_m, num_pid_n, GROUP_M)
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(0, K, BLOCK_K):
+            a = a_desc.load([k, pid_m * BLOCK_M]).T if A_IS_TRANSPOSED else a_desc.load([pid_m * BLOCK_M, k])
+            b = b_desc.load([pid_n * BLOCK_N, k]).T if B_IS_TRANSPOSED else b_desc.load([k, pid_n * BLOCK_N])
+            acc = tl.dot(a, b, acc)
+        acc0, acc1 = tl.split(acc.reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
+        c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], acc0.to(c_desc.dtype))
+        c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N + BLOCK_N // 2], acc1.to(c_desc.dtype))
 
 
 def setup(a, b):
@@ -92,14 +75,14 @@ def setup(a, b):
         return {"programs": 3, "stages": STAGES}
     gpu = torch.cuda.get_device_properties(a.device)
     a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
-    c_half = BLOCK_M.value * BLOCK_N.value // 2 * a.element_size() + 1024  # and barriers
-    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_half) // a_stage, 1))
+    c_part = BLOCK_M.value * BLOCK_N.value // 2 * a.element_size() + 1024  # and barriers
+    stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_part) // a_stage, 1))
     return {"programs": gpu.multi_processor_count, "stages": stages}
 
 
 def run(a, b, programs, stages):
-    (m, k), n = a.shape, b.shape[1]
-    c = padded(a, m, n)
+    (M, K), N = a.shape, b.shape[1]
+    c = padded(a, M, N)
     if not (a.numel() and b.numel()):
         return c.zero_().contiguous()
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
@@ -110,8 +93,8 @@ def run(a, b, programs, stages):
         TensorDescriptor.from_tensor(b, b_blocks),
         TensorDescriptor.from_tensor(c, [BLOCK_M.value, BLOCK_N.value // 2]),
     )
-    tiles = triton.cdiv(m, BLOCK_M.value) * triton.cdiv(n, BLOCK_N.value)
+    tiles = triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value)
     matmul_kernel[(min(programs, tiles),)](
-        *described, m, n, k, a_is_transposed, b_is_transposed, num_warps=WARPS, num_stages=stages
+        *described, M, N, K, a_is_transposed, b_is_transposed, num_warps=WARPS, num_stages=stages
     )
     return c.contiguous()

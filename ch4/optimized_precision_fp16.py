@@ -25,17 +25,6 @@ import triton.language as tl
 
 PRECISION = "bf16"
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"m": 127, "n": 65, "k": 129},
-    "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/row": {"m": 1, "n": 131, "k": 33},
-    "check/long": {"m": 17, "n": 33, "k": 4099},
-    "check/transposed": {"m": 65, "n": 33, "k": 67, "transposed": True},
-    "check/nothing": {"m": 3, "n": 5, "k": 0},
-    "default": {"m": 4096, "n": 4096, "k": 4096},
-    "medium/k256": {"k": 256}, "medium/k1024": {"k": 1024}, "medium/k4096": {}, "medium/k16384": {"k": 16_384},
-    "large/8192": {"m": 8192, "n": 8192, "k": 8192},
-}  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, STAGES, WARPS = 128, 256, 64, 8, 3, 8
 
 
@@ -58,33 +47,36 @@ def cost(x, w_b):
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_down, a_across, b_down, b_across,
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
-    across, down, pid = tl.cdiv(n, BLOCK_N), tl.cdiv(m, BLOCK_M), tl.program_id(0)
-    top = pid // (GROUP_M * across) * GROUP_M  # GROUP_M tiles of rows run side by side: they share columns of b in L2
-    high = min(down - top, GROUP_M)
-    tile_row, tile_column = top + pid % (GROUP_M * across) % high, pid % (GROUP_M * across) // high
-    row = (tile_row * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
-    column = (tile_column * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    a_at = a_ptr + row % m * a_down + inner.to(tl.int64)[None, :] * a_across
-    b_at = b_ptr + inner.to(tl.int64)[:, None] * b_down + column % n * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float16)
-    for start in range(0, k, BLOCK_K):
-        a = tl.load(a_at, mask=inner[None, :] < k - start, other=0.0)
-        b = tl.load(b_at, mask=inner[:, None] < k - start, other=0.0)
-        total = tl.dot(a, b, total, out_dtype=tl.float16)
-        a_at += tl.full((), BLOCK_K, tl.int64) * a_across
-        b_at += tl.full((), BLOCK_K, tl.int64) * b_down
-    tl.store(c_ptr + row * n + column, total, mask=(row < m) & (column < n))
+    num_pid_n, num_pid_m, pid = tl.cdiv(N, BLOCK_N), tl.cdiv(M, BLOCK_M), tl.program_id(0)
+    # GROUP_M tiles of rows run side by side: they share columns of b in L2
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = min(num_pid_m - first_pid_m, GROUP_M)
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    pid_m, pid_n = first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m % M * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n % N * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float16)
+    for k in range(0, K, BLOCK_K):
+        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        acc = tl.dot(a, b, acc, out_dtype=tl.float16)
+        a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
+        b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
+    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
 def run(x, w_b):
-    (m, k), n = x.shape, w_b.shape[1]
-    c = torch.empty(m, n, dtype=x.dtype, device=x.device)
+    (M, K), N = x.shape, w_b.shape[1]
+    c = torch.empty(M, N, dtype=x.dtype, device=x.device)
     if c.numel():
-        grid, blocks = (triton.cdiv(m, BLOCK_M) * triton.cdiv(n, BLOCK_N),), (BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M)
+        grid, blocks = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),), (BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M)
         strides, options = (*x.stride(), *w_b.stride()), {"num_stages": STAGES, "num_warps": WARPS}
-        matmul_kernel[grid](x, w_b, c, m, n, k, *strides, *blocks, **options)
+        matmul_kernel[grid](x, w_b, c, M, N, K, *strides, *blocks, **options)
     return c

@@ -1,4 +1,4 @@
-"""Multiply 16 rows by a long matrix with k split in 4, in one launch: who comes last to a tile adds up its 4 sums.
+"""Multiply 16 rows by a long matrix with k split in 4, in one launch: the last program of a tile adds up its 4 sums.
 
 c = x @ w_b, [16, 16,384] @ [16,384, 4096]. As in `optimized_split_k.py` 256 programs write 1 MiB of sums. Then each of
 them counts itself at its tile; the one that finds all others there adds up the 4 sums, always in the same order:
@@ -20,26 +20,6 @@ import triton.language as tl
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
-SIZES = {
-    "check": {"m": 3, "n": 131, "k": 1025},
-    "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/row": {"m": 1, "n": 67, "k": 1999},
-    "check/square": {"m": 129, "n": 127, "k": 517},
-    "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
-    "check/nothing": {"m": 3, "n": 5, "k": 0},
-    "default": {"m": 16, "n": 4096, "k": 16_384},
-    "medium/16x4096x16384/bf16": {"dtype": "bfloat16"},
-    "medium/16x4096x16384/transposed": {"transposed": True},  # as torch.nn.Linear keeps its weights
-    "medium/1x4096x16384": {"m": 1}, "medium/16x1024x65536": {"n": 1024, "k": 65_536},
-    "medium/16x8192x8192": {"n": 8192, "k": 8192}, "medium/64x4096x16384": {"m": 64},
-    "medium/16x64x262144": {"n": 64, "k": 262_144},  # 16 x 64 sums over 262,144 tokens: a state of linear attention
-    "medium/16x64x262144/bf16": {"n": 64, "k": 262_144, "dtype": "bfloat16"},
-    "medium/16x128x262144": {"n": 128, "k": 262_144},
-    "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},
-    "large/256x256x65536/bf16": {"m": 256, "n": 256, "k": 65_536, "dtype": "bfloat16"},
-    "large/512x512x16384": {"m": 512, "n": 512, "k": 16_384},
-    "large/4096x4096x4096": {"m": 4096, "n": 4096, "k": 4096},  # 2048 tiles: nothing to split
-}  # fmt: skip
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
 SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}
 PROGRAMS = 264  # at most, where k is split: 2 for each of 132 SMs
@@ -68,43 +48,46 @@ def cost(x, w_b):
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, parts_ptr, arrived_ptr, c_ptr, m, n, k, depth, splits, a_down, a_across, b_down, b_across,
+    a_ptr, b_ptr, partials_ptr, arrived_ptr, c_ptr, M, N, K, k_per_split, splits,
+    stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    across, tiles = tl.cdiv(n, BLOCK_N), tl.cdiv(n, BLOCK_N) * tl.cdiv(m, BLOCK_M)
-    tile, split = tl.program_id(0) % tiles, tl.program_id(0) // tiles
-    row = (tile // across * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]  # 64 bits: of offsets beyond 2^31
-    column = (tile % across * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
-    inner = tl.arange(0, BLOCK_K)
-    first = split * depth
-    a_at = a_ptr + row * a_down + (first + inner).to(tl.int64)[None, :] * a_across
-    b_at = b_ptr + (first + inner).to(tl.int64)[:, None] * b_down + column * b_across
-    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-    for start in range(first, min(first + depth, k), BLOCK_K):
-        a = tl.load(a_at, mask=(row < m) & (inner[None, :] < k - start), other=0.0)
-        b = tl.load(b_at, mask=(inner[:, None] < k - start) & (column < n), other=0.0)
-        total = tl.dot(a, b, total)
-        a_at += tl.full((), BLOCK_K, tl.int64) * a_across
-        b_at += tl.full((), BLOCK_K, tl.int64) * b_down
-    at, inside, part = row * n + column, (row < m) & (column < n), tl.cast(m, tl.int64) * n
-    tl.store(parts_ptr + split * part + at, total, mask=inside)
+    num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
+    pid, pid_k = tl.program_id(0) % num_tiles, tl.program_id(0) // num_tiles
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    k_start = pid_k * k_per_split
+    a_ptrs = a_ptr + offs_m * stride_am + (k_start + offs_k).to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + (k_start + offs_k).to(tl.int64)[:, None] * stride_bk + offs_n * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for k in range(k_start, min(k_start + k_per_split, K), BLOCK_K):
+        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < N), other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
+        b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
+    offsets, mask, size = offs_m * N + offs_n, (offs_m < M) & (offs_n < N), tl.cast(M, tl.int64) * N
+    tl.store(partials_ptr + pid_k * size + offsets, acc, mask=mask)
     tl.debug_barrier()
-    if tl.atomic_add(arrived_ptr + tile, 1, sem="acq_rel") == splits - 1:
-        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for other in range(0, splits, AT_ONCE):
+    if tl.atomic_add(arrived_ptr + pid, 1, sem="acq_rel") == splits - 1:
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for start in range(0, splits, AT_ONCE):
             for i in tl.static_range(AT_ONCE):  # loads that do not wait for each other; .cg: from L2, which has them
-                there = inside & (other + i < splits)
-                total += tl.load(parts_ptr + (other + i) * part + at, mask=there, other=0.0, cache_modifier=".cg")
-        tl.store(c_ptr + at, total, mask=inside)
-        tl.store(arrived_ptr + tile, 0)  # for the next call
+                partial_ptrs, there = partials_ptr + (start + i) * size + offsets, mask & (start + i < splits)
+                acc += tl.load(partial_ptrs, mask=there, other=0.0, cache_modifier=".cg")
+        tl.store(c_ptr + offsets, acc, mask=mask)
+        tl.store(arrived_ptr + pid, 0)  # for the next call
 
 
-def plan(m, n, k):
+def plan(M, N, K):
     """The configuration, how many tiles there are and how many programs share each, and how much of k one takes."""
-    shape = SKINNY if m <= SKINNY["BLOCK_M"] else SQUARE
-    tiles, steps = triton.cdiv(m, shape["BLOCK_M"]) * triton.cdiv(n, shape["BLOCK_N"]), triton.cdiv(k, shape["BLOCK_K"])
+    config = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE
+    tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+    steps = triton.cdiv(K, config["BLOCK_K"])
     each = max(triton.cdiv(steps, max(PROGRAMS // max(tiles, 1), 1)), 1)
-    return shape, tiles, max(triton.cdiv(steps, each), 1), each * shape["BLOCK_K"]
+    return config, tiles, max(triton.cdiv(steps, each), 1), each * config["BLOCK_K"]
 
 
 def setup(x, w_b):
@@ -113,10 +96,10 @@ def setup(x, w_b):
 
 
 def run(x, w_b, arrived):
-    (m, k), n = x.shape, w_b.shape[1]
-    c = torch.empty(m, n, dtype=x.dtype, device=x.device)
-    shape, tiles, splits, depth = plan(m, n, k)
+    (M, K), N = x.shape, w_b.shape[1]
+    c = torch.empty(M, N, dtype=x.dtype, device=x.device)
+    config, tiles, splits, k_per_split = plan(M, N, K)
     if c.numel():
-        parts, strides = torch.empty(splits, m, n, device=x.device), (*x.stride(), *w_b.stride())
-        matmul_kernel[(tiles * splits,)](x, w_b, parts, arrived, c, m, n, k, depth, splits, *strides, **shape)
+        partials, strides = torch.empty(splits, M, N, device=x.device), (*x.stride(), *w_b.stride())
+        matmul_kernel[(tiles * splits,)](x, w_b, partials, arrived, c, M, N, K, k_per_split, splits, *strides, **config)
     return c

@@ -13,19 +13,19 @@ LOG2_E = 1.4426950408889634
 
 @triton.jit
 def walk_keys(
-    dq, q, do, lse, delta, k_ptr, v_ptr, n, scale, begin, end, row,
-    D: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+    dq, q, do, lse, delta, k_ptr, v_ptr, N_CTX, qk_scale, lo, hi, offs_m,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    for first in tl.range(begin, end, BLOCK_N, num_stages=STAGES):
-        key, lane = first + tl.arange(0, BLOCK_N), tl.arange(0, D)
-        tile, inside = key[:, None] * D + lane, key < n
-        k = tl.load(k_ptr + tile, mask=inside[:, None] if MASKED else None)
-        v = tl.load(v_ptr + tile, mask=inside[:, None] if MASKED else None)
-        s = tl.dot(q, k.T, input_precision="ieee")
+    for start_n in tl.range(lo, hi, BLOCK_N, num_stages=STAGES):
+        offs_n, offs_d = start_n + tl.arange(0, BLOCK_N), tl.arange(0, HEAD_DIM)
+        offsets, mask = offs_n[:, None] * HEAD_DIM + offs_d, offs_n < N_CTX
+        k = tl.load(k_ptr + offsets, mask=mask[:, None] if MASKED else None)
+        v = tl.load(v_ptr + offsets, mask=mask[:, None] if MASKED else None)
+        qk = tl.dot(q, k.T, input_precision="ieee")
         dp = tl.dot(do, v.T, input_precision="ieee")
-        p = tl.exp2(s * scale - lse[:, None])
+        p = tl.exp2(qk * qk_scale - lse[:, None])
         if MASKED:
-            p = tl.where(key <= row[:, None] if CAUSAL else inside[None, :], p, 0.0)
+            p = tl.where(offs_n <= offs_m[:, None] if CAUSAL else mask[None, :], p, 0.0)
         ds = p * (dp - delta[:, None])
         dq = tl.dot(ds.to(q.dtype), k, dq, input_precision="ieee")
     return dq
@@ -33,27 +33,31 @@ def walk_keys(
 
 @triton.jit
 def queries_kernel(
-    q_ptr, k_ptr, v_ptr, o_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, n, padded, scale, back,
-    D: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, o_ptr, do_ptr, lse_ptr, delta_ptr, dq_ptr, N_CTX, padded, qk_scale, sm_scale,
+    HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
-    start = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest first
+    start_m = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M  # the longest first
     head = tl.program_id(1).to(tl.int64)  # 64 bits: a tensor may have more than 2^31 elements
-    at = head * n * D
-    row = start + tl.arange(0, BLOCK_M)
-    tile, inside = row[:, None] * D + tl.arange(0, D), row[:, None] < n
-    q = tl.load(q_ptr + at + tile, mask=inside, other=0.0)
-    do = tl.load(do_ptr + at + tile, mask=inside, other=0.0)
-    o = tl.load(o_ptr + at + tile, mask=inside, other=0.0)
+    off_h = head * N_CTX * HEAD_DIM
+    offs_m = start_m + tl.arange(0, BLOCK_M)
+    offsets, mask = offs_m[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM), offs_m[:, None] < N_CTX
+    q = tl.load(q_ptr + off_h + offsets, mask=mask, other=0.0)
+    do = tl.load(do_ptr + off_h + offsets, mask=mask, other=0.0)
+    o = tl.load(o_ptr + off_h + offsets, mask=mask, other=0.0)
     delta = tl.sum(o.to(tl.float32) * do.to(tl.float32), 1)  # = rowsum(p * dp)
-    tl.store(delta_ptr + head * padded + row, delta)
-    lse = tl.load(lse_ptr + head * padded + row)
-    dq = tl.zeros((BLOCK_M, D), tl.float32)
-    whole = (start if CAUSAL else n) // BLOCK_N * BLOCK_N  # keys before it: in blocks that every row sees all of
-    last = tl.minimum(start + BLOCK_M, n) if CAUSAL else n
-    k_ptr, v_ptr = k_ptr + at, v_ptr + at
-    dq = walk_keys(dq, q, do, lse, delta, k_ptr, v_ptr, n, scale, 0, whole, row, D, CAUSAL, False, BLOCK_N, STAGES)
-    dq = walk_keys(dq, q, do, lse, delta, k_ptr, v_ptr, n, scale, whole, last, row, D, CAUSAL, True, BLOCK_N, STAGES)
-    tl.store(dq_ptr + at + tile, dq * back, mask=inside)
+    tl.store(delta_ptr + head * padded + offs_m, delta)
+    lse = tl.load(lse_ptr + head * padded + offs_m)
+    dq = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
+    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # keys before it: in blocks that every row sees all of
+    hi = tl.minimum(start_m + BLOCK_M, N_CTX) if CAUSAL else N_CTX
+    k_ptr, v_ptr = k_ptr + off_h, v_ptr + off_h
+    dq = walk_keys(
+        dq, q, do, lse, delta, k_ptr, v_ptr, N_CTX, qk_scale, 0, lo, offs_m, HEAD_DIM, CAUSAL, False, BLOCK_N, STAGES
+    )
+    dq = walk_keys(
+        dq, q, do, lse, delta, k_ptr, v_ptr, N_CTX, qk_scale, lo, hi, offs_m, HEAD_DIM, CAUSAL, True, BLOCK_N, STAGES
+    )
+    tl.store(dq_ptr + off_h + offsets, dq * sm_scale, mask=mask)
 
 
 def query_gradient(q, k, v, o, do, lse, scale, causal):
@@ -62,7 +66,7 @@ def query_gradient(q, k, v, o, do, lse, scale, causal):
     dq, delta = torch.empty_like(q), torch.empty_like(lse)
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
     queries_kernel[(padded // block_m, batch * heads)](
-        q, k, v, o, do, lse, delta, dq, n, padded, scale * LOG2_E, scale, D=d, CAUSAL=causal,
+        q, k, v, o, do, lse, delta, dq, n, padded, scale * LOG2_E, scale, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return dq, delta
