@@ -53,8 +53,8 @@ check: .venv/.tested ## style, types, slow tests, and every pair verified withou
 	$(PY) -m ruff check . && $(PY) -m mypy && $(PY) -m pytest -m slow && \
 	for chapter in 1 2 3 4 5; do $(PY) benchmark.py --chapter $$chapter --check || exit 1; done
 
-readme: .venv/.ready ## write the tables of README.md and of the chapters anew from recorded/
-	$(PY) -m common.show.report
+readme: .venv/.ready ## write the tables of the READMEs and of recorded/ anew from the records
+	$(PY) -m common.cli.readmes
 
 # A stamp says that what it stands for is whole. pip takes a package that it was killed over for an installed one: an
 # environment of ours whose first installation did not end is made anew, and test tools whose did not are forced.

@@ -36,12 +36,12 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
     choices = (args.size, args.device, args.fast, args.check)
     with interrupt.held_back():
-        with console.progress(len(pairs)) as (on_progress, on_neighbours):
+        with console.measuring(len(pairs)) as (on_progress, on_neighbours):
             record = runner.run_pairs(pairs, *choices, on_progress, keep, on_neighbours)
         keep(record)
         # before anything is printed, which a closed pipe or a full disk ends
         written = write(args, pairs, record, unwritten)
-        console.print_record(record, console.make_console())
+        console.print_record(record, console.make_console(), pairs)
         if args.verbose:
             console.print_spent(record, console.make_console())
         print(written, end="")

@@ -132,24 +132,17 @@ def seconds(text: str) -> float:
 @contextmanager
 def progress() -> Iterator[Callable[[str, float], None]]:
     """A bar on a terminal, a line for each generation elsewhere; on stderr."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from common.show import console  # here and not above: --help should not wait for rich
 
-    from common.show.console import make_console
+    seen: set[str] = set()
+    with console.progress() as (tell, _):
 
-    console, told = make_console(stderr=True), [""]
+        def say(what: str, fraction: float) -> None:
+            generation = what.split(":")[0]
+            tell(what, fraction, line="" if generation in seen else f"{fraction:4.0%} {what}")
+            seen.add(generation)
 
-    def line(what: str, fraction: float) -> None:
-        generation = what.split(":")[0]
-        if generation != told[0]:
-            console.print(f"{fraction:4.0%} {what}", markup=False)
-        told[0] = generation
-
-    if not console.is_terminal:
-        yield line
-        return
-    with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda what, fraction: bar.update(task, description=what, completed=fraction)
+        yield say
 
 
 if __name__ == "__main__":

@@ -194,3 +194,9 @@ def record(*pairs: PairResult, kind: str = "cuda", name: str = "NVIDIA H200", **
     }
     limits = {"dram_bytes": {"measured": 4e12, "datasheet": 4.8e12, "how": "copy", "source": "a datasheet"}}
     return Record(SCHEMA, {**defaults, **environment}, limits, list(pairs))
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The cells of the tables in a Markdown text, headings included."""
+    lines = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

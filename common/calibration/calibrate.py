@@ -23,7 +23,6 @@ from pathlib import Path
 
 from rich.box import SIMPLE
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from common.calibration import known_times, trials
@@ -37,7 +36,7 @@ from common.machine.device import default_device
 from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, discover, source_hash
 from common.record.result import Record, check_writable, noting
-from common.show.console import make_console
+from common.show.console import make_console, progress
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
 BUSY = 5  # one run in so many while every core is busy, where each takes more than twice as long
@@ -78,21 +77,13 @@ def shares(record: Record) -> list[float | None]:
 @contextmanager
 def _progress() -> Iterator[Say]:
     """A bar on a terminal, a line now and then elsewhere; on stderr."""
-    console, told = make_console(stderr=True), set[str]()
+    with progress() as (tell, _):
 
-    def line(what: str, done: int, of: int) -> None:
-        text = f"{what}: {done} of {of} done"
-        if done % PER_PROCESS == 0 and text not in told:
-            console.print(text, markup=False)
-        told.add(text)
+        def say(what: str, done: int, of: int) -> None:
+            text = f"{what}: {done} of {of} done"
+            tell(text.removesuffix(" done"), done, of, text if done % PER_PROCESS == 0 else "")
 
-    if not console.is_terminal:
-        yield line
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("")
-        yield lambda what, done, of: bar.update(task, description=f"{what}: {done} of {of}", completed=done, total=of)
+        yield say
 
 
 def print_findings(findings: Findings, console: Console) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from common.calibration.findings import Findings
-from common.show.report import NOTHING, head, source
+from common.show.tables import NOTHING, head, line, source
 
 HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 
@@ -12,12 +12,12 @@ def markdown(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
     """The checks of each calibration, a table a device; of pairs that have changed since, no figures."""
     lines = []
     for path, findings in found:
-        lines += ["", f"{source(path, findings)}, in {findings.environment['took_s'] / 60:.1f} minutes", ""]
+        lines += ["", f"{source((path, findings))}, in {findings.environment['took_s'] / 60:.1f} minutes", ""]
         if findings.source_hashes != hashes:
             lines.append("Stale: its pairs have changed since.")
             continue
         lines += head(HEADINGS)
         for check in findings.checks:
             texts = [check.check, check.condition, str(check.runs), check.found, check.accepted]
-            lines.append(f"| {' | '.join([*texts, 'passed' if check.passed else '**not passed**'])} |")
+            lines.append(line([*texts, "passed" if check.passed else "**not passed**"]))
     return "\n".join(lines).strip() or NOTHING

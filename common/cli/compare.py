@@ -12,7 +12,7 @@ from common.pairs.pair import ROOT, Pair, Version, discover, why_not
 from common.record.result import Record, RecordError, Row, load_record
 from common.record.stats import MARGIN
 from common.show.console import make_console, print_record
-from common.show.report import ratio
+from common.show.tables import ratio
 
 PROFILED_CALLS = 3
 
@@ -20,14 +20,15 @@ PROFILED_CALLS = 3
 def compare_chapter(chapter: str) -> int:
     """Measure all pairs of a chapter and print the table; returns the exit status."""
     try:
-        record = run_pairs(discover(ROOT / chapter))
+        pairs = discover(ROOT / chapter)
+        record = run_pairs(pairs)
     except OneLine as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # before anything was measured; later, run_pairs returns what there is
         print("interrupted", file=sys.stderr)
         return 130
-    print_record(record, make_console())
+    print_record(record, make_console(), pairs)
     return 130 if record.environment["interrupted"] else 1 if has_failed(record) else 0
 
 

@@ -6,17 +6,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from common.hardware.sheet import Sheet
-from common.hardware.show import binary
-from common.show.report import digits, seconds
+from common.show.formats import bandwidth, binary, seconds
 
 INSIDE, CACHE, MEMORY, OUTSIDE = "#FFFFFF", "#D6EBF7", "#F8E3B8", "#E4E4E4"  # light tints of the course's colours
 BOX, GAP = 0.9, 0.8  # heights: of a box, and of an arrow with its label
 ONE, CHIP, EDGE = 7.4, 10.0, 14.0  # where ends: the first processor, the chip, what is outside of it
-
-
-def rate_text(rate: float) -> str:
-    """A bandwidth: 52.1 GB/s, 4.03 TB/s; 1 GB = 1e9 bytes."""
-    return f"{digits(rate / 1e12)} TB/s" if rate >= 1e12 else f"{digits(rate / 1e9)} GB/s"
 
 
 def facts(sheet: Sheet) -> dict[str, Any]:
@@ -35,8 +29,8 @@ def caches(sheet: Sheet) -> dict[str, int]:
 def diagram(sheet: Sheet) -> Figure:
     """Processors above, memory below, what is outside of the chip on the right.
 
-    Beside an arrow stands what all processors together were measured to read from the level below it, and the latency
-    of a load that finds its data there. What the sheet does not have is left out.
+    Each arrow is labelled with what all processors together were measured to read from the level below it,
+    and with the latency of a load that finds its data there. What the sheet does not have is left out.
     """
     sizes = caches(sheet)
     own, shared = list(sizes)[:-1], [*list(sizes)[-1:], "DRAM"]
@@ -69,7 +63,7 @@ def _title(sheet: Sheet) -> str:
 
 
 def _processors(axes: Any, sheet: Sheet, bottom: float, top: float) -> None:
-    """The first one with its parts, and room for the caches of its own; beside it others, as there is room."""
+    """The first one with its parts, and room for the caches of its own; next to it others, as there is room."""
     known = facts(sheet)
     if sheet.environment["device"]["kind"] == "cpu":
         name, count, parts = "core", known["cores"], ["registers and vector units"]
@@ -88,14 +82,14 @@ def _processors(axes: Any, sheet: Sheet, bottom: float, top: float) -> None:
 
 
 def _measured(level: dict[str, Any]) -> str:
-    found = [f"read {rate_text(level['read'])}"] if "read" in level else []
+    found = [f"read {bandwidth(level['read'])}"] if "read" in level else []
     found += [f"{level['cycles']:.0f} cycles = {seconds(level['seconds'])}"] if "cycles" in level else []
     return ", ".join(found)
 
 
 def _outside(sheet: Sheet) -> list[str]:
     """Other GPUs and the host, with the rates of the largest transfers."""
-    rates = {name: rate_text(points[-1][1]) for name, points in sheet.transfers.items() if points}
+    rates = {name: bandwidth(points[-1][1]) for name, points in sheet.transfers.items() if points}
     found = []
     peers = {name: rate for name, rate in rates.items() if " to cuda:" in name}
     if peers:

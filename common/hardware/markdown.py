@@ -4,8 +4,7 @@ from pathlib import Path
 
 from common.hardware.sheet import Sheet
 from common.hardware.show import level_rows
-from common.show.console import LIMIT_HEADINGS, limit_rows
-from common.show.report import head, source
+from common.show.tables import LIMIT_HEADINGS, head, limit_rows, line, source
 
 
 def markdown(found: list[tuple[Path, Sheet]]) -> str:
@@ -13,10 +12,6 @@ def markdown(found: list[tuple[Path, Sheet]]) -> str:
     lines = []
     for path, sheet in found:
         headings, rows = level_rows(sheet)
-        lines += ["", source(path, sheet), "", "Bandwidths in GB/s:", "", *head(headings), *map(_row, rows)]
-        lines += ["", *head(LIMIT_HEADINGS), *map(_row, limit_rows(sheet.limits))]
+        lines += ["", source((path, sheet)), "", "Bandwidths in GB/s:", "", *head(headings), *map(line, rows)]
+        lines += ["", *head(LIMIT_HEADINGS), *map(line, limit_rows(sheet.limits))]
     return "\n".join(lines).strip()
-
-
-def _row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"

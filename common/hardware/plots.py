@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from common.hardware.sheet import Sheet
-from common.hardware.show import binary
+from common.show.formats import binary
 from common.show.plot import MARKERS, SERIES, new_figure
 
 

@@ -1,14 +1,13 @@
-"""The sheet on the console: facts, levels, limits beside the datasheet's, transfers, links, and what is missing."""
+"""The sheet on the console: facts, levels, limits with the datasheet's, transfers, links, and what is missing."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from common.hardware.sheet import Sheet
-from common.show.console import print_limits
+from common.show.console import grid, print_limits
+from common.show.formats import binary, four
 
 FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
 ON_SOME_GPUS = {  # limits, and what they need
@@ -19,15 +18,9 @@ ON_SOME_GPUS = {  # limits, and what they need
 }
 
 
-def binary(value: float) -> str:
-    """Bytes as 48 KiB, 1.5 MiB, 140 GiB."""
-    power = max((k for k in range(4) if value >= 1 << 10 * k), default=0)
-    return f"{value / (1 << 10 * power):.{4 if value < 1 << 20 else 3}g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
-
-
-def rate(value: float | None) -> str:
-    """GB/s in four digits, or as many as it has."""
-    return "" if not value else f"{value / 1e9:.4g}" if value < 1e12 else f"{value / 1e9:.0f}"
+def rate(per_s: float | None) -> str:
+    """In GB/s, which the heading says; empty where there is none."""
+    return four(per_s / 1e9) if per_s else ""
 
 
 def print_sheet(sheet: Sheet, console: Console) -> None:
@@ -92,11 +85,5 @@ def remarks(sheet: Sheet) -> list[str]:
 
 def _print(title: str, headings: Sequence[str], rows: list[list[str]], console: Console) -> None:
     """A table, unless it would be empty."""
-    if not rows:
-        return
-    shown = Table(title=title, box=SIMPLE, title_justify="left")
-    for heading in headings:
-        shown.add_column(heading)
-    for row in rows:
-        shown.add_row(*row)
-    console.print(shown)
+    if rows:
+        console.print(grid(title, headings, rows))

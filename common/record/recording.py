@@ -8,10 +8,12 @@ software and limits.
     python -m common.record.recording RUN.json     keeps what is whole of a record of `--json`, of a stopped run, too
 """
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, Pair, discover, source_hash
@@ -97,6 +99,22 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
     return paths
 
 
+def current(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
+    """Whether a result is of one of these pairs as it is now: the same code, the same arguments at its size."""
+    known = {pair.name: (source_hash(pair), as_json(pair.sizes)) for pair in pairs}
+
+    def is_current(result: PairResult) -> bool:
+        code, sizes = known.get(result.name, ("", {}))
+        return result.source_hash == code and as_json(result.sizes) == sizes.get(result.size)
+
+    return is_current
+
+
+def as_json(value: Any) -> Any:
+    """As a record gives it back: tuples are lists."""
+    return json.loads(json.dumps(value))
+
+
 def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
     """Of a run what may be recorded, and why the rest may not.
 
@@ -104,7 +122,7 @@ def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
     failed at none of them. For the default stands, on a CPU, what that takes for it; a size that was skipped, saying
     what it lacks, counts as measured if another was timed.
     """
-    known = {pair.name: pair for pair in pairs}
+    known, is_current = {pair.name: pair for pair in pairs}, current(pairs)
     groups: dict[tuple[str, str], list[PairResult]] = {}
     for result in record.pairs:
         groups.setdefault((result.name, class_of(result.size)), []).append(result)
@@ -116,7 +134,7 @@ def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
             sizes = {"default"} if record.environment["device"]["kind"] == "cuda" else measured
         lacking = sorted(sizes - measured)
         failed = [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]
-        if name not in known or any(result.source_hash != source_hash(known[name]) for result in results):
+        if not all(map(is_current, results)):
             said.append(f"not recorded: {name} {of_class}: the pair has changed since")
         elif failed or lacking:
             why = f"failed {', '.join(failed)}" if failed else f"without {', '.join(lacking)}"

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,11 +15,11 @@ from rich.table import Table
 from common.pairs.pair import Pair
 from common.record.recording import class_of
 from common.record.result import PairResult, Record
-from common.show.beside import lookup, on_gpu
-from common.show.report import HEADINGS, cells, variant
-from common.show.summary import SIZE_HEADINGS, standings
+from common.show.recorded_column import Recorded, lookup, on_gpu
+from common.show.summary import standings
+from common.show.tables import HEADINGS, LIMIT_HEADINGS, SIZE_HEADINGS, cells, limit_rows, remarks, variant
 
-PLAIN_WIDTH = 220  # columns where nobody has a terminal to fit
+PLAIN_WIDTH = 220  # columns where there is no terminal to fit
 COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bold red", "unsure": "yellow"}
 
 
@@ -34,53 +34,69 @@ def make_console(stderr: bool = False) -> Console:
     """Colours on a terminal; plain text in a pipe and under NO_COLOR."""
     file = sys.stderr if stderr else sys.stdout
     if os.environ.get("NO_COLOR") or not file.isatty():
-        return _Console(
-            file=file,
-            width=None if file.isatty() else PLAIN_WIDTH,
-            force_terminal=False,
-            no_color=True,
-            highlight=False,
-        )
+        width = None if file.isatty() else PLAIN_WIDTH
+        return _Console(file=file, width=width, force_terminal=False, no_color=True, highlight=False)
     return _Console(file=file, highlight=False)
 
 
 @contextmanager
-def progress(pairs: int) -> Iterator[tuple[Any, Any]]:
-    """Yields the runner's `on_progress` (a bar on a terminal, else a line a pair) and `on_neighbours`; on stderr."""
-    console = make_console(stderr=True)
-    seen: dict[tuple[str, str], None] = {}
-    known: set[str] = set()
+def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]]:
+    """Yields tell(what, done, of=total, line="") and the console, which is stderr's, for other lines.
 
-    def note(found: dict[str, str]) -> None:
-        for who, what in found.items():
-            if who not in known:
-                console.print(f"not alone on this machine: {who} {what}", markup=False, soft_wrap=True)
-            known.add(who)
+    A bar on a terminal that shows `what`; elsewhere `line`, each one once.
+    """
+    console, told = make_console(stderr=True), {""}
 
-    def number(pair: Pair, size: str) -> int:
-        seen.setdefault((pair.name, size))
-        return len(seen)
-
-    def line(pair: Pair, size: str, stage: str, fraction: float) -> None:
-        if stage == "start":
-            console.print(f"[{number(pair, size)}] {pair.name} {size}", markup=False)
+    def tell(what: str, done: float, of: float = total, line: str = "") -> None:
+        if line not in told:
+            console.print(line, markup=False)
+        told.add(line)
 
     if not console.is_terminal:
-        yield line, note
+        yield tell, console
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("this machine's limits", total=pairs)
+        task = bar.add_task("")
+        yield (
+            lambda what, done, of=total, line="": bar.update(task, description=what, completed=done, total=of),
+            console,
+        )
+
+
+@contextmanager
+def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
+    """Yields the runner's `on_progress` (a bar on a terminal, else a line a pair) and `on_neighbours`; on stderr."""
+    seen: dict[tuple[str, str], None] = {}
+    known: set[str] = set()
+    with progress(pairs) as (tell, console):
+        tell("this machine's limits", 0)
+
+        def note(found: dict[str, str]) -> None:
+            for who in [who for who in found if who not in known]:
+                _say(f"not alone on this machine: {who} {found[who]}", console)
+            known.update(found)
 
         def draw(pair: Pair, size: str, stage: str, fraction: float) -> None:
-            done = number(pair, size) - 1 + fraction
-            bar.update(task, description=f"{pair.name} {size}: {stage}", completed=done, total=max(pairs, len(seen)))
+            seen.setdefault((pair.name, size))
+            line, of = f"[{len(seen)}] {pair.name} {size}", max(pairs, len(seen))
+            tell(f"{pair.name} {size}: {stage}", len(seen) - 1 + fraction, of, line)
 
         yield draw, note
 
 
-def table(record: Record, old: dict[str, list[Record]]) -> Table:
-    """A row for each conclusion, with what `old` holds of it beside it; columns that would be empty are left out."""
+def grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], whole: Container[int] = ()) -> Table:
+    """A table for the console. `whole`: the columns that are never wrapped."""
+    shown = Table(title=title, box=SIMPLE, title_justify="left")
+    for column, heading in enumerate(headings):
+        shown.add_column(heading, no_wrap=column in whole)
+    for row in rows:
+        shown.add_row(*row)
+    return shown
+
+
+def table(record: Record, old: Recorded) -> Table:
+    """A row for each conclusion, with what `old` holds of it in the last column; empty columns are left out."""
     lines: list[list[str]] = []
     origins: dict[str, None] = {}
     is_sweep = any(named(pair) != pair.name for pair in record.pairs)
@@ -88,18 +104,15 @@ def table(record: Record, old: dict[str, list[Record]]) -> Table:
     for pair in record.pairs:
         for row in pair.rows:
             verdict, *figures = cells(pair, row, spread=is_sweep)
-            beside, where = lookup(pair, row, old.get(pair.chapter, []))
+            recorded, where = lookup(pair, row, old)
             origins |= {where: None} if where else {}
             shown_verdict = f"[{COLORS.get(verdict, 'none')}]{verdict}[/]"
-            lines.append([pair.name, pair.size, variant(row), shown_verdict, *figures, beside])
-    shown = Table(title=title(record), box=SIMPLE, title_justify="left")
-    filled = [any(line[column] for line in lines) for column in range(len(columns) + 1)]
-    for column, heading in enumerate((*columns, f"recorded on {' / '.join(origins)}")):
-        if filled[column]:
-            shown.add_column(heading, no_wrap=column in (0, 2))  # a cut name names nothing
-    for line in lines:
-        shown.add_row(*[cell for cell, wanted in zip(line, filled, strict=True) if wanted])
-    return shown
+            lines.append([pair.name, pair.size, variant(row), shown_verdict, *figures, recorded])
+    headings = (*columns, f"recorded on {' / '.join(origins)}")
+    filled = [column for column in range(len(headings)) if any(line[column] for line in lines)]
+    whole = [place for place, column in enumerate(filled) if column in (0, 2)]  # a cut name names nothing
+    rows = [[line[column] for column in filled] for line in lines]
+    return grid(title(record), [headings[column] for column in filled], rows, whole)
 
 
 def named(pair: PairResult) -> str:
@@ -114,19 +127,20 @@ def title(record: Record) -> str:
     return device["name"] + cpu + (", fast" if record.environment["fast"] else "")
 
 
-def print_record(record: Record, console: Console) -> None:
-    """The table, then what must be said of its rows; there, too, what was recorded, if the table would be too wide."""
-    old, problem = on_gpu(record)
-    beside = table(record, old)
-    fits = Measurement.get(console, console.options.update(max_width=1000), beside).maximum <= console.width
-    console.print(beside if fits else table(record, {}))
+def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -> None:
+    """The table, then what must be said of its rows.
+
+    `pairs`: those measured, for what was recorded of them on a GPU; below the table where that would be too wide.
+    """
+    old, problem = on_gpu(record, pairs)
+    full = table(record, old)
+    fits = Measurement.get(console, console.options.update(max_width=1000), full).maximum <= console.width
+    console.print(full if fits else table(record, {}))
     for pair in record.pairs:
         for row in pair.rows:
-            texts = [row.reason, *(row.notes if row.versus == "baseline" else [])]
-            said, where = lookup(pair, row, old.get(pair.chapter, []))
-            if said and not fits:
-                texts.append(f"recorded on {where}: {said}")
-            for text in filter(None, texts):
+            said, where = lookup(pair, row, old)
+            recorded = [f"recorded on {where}: {said}"] if said and not fits else []
+            for text in [*remarks(pair, row), *recorded]:
                 _say(f"{named(pair)} {variant(row)}: {text}", console)
         if pair.voided_rounds:
             _say(f"{named(pair)}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown", console)
@@ -158,24 +172,6 @@ def _say(text: str, console: Console) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-LIMIT_HEADINGS = ("resource", "measured", "datasheet", "how", "datasheet's source")
-
-
-def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:
-    """A row for each resource, in GB/s or TFLOP/s."""
-    rows = []
-    for key, limit in limits.items():
-        unit, scale = ("GB/s", 1e9) if key.endswith("_bytes") else ("TFLOP/s", 1e12)
-        rates = [f"{limit[which] / scale:.4g} {unit}" if limit[which] else "" for which in ("measured", "datasheet")]
-        rows.append([key, *rates, limit["how"], limit["source"]])
-    return rows
-
-
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
     """What a machine can do: measured, and as its datasheet says."""
-    shown = Table(title=info["name"], box=SIMPLE, title_justify="left")
-    for heading in LIMIT_HEADINGS:
-        shown.add_column(heading)
-    for row in limit_rows(limits):
-        shown.add_row(*row)
-    console.print(shown)
+    console.print(grid(info["name"], LIMIT_HEADINGS, limit_rows(limits)))

@@ -15,9 +15,10 @@ from matplotlib.figure import Figure
 
 from common.record.recording import class_of
 from common.record.result import PairResult, Record, Row
+from common.show.formats import digits
 from common.show.plot import ratio_bars, sweep
-from common.show.report import digits, origin
 from common.show.summary import fastest_library
+from common.show.tables import origin
 
 LEAST = 4  # cells: two by two
 
@@ -60,9 +61,9 @@ def draw(found: list[Grid], record: Record) -> Figure:
     figure.suptitle(origin(record) + f" (not drawn: {left_out} results of other sizes)" * bool(left_out))
     for (left, right), grid in zip(figure.subplots(len(found), 2, squeeze=False), found, strict=True):
         label = _best(grid)
-        beside, other = _beside(grid, label)
-        speed = {place: ratio for place, (ratio, _) in beside.items()}
-        memory = {place: _memory(grid.cells[place], label, of) for place, (_, of) in beside.items()}
+        ratios, other = _ratios(grid, label)
+        speed = {place: ratio for place, (ratio, _) in ratios.items()}
+        memory = {place: _memory(grid.cells[place], label, of) for place, (_, of) in ratios.items()}
         name = f"{grid.name} {label.replace('optimized', '').strip('/')}".strip()
         _heat(left, grid, speed, f"{name}: time of the {other} / its own", "BrBG", lambda value: f"{digits(value)}x")
         _heat(right, grid, memory, f"its peak of memory / the {other}'s", "BrBG_r", lambda value: f"{value:.2f}")
@@ -80,7 +81,7 @@ def _best(grid: Grid) -> str:
     return min((geometric_mean(each), label) for label, each in times.items() if len(each) == most)[1] if most else ""
 
 
-def _beside(grid: Grid, label: str) -> tuple[dict[tuple[int, int], tuple[float, str]], str]:
+def _ratios(grid: Grid, label: str) -> tuple[dict[tuple[int, int], tuple[float, str]], str]:
     """In each cell the speedup of a variant, and over which arm; and what these arms are, the same in all cells."""
     rows = [(place, pair, row) for place, pair in grid.cells.items() if (row := _row(pair, label))]
     libraries = {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}

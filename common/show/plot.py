@@ -11,12 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from common.record.result import PairResult, Record, Row, write_file
-from common.show.report import digits, origin, variant
+from common.show.formats import digits
+from common.show.tables import origin, variant
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 MARKERS = "osD^vP*X<>h"  # eleven against seven colours: 77 series before a pair repeats
-MOST_UPRIGHT = 6  # names of sizes that find room beside one another
+MOST_UPRIGHT = 6  # names of sizes that find room next to one another
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:

@@ -1,18 +1,18 @@
-"""A run in a few words: who stands best and worst against the libraries. Runs, and what is recorded, as tables."""
+"""A run in a few words: who stands best and worst against the libraries. Runs, and what is recorded, as Markdown."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common.pairs.pair import Pair, source_hash
-from common.record.recording import class_of, recorded, recorded_classes, together
+from common.pairs.pair import Pair
+from common.record.recording import class_of, current, recorded, recorded_classes, together
 from common.record.result import PairResult, Record, Row, write_text
-from common.show.report import HEADINGS, NOTHING, cells, digits, head, line, link, made, origin, source, variant
+from common.show import tables
+from common.show.formats import digits
+from common.show.tables import HEADINGS, NOTHING, SIZE_HEADINGS, cells, head, line, variant
 
-SIZE_HEADINGS = (
-    "pair", "size", *HEADINGS[1:4], "time ± half its interquartile range", *HEADINGS[5:-1], "library / variant (time)",
-)  # fmt: skip
-FEWEST = 3  # operations with a library: of fewer the table itself tells who is best
+FEWEST = 3  # operations with a library: of fewer the table itself tells which is best
+Files = Sequence[tuple[Path, Record]]
 
 
 def fastest_library(pair: PairResult, row: Row) -> tuple[float, str] | None:
@@ -35,7 +35,7 @@ def _is_library(label: str) -> bool:
 def standings(record: Record) -> list[str]:
     """The best and the worst operation against its fastest library, each by its best variant; nothing of too few.
 
-    Where a variant was too short to be timed, nobody knows which is the best.
+    Where a variant was too short to be timed, the best one is not known.
     """
     standing = []
     for pair in record.pairs:
@@ -52,46 +52,56 @@ def standings(record: Record) -> list[str]:
     return [f"{which} {words}: {name}, {digits(ratio)}x" for which, (ratio, name) in named.items()]
 
 
-def markdown(record: Record) -> str:
-    """The rows of a run as a Markdown table under its origin, then what must be said of them."""
-    lines = [f"*{origin(record)}*", "", *head(SIZE_HEADINGS)]
+def save_markdown(record: Record, path: Path) -> None:
+    """The rows of a run as a table under its origin, then what must be said of them. Raises RecordError."""
+    lines = [f"*{tables.origin(record)}*", "", *head(SIZE_HEADINGS)]
     said: list[str] = []
     for pair in record.pairs:
         for row in pair.rows:
-            lines.append(f"| {' | '.join([pair.name, pair.size, variant(row), *cells(pair, row, spread=True)])} |")
-            said += _said(pair, row)
-    return "\n".join([*lines, "", *(f"- {text}" for text in [*said, *standings(record)])]).rstrip() + "\n"
+            lines.append(line([pair.name, pair.size, variant(row), *cells(pair, row, spread=True)]))
+            said += [f"{pair.name} {pair.size}, {variant(row)}: {text}" for text in tables.remarks(pair, row)]
+    write_text(path, "\n".join([*lines, "", *(f"- {text}" for text in [*said, *standings(record)])]).rstrip() + "\n")
 
 
-def _said(pair: PairResult, row: Row) -> list[str]:
-    texts = [row.reason, *(row.notes if row.versus == "baseline" else [])]
-    return [f"{pair.name} {pair.size}, {variant(row)}: {text}" for text in texts if text]
-
-
-def save_markdown(record: Record, path: Path) -> None:
-    """Raises RecordError."""
-    write_text(path, markdown(record))
-
-
-def by_device(files: Sequence[tuple[Path, Record]], hashes: dict[str, str]) -> str:
-    """What is recorded of a chapter at its default sizes, a table a device. Of a pair that has changed no figures."""
+def by_device(files: Files, is_current: Callable[[PairResult], bool], names: Sequence[str]) -> str:
+    """What is recorded of a chapter at its default sizes, a table a device. `names`: of all its pairs."""
     texts = []
     for of_device, record in _devices(files):
-        lines = [line([pair.name], pair, row, hashes) for pair in record.pairs for row in pair.rows]
-        texts.append("\n".join([sources(of_device), "", *head(HEADINGS), *lines]))
-        if missing := set(hashes) - {pair.name for pair in record.pairs}:
-            texts.append(f"Not recorded: {', '.join(name for name in hashes if name in missing)}.")
+        rows = [(pair, row) for pair in record.pairs for row in pair.rows]
+        lines = [tables.result_line([pair.name], pair, row, is_current(pair)) for pair, row in rows]
+        page = of_device[0][0].with_name(f"{record.pairs[0].chapter}.md")
+        texts.append("\n".join([tables.source(*of_device), "", *head(HEADINGS), *lines]))
+        if missing := [name for name in names if name not in {pair.name for pair in record.pairs}]:
+            texts.append(f"Not recorded: {', '.join(missing)}.")
+        texts.append(f"All sizes, with the spread of the times: {tables.link(page)}.")
     return "\n\n".join(texts) or NOTHING
 
 
-def by_class(chapter: str, pairs: list[Pair]) -> str:
-    """The same at its other sizes: folded tables, one a class and device."""
-    names = [name for name in recorded_classes(chapter) if name != "default"]
-    found = [(name, *device) for name in names for device in _devices(recorded(chapter, name))]
-    return "\n\n".join(_folded(name, files, record, pairs) for name, files, record in found)
+def pages(chapter: str, pairs: Sequence[Pair]) -> dict[Path, str]:
+    """What is recorded of a chapter at all its sizes: recorded/<device>/<chapter>.md, a table for each class."""
+    found: dict[Path, list[str]] = {}
+    for name in recorded_classes(chapter):
+        for files, record in _devices(recorded(chapter, name)):
+            title = f"# {chapter} on {record.environment['device']['name']}"
+            page = found.setdefault(files[0][0].with_name(f"{chapter}.md"), [title])
+            page.append(_section(name, files, record, pairs))
+    return {path: "\n\n".join(parts) + "\n" for path, parts in found.items()}
 
 
-def _devices(files: Sequence[tuple[Path, Record]]) -> Iterator[tuple[list[tuple[Path, Record]], Record]]:
+def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> str:
+    """Best and worst are of what has not changed since."""
+    is_current = current(pairs)
+    lines = [
+        tables.result_line([pair.name, pair.size], pair, row, is_current(pair), spread=True)
+        for pair in record.pairs
+        for row in pair.rows
+    ]
+    best = standings(replace(record, pairs=[pair for pair in record.pairs if is_current(pair)]))
+    said = [f"- {text}" for text in [*best, *_not_recorded(record, name, pairs)]]
+    return "\n".join([f"## {name}", "", tables.source(*files), "", *head(SIZE_HEADINGS), *lines, "", *said]).rstrip()
+
+
+def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
     """Of each device its files, and all that is in them."""
     for folder in dict.fromkeys(path.parent for path, _ in files):
         of_device = [(path, record) for path, record in files if path.parent == folder]
@@ -99,34 +109,12 @@ def _devices(files: Sequence[tuple[Path, Record]]) -> Iterator[tuple[list[tuple[
             yield of_device, record
 
 
-def sources(files: Sequence[tuple[Path, Record]]) -> str:
-    """Where, when and with what several files were recorded, said once, and which pairs each of them has."""
-    if len(files) == 1:
-        return source(*files[0])
-    links: dict[str, list[str]] = {}
-    for path, record in files:
-        names = ", ".join(dict.fromkeys(pair.name for pair in record.pairs))
-        links.setdefault(made(record), []).append(f"{link(path)} ({names})")
-    return "\n\n".join(f"{where}: {', '.join(found)}" for where, found in links.items())
-
-
-def _not_recorded(record: Record, name: str, pairs: list[Pair]) -> list[str]:
-    """The sizes in a class that a record lacks, pair by pair."""
-    found = {(pair.name, pair.size) for pair in record.pairs}
-    sizes = {pair.name: [size for size in pair.sizes if class_of(size) == name] for pair in pairs}
-    lacking = {pair: [size for size in named if (pair, size) not in found] for pair, named in sizes.items()}
-    said = {
-        pair: "at any size" if named == sizes[pair] else ", ".join(named) for pair, named in lacking.items() if named
-    }
-    return [f"not recorded: {pair} {text}" for pair, text in said.items()]
-
-
-def _folded(name: str, files: Sequence[tuple[Path, Record]], record: Record, pairs: list[Pair]) -> str:
-    """Markdown inside HTML: GitHub asks for empty lines around it. Best and worst are of what has not changed since."""
-    hashes = {pair.name: source_hash(pair) for pair in pairs}
-    lines = [line([pair.name, pair.size], pair, row, hashes, True) for pair in record.pairs for row in pair.rows]
-    fresh = [pair for pair in record.pairs if hashes.get(pair.name) == pair.source_hash]
-    rows = f"{len(lines)} row{'s' * (len(lines) != 1)}"
-    title = f"<details><summary>{name}, {origin(record)}: {rows}</summary>"
-    said = [f"- {text}" for text in [*standings(replace(record, pairs=fresh)), *_not_recorded(record, name, pairs)]]
-    return "\n".join([title, "", sources(files), "", *head(SIZE_HEADINGS), *lines, "", *said, "", "</details>"])
+def _not_recorded(record: Record, name: str, pairs: Sequence[Pair]) -> list[str]:
+    """The sizes in a class that a record lacks, pair by pair; `cpu`, which a CPU takes for the default, is that."""
+    found = {(pair.name, "default" if name == "default" else pair.size) for pair in record.pairs}
+    said = []
+    for pair in pairs:
+        sizes = [size for size in pair.sizes if class_of(size) == name and size != "cpu"]
+        if lacking := [size for size in sizes if (pair.name, size) not in found]:
+            said.append(f"not recorded: {pair.name} {'at any size' if lacking == sizes else ', '.join(lacking)}")
+    return said

@@ -26,7 +26,7 @@ from common.machine.device import describe
 from common.pairs.pair import ROOT, discover, source_hash
 from common.pairs.pair import load as load_version
 from common.record.result import Record, RecordError
-from common.show import report
+from common.show import tables
 
 # Planted data: 200 runs of a harness that is right, and of one with a fault
 
@@ -256,7 +256,7 @@ def test_pairs_that_have_changed_since_show_no_figure(tmp_path):
     text = markdown.markdown([(keep(found, tmp_path), found)], {**found.source_hashes, "work": "changed"})
     assert "Stale" in text
     assert "|" not in text
-    assert markdown.markdown([], {}) == report.NOTHING
+    assert markdown.markdown([], {}) == tables.NOTHING
 
 
 # The pairs

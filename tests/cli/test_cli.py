@@ -575,7 +575,7 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, stream())
     (pair,) = [one for one in discover(ROOT / "ch1") if one.name == "coalescing"]
-    with console.progress(1) as (on_progress, on_neighbours):
+    with console.measuring(1) as (on_progress, on_neighbours):
         on_progress(pair, "default", "start", 0.0)
         on_neighbours({"make (pid 7)": "kept 1.0 cores busy"})
         on_neighbours({"make (pid 7)": "kept 1.1 cores busy"})  # once is enough

@@ -13,7 +13,7 @@ from common.engine.runner import sizes_of
 from common.pairs.pair import discover
 from common.record import stats
 from common.record.result import BELIEVED, load_record, save_record
-from common.show import report, summary
+from common.show import summary, tables
 
 run_pairs = partial(runner.run_pairs, device="cpu")
 
@@ -233,7 +233,7 @@ def test_a_yardstick_is_timed_and_neither_judged_nor_a_library(machine, tmp_path
     found = run_pairs([one_pair(tmp_path, version(extra=extra))], fast=True)
     (row,) = found.pairs[0].rows
     assert set(row.vs_library) == {"library", "yardstick/copy"}
-    assert "copy yardstick" in report.libraries(found.pairs[0], row)
+    assert "copy yardstick" in tables.libraries(found.pairs[0], row)
     assert summary.fastest_library(found.pairs[0], row) == (row.vs_library["library"]["ratio"], "library")
 
 

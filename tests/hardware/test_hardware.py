@@ -22,6 +22,7 @@ from common.machine import limits
 from common.machine.device import datasheet, describe, versions
 from common.pairs.pair import ROOT
 from common.record.result import RecordError
+from common.show import formats
 from common.show.console import make_console
 from common.xray.capture import CudaLaunch
 from common.xray.compilers import compile_for
@@ -423,7 +424,7 @@ def test_what_is_missing_is_said(capsys):
 
 def test_bytes_are_shown_in_binary_units():
     values = (512, 48 << 10, 1000 << 10, 3 * MIB // 2, 140 << 30)
-    assert [show.binary(value) for value in values] == ["512 B", "48 KiB", "1000 KiB", "1.5 MiB", "140 GiB"]
+    assert [formats.binary(value) for value in values] == ["512 B", "48 KiB", "1000 KiB", "1.5 MiB", "140 GiB"]
 
 
 def test_the_figures_name_what_they_show():

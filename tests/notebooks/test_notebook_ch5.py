@@ -1,29 +1,16 @@
-"""Pairs, variants and sizes that chapter 5's notebook and README name exist; what the notebook counts with is right."""
+"""What chapter 5's notebook counts and computes with is right, and the sizes that it puts together exist."""
 
 import ast
-import json
 import re
 import sys
 
 import pytest
 import torch
+from cells import code_of, pairs_of
 
-from common.pairs.pair import ROOT, discover
+from common.pairs.pair import ROOT
 
-PAIRS = {pair.name: pair for pair in discover(ROOT / "ch5")}
-SIZE = re.compile(r"(sweep|types|plain|fcgp)/[\w/]+")
-CELLS = json.loads((ROOT / "notebooks/ch5_clifford.ipynb").read_text(encoding="utf-8"))["cells"]
-CODE = {cell["id"]: "".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"}
-README = (ROOT / "ch5/README.md").read_text(encoding="utf-8")
-SIZES = {size for pair in PAIRS.values() for size in pair.sizes}
-
-
-def literals(text: str) -> list[str]:
-    lines = [line for line in text.splitlines() if not line.startswith("%")]  # but for IPython's own
-    nodes = list(ast.walk(ast.parse("\n".join(lines))))
-    parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}  # of f-strings
-    whole = [node for node in nodes if isinstance(node, ast.Constant) and node not in parts]
-    return [node.value for node in whole if isinstance(node.value, str)]
+PAIRS, CODE = pairs_of("ch5"), code_of("ch5")
 
 
 def defined(cell: str, *names: str, **here) -> dict:
@@ -33,28 +20,10 @@ def defined(cell: str, *names: str, **here) -> dict:
     return here
 
 
-@pytest.mark.parametrize("cell", [cell for cell in CODE if any(map(SIZE.fullmatch, literals(CODE[cell])))])
-def test_each_size_that_a_cell_names_is_one_of_its_pairs(cell: str):
-    found = literals(CODE[cell])
-    named = [PAIRS[name] for name in dict.fromkeys(found) if name in PAIRS] or list(PAIRS.values())
-    sizes = {size for pair in named for size in pair.sizes}
-    assert [text for text in found if SIZE.fullmatch(text) and text not in sizes] == []
-
-
 def test_sizes_that_a_cell_puts_together_exist():
     named = re.search(r"for name, wanted in (\(.*\)):", CODE["xray"])
     made = [(pair, f"sweep/4096x{width}") for pair, widths in ast.literal_eval(named[1]) for width in widths]
     assert [size for pair, size in made if size not in PAIRS[pair].sizes] == []
-
-
-def test_every_pair_is_in_the_notebook():
-    assert [name for name in PAIRS if name not in {text for code in CODE.values() for text in literals(code)}] == []
-
-
-def test_the_notebooks_labels_are_versions_of_the_pairs():
-    labels = [text for code in CODE.values() for text in literals(code) if text.startswith("optimized")]
-    assert labels
-    assert set(labels) <= {version.label for pair in PAIRS.values() for version in pair.versions}
 
 
 @pytest.fixture
@@ -118,18 +87,3 @@ def test_tf32_has_ten_bits_of_fraction():
     tf32 = defined("fcgp-tf32", "tf32", torch=torch)["tf32"]
     there = torch.tensor([1.0, 1 + 2**-10, 1 + 2**-12, 1 + 2**-10 - 2**-12, -(1 + 2**-11 + 2**-20)])
     assert tf32(there).tolist() == [1.0, 1 + 2**-10, 1.0, 1 + 2**-10, -(1 + 2**-10)]
-
-
-def test_the_readme_has_every_pair_and_variant_in_its_first_table():
-    table = README.split("## The pairs")[1].split("## From a symptom")[0]
-    labels = [version.label.partition("/")[2] for pair in PAIRS.values() for version in pair.variants]
-    assert [name for name in [*PAIRS, *filter(None, labels)] if f"`{name}`" not in table] == []
-
-
-def test_the_readmes_sizes_and_classes_exist():
-    commands = README.split("## Run it")[1].split("## Use the layer")[0]
-    found = [match[0] for match in SIZE.finditer(commands)]
-    assert found
-    assert [size for size in found if size not in SIZES] == []
-    classes = {size.split("/")[0] for size in SIZES if "/" in size and not size.startswith("check")}
-    assert [name for name in classes if f"| `{name}` |" not in commands] == []

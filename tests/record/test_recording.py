@@ -9,7 +9,7 @@ from common.pairs.pair import ROOT, discover, source_hash
 from common.record import recording
 from common.record.recording import class_of, keep_record, recorded, recorded_classes, recorded_sizes, together, whole
 from common.record.result import Row, load_record, save_record
-from common.show import report
+from common.show import tables
 
 SIZES = ("large/8192", "default", "small/a", "large/fp16", "extra")
 
@@ -116,13 +116,13 @@ def test_a_part_stands_beside_the_whole_and_the_newest_of_each_pair_counts(tmp_p
     assert recorded_classes("ch1", tmp_path) == ["default", "large"]
     found = together([each for _, each in recorded("ch1", folder=tmp_path)])
     assert [pair.name for pair in found.pairs] == ["a", "b", "c", "d"]
-    assert report.origin(found) == "NVIDIA H200, 2026-01-01 and 2026-01-02"
+    assert tables.origin(found) == "NVIDIA H200, 2026-01-01 and 2026-01-02"
 
 
 def test_what_is_put_together_is_of_one_device(tmp_path):
     old = record(pair_result("a"), name="Old", date=DAYS[0])
     found = together([old, named(DAYS[1], "b")])
-    assert [pair.name for pair in found.pairs] == ["b"] and report.origin(found) == "NVIDIA H200, 2026-01-02"
+    assert [pair.name for pair in found.pairs] == ["b"] and tables.origin(found) == "NVIDIA H200, 2026-01-02"
     assert together([]) is None
 
 
@@ -144,14 +144,15 @@ def test_what_was_not_timed_takes_no_figures_place(tmp_path):
 
 def test_a_gpus_default_is_not_what_a_cpu_takes_for_it():
     (pair,) = discover(ROOT / "ch1", "batched_gemm")
-    found = pair_result("batched_gemm", size="cpu", source_hash=source_hash(pair))
+    found = pair_result("batched_gemm", size="cpu", sizes=pair.sizes["cpu"], source_hash=source_hash(pair))
     assert [each.name for each in whole(record(found, kind="cpu", name="A CPU"), [pair])[0].pairs] == ["batched_gemm"]
     assert whole(record(found), [pair])[1] == ["not recorded: batched_gemm default: without default"]
 
 
 def measured(name, size="default", **fields):
     (pair,) = discover(ROOT / "ch3", name)
-    return pair_result(name, size=size, **{"chapter": "ch3", "source_hash": source_hash(pair), **fields})
+    as_it_is = {"chapter": "ch3", "source_hash": source_hash(pair), "sizes": pair.sizes[size]}
+    return pair_result(name, size=size, **{**as_it_is, **fields})
 
 
 def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not_fail():
@@ -183,6 +184,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
         ({"rows": [Row("optimized", "baseline", "checked")], **UNTIMED}, {}, "nothing was timed"),
         ({"rows": [Row("optimized", "baseline", "skipped", "no GPU")], **UNTIMED}, {}, "nothing was timed"),
         ({}, {"fast": True}, "measured with --fast"),
+        ({"sizes": {"rows": 1}}, {}, "the pair has changed since"),
     ],
 )
 def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(

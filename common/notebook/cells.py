@@ -1,0 +1,110 @@
+"""What a cell shows: the lesson as a diff, counted calls, results in a table, a guess and the measurement."""
+
+import ast
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from IPython.display import Markdown
+from torch.overrides import TorchFunctionMode
+
+from common.machine.clock import Clock, make_clock
+from common.pairs.contract import Version
+from common.pairs.pair import UNHASHED, Pair, load
+from common.record.recording import class_of
+from common.record.result import PairResult, Record, Row
+from common.record.stats import MARGIN
+from common.show import tables
+from common.show.tables import head, line, origin, ratio, variant
+
+
+def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
+    return Markdown("\n".join([*head(headings), *map(line, rows)]))
+
+
+def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -> Markdown:
+    """What distinguishes a variant from another version: the lesson.
+
+    `versus`: a label; by default that of the rung which the variant's VERSUS names, else the baseline's.
+    """
+    versions = {version.label: version for version in pair.versions}
+    new = versions[label]
+    old = versions[versus or new.versus or "baseline"]
+    names = old.path.name, new.path.name
+    diff = difflib.unified_diff(_lesson(old.path), _lesson(new.path), *names, n=2, lineterm="")
+    return Markdown("\n".join(["```diff", *diff, "```"]))
+
+
+def _lesson(path: Path) -> list[str]:
+    """A version's lines without its docstring, its sizes and the name of the rung it is compared with."""
+    text = path.read_text(encoding="utf-8")
+    lines, (docstring, *body) = text.splitlines(), ast.parse(text).body
+    named = [node for node in body if isinstance(node, ast.Assign) and {ast.unparse(node.targets[0])} & UNHASHED]
+    for node in reversed([docstring, *named]):
+        del lines[node.lineno - 1 : node.end_lineno]
+    return re.sub(r"\n{3,}", "\n\n\n", "\n".join(lines).strip()).splitlines()
+
+
+def ready(version: Version, size: dict[str, Any], device: str = "cpu") -> Callable[[], Any]:
+    """One call of a version, set up in this process; on the device "meta" it has shapes and no values."""
+    module = load(version.path)
+    inputs = module.inputs(**size, device=device)
+    return partial(module.run, **inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
+
+
+class CountCalls(TorchFunctionMode):
+    """While active, counts in `calls` how often torch is asked for what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: Counter[str] = Counter()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.calls[func.__name__] += 1
+        return func(*args, **(kwargs or {}))
+
+
+@cache
+def cpu_clock() -> Clock:
+    """The harness's, of this machine's CPU."""
+    return make_clock("wall", "cpu")
+
+
+def seconds_of(call: Callable[[], Any], least_s: float = 2e-3, tries: int = 5) -> float:
+    """Of one call on this machine's CPU: the best of a few samples, each of as many calls as take so long."""
+    once = min(cpu_clock().sample([call]).seconds for _ in range(3))
+    calls = [call] * max(1, int(least_s / once))
+    return min(cpu_clock().sample(calls).seconds for _ in range(tries))
+
+
+def row_of(pair: PairResult, label: str = "optimized", versus: str = "baseline") -> Row:
+    """What is concluded of a variant."""
+    return next(row for row in pair.rows if (row.variant, row.versus) == (label, versus))
+
+
+def show(record: Record) -> Markdown:
+    """A record's rows under their origin (with sizes but for the default), then what a reader must know of them."""
+    rows, said = [], []
+    sized = any(class_of(pair.size) != "default" for pair in record.pairs)
+    for pair in record.pairs:
+        name = [pair.name, pair.size] if sized else [pair.name]
+        for row in pair.rows:
+            figures = (ratio(row), tables.times(pair, row), tables.share(pair, row))
+            rows.append([*name, variant(row), f"**{row.verdict}**", *figures])
+            said += [f"- {' '.join(name)}, {variant(row)}: {text}" for text in tables.remarks(pair, row)]
+    headings = ["pair", *["size"] * sized, "variant", "verdict", "ratio [95 % interval]", "time"]
+    headings += ["of measured limit / datasheet"]
+    return Markdown("\n".join([f"*{origin(record)}*", "", table(headings, rows).data, "", *said]))
+
+
+def against(guess: float, row: Row) -> str:
+    """A guessed ratio, and the measured one."""
+    if row.interval is None:
+        return f"you guessed {guess:g}x; {row.verdict}: {row.reason}"
+    low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)
+    side = "too low" if guess < low else "too high" if guess > high else "right"
+    return f"you guessed {guess:g}x; measured {ratio(row)}: {side}"

@@ -1,0 +1,90 @@
+"""A chapter's pairs in its notebook: measured now where there is a GPU, else as they were recorded on one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from IPython.display import Markdown, display
+from matplotlib.figure import Figure
+
+from common.engine.runner import run_pairs
+from common.machine.device import has_gpu
+from common.notebook.cells import show
+from common.notebook.code import kernels_of
+from common.notebook.gpu import gpu
+from common.pairs.pair import ROOT, Pair, discover
+from common.record.recording import class_of, current, recorded, recorded_sizes, together
+from common.record.result import PairResult, Record
+from common.show import plot
+from common.xray.sass import Anatomy
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """`pairs` by name; `results`: those that were revealed and have a ratio, by name and size."""
+
+    name: str
+    pairs: dict[str, Pair]
+    results: dict[tuple[str, str], PairResult] = field(default_factory=dict)
+    compiled: dict[tuple[str, ...], list[Anatomy]] = field(default_factory=dict)
+
+    def recorded(self, size: str = "default") -> Record | None:
+        """The newest GPU's record at a size (`large/8192x8192`) or a class of sizes (`large`).
+
+        Without the pairs that have changed since; None if there is no record.
+        """
+        records = [record for _, record in recorded(self.name, class_of(size))]
+        found = together([record for record in records if record.environment["device"]["kind"] == "cuda"])
+        return found and self._only(found, lambda pair: size in (pair.size, class_of(pair.size)))
+
+    def _only(self, record: Record, wanted: Callable[[PairResult], bool]) -> Record:
+        """What is wanted of a record, and has not changed since."""
+        is_current = current([*self.pairs.values()])
+        return replace(record, pairs=[pair for pair in record.pairs if is_current(pair) and wanted(pair)])
+
+    def here_or_recorded(self, names: Sequence[str], size: str = "default") -> Record | None:
+        """These pairs, in this order: measured now where there is a GPU, else as a GPU's record has them, if there is.
+
+        `size`: one, or a class of them. A pair that has changed since then, or has no such size, is left out.
+        """
+        asked = [self.pairs[name] for name in names]
+        record = run_pairs(asked, size, fast=True) if has_gpu() else self.recorded(size)
+        return record and replace(record, pairs=[pair for name in names for pair in record.pairs if pair.name == name])
+
+    def reveal(self, names: Sequence[str], size: str = "default") -> dict[str, PairResult]:
+        """Shows what `here_or_recorded` finds of these pairs, says what is missing; returns what has a ratio.
+
+        By the pair's name; where `size` is a class, by its name and size: `add large/8192x8192`.
+        """
+        record = self.here_or_recorded(names, size)
+        pairs = record.pairs if record else []
+        if record and pairs:
+            display(Markdown("**Measured here**" if has_gpu() else "**Recorded, not measured here**"), show(record))
+        if missing := [name for name in names if name not in {pair.name for pair in pairs}]:
+            at_size = "" if size == "default" else f" at size {size}"
+            why = "there is no GPU here, and nothing is recorded of it as it is now"
+            print(f"no figures of {', '.join(missing)}{at_size}: {'it has no such size' if has_gpu() else why}")
+        believed = [pair for pair in pairs if any(row.ratio for row in pair.rows)]
+        self.results.update({(pair.name, pair.size): pair for pair in believed})
+        is_class = size != "default" and "/" not in size
+        return {f"{pair.name} {pair.size}" if is_class else pair.name: pair for pair in believed}
+
+    def sweep(self, name: str) -> Figure | None:
+        """A pair over all its sizes as a GPU's records have them; None if nothing is recorded of it as it is now.
+
+        As by `benchmark.py --size all --plot`: ratio over size; where memory is the limit, also bandwidth over bytes.
+        """
+        found = [self._only(record, lambda pair: pair.name == name) for _, record in recorded_sizes(self.name)]
+        records = [record for record in found if record.pairs]
+        return plot.sweep(*records) if records else None
+
+    def kernels(self, name: str, size: str = "default", label: str = "optimized", arch: str = "") -> list[Anatomy]:
+        """Of one version, compiled at this size: for the GPU that the notebook computes with, or another."""
+        key = (name, size, label, arch or gpu().arch)
+        if key not in self.compiled:
+            self.compiled[key] = kernels_of(self.pairs[name], *key[1:])
+        return self.compiled[key]
+
+
+def chapter(number: int) -> Chapter:
+    """Raises ContractError."""
+    return Chapter(f"ch{number}", {pair.name: pair for pair in discover(ROOT / f"ch{number}")})

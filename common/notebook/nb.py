@@ -1,0 +1,25 @@
+"""All that the notebooks use of the course, under one name: nb.show_diff, nb.chapter(3), nb.gpu()."""
+# ruff: noqa: F401  these are names for the notebooks' cells
+
+from common.engine.runner import run_pairs, survey_apart
+from common.hardware import plots as sheet_plots
+from common.hardware import sheet
+from common.hardware.diagram import caches, diagram, facts
+from common.machine.device import datasheet, default_device, has_gpu
+from common.machine.limits import measure_limits
+from common.notebook.cells import CountCalls, against, cpu_clock, ready, row_of, seconds_of, show, show_diff, table
+from common.notebook.chapter import Chapter, chapter
+from common.notebook.code import show_code, show_xray
+from common.notebook.gpu import Gpu, gpu
+from common.pairs.contract import OneLine
+from common.pairs.pair import ROOT, discover, load
+from common.record.stats import Estimate, estimate, verdict
+from common.show import heatmap, plot
+from common.show.formats import bandwidth, binary, digits, seconds, tflops
+from common.show.summary import fastest_library
+from common.show.tables import grade, limit_rows, origin, ratio, variant
+from common.xray.capture import launches
+from common.xray.compilers import compile_for
+from common.xray.occupancy import MACHINES, SYSTEM_SHARED_BYTES, WARP
+from common.xray.picture import xray
+from common.xray.sass import dissect

@@ -1,0 +1,39 @@
+"""How numbers are written, in tables, figures and notebooks alike; 1 GB = 1e9 bytes, 1 KiB = 1024."""
+
+from collections.abc import Callable
+
+
+def digits(value: float) -> str:
+    """Three significant digits, never a power of ten."""
+    return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}"
+
+
+def four(value: float) -> str:
+    """Four digits at most, as a datasheet has them (67, not 67.00), never a power of ten."""
+    return f"{value:.4g}" if value < 9999.5 else f"{value:.0f}"
+
+
+def seconds(value: float) -> str:
+    units = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+    unit, scale = next((each for each in units if value >= 0.9995 * each[1]), units[-1])
+    return f"{digits(value / scale)} {unit}"
+
+
+def binary(value: float) -> str:
+    """Bytes as 48 KiB, 1.5 MiB, 140 GiB."""
+    power = max((k for k in range(4) if value >= 1 << 10 * k), default=0)
+    return f"{value / (1 << 10 * power):.{4 if value < 1 << 20 else 3}g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def bandwidth(per_s: float) -> str:
+    """52.1 GB/s, 4.03 TB/s."""
+    return f"{digits(per_s / 1e12)} TB/s" if per_s >= 1e12 else f"{digits(per_s / 1e9)} GB/s"
+
+
+def rate(per_s: float, resource: str, written: Callable[[float], str] = digits) -> str:
+    """GB/s or TFLOP/s, by the resource: `dram_bytes`, `fp16_flops`."""
+    return f"{written(per_s / 1e9)} GB/s" if resource.endswith("bytes") else f"{written(per_s / 1e12)} TFLOP/s"
+
+
+def tflops(per_s: float) -> str:
+    return rate(per_s, "flops")

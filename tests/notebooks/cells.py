@@ -1,0 +1,29 @@
+"""A chapter's pairs, and the code in the cells of its notebook."""
+
+import ast
+import json
+from functools import cache
+
+from common.pairs.pair import ROOT, discover
+
+
+@cache
+def pairs_of(chapter):
+    return {pair.name: pair for pair in discover(ROOT / chapter)}
+
+
+@cache
+def code_of(chapter):
+    """The code cells of a chapter's notebook, by id."""
+    (path,) = (ROOT / "notebooks").glob(f"{chapter}_*.ipynb")
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+
+
+def literals(text):
+    """The strings in a cell's code, f-strings aside."""
+    lines = [line for line in text.splitlines() if not line.startswith("%")]  # but for IPython's own
+    nodes = list(ast.walk(ast.parse("\n".join(lines))))
+    parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    whole = [node for node in nodes if isinstance(node, ast.Constant) and node not in parts]
+    return [node.value for node in whole if isinstance(node.value, str)]

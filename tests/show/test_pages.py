@@ -1,0 +1,171 @@
+"""The tables of READMEs and pages say what was recorded, and nothing of pairs that have changed since."""
+
+import re
+
+import pytest
+from samples import one_pair, pair_result, record, rows_of, version
+
+from common.cli import readmes
+from common.pairs.pair import ROOT, source_hash
+from common.record import recording
+from common.record.recording import keep_record
+from common.record.result import Row
+from common.show.tables import NOTHING
+
+BEFORE, AFTER = "# Title\n\n| a table | of ours |\n\n", "\n\nThe end.\n"
+README = f"{BEFORE}{readmes.MARKER.format('ch1')}\nold\n{readmes.END}{AFTER}"
+NAMES = ["default", "cpu", "small", *(f"large/{letter}" for letter in "abcd")]
+SIZES = {"check": {"n": 127}, **{name: {"n": 8} for name in NAMES}}
+VERSION = version(sizes=SIZES)
+MOST_WORDS = 1760  # eight minutes
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course of one chapter with one pair; course(*results) records these, course.of(size) is one of the pair's."""
+    monkeypatch.setattr(readmes, "ROOT", tmp_path)
+    monkeypatch.setattr(readmes, "newest", list)
+    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    pair = one_pair(tmp_path / "ch1", VERSION, VERSION)
+    (tmp_path / "ch1" / "README.md").write_text(README)
+
+    def keep(*results, is_part=False, **fields):
+        keep_record(record(*results, **fields), tmp_path / "recorded", is_part)
+
+    keep.of = lambda size="default", **fields: pair_result(size=size, **{"source_hash": source_hash(pair), **fields})
+    return keep
+
+
+def page(device="nvidia_h200"):
+    (text,) = [text for path, text in readmes.pages().items() if path.parts[-2:] == (device, "ch1.md")]
+    return text
+
+
+def test_only_what_lies_between_the_markers_is_made_anew(course):
+    course(course.of())
+    text = readmes.filled_in(README)
+    assert text.startswith(BEFORE + readmes.MARKER.format("ch1"))
+    assert text.endswith(readmes.END + AFTER)
+    assert "2.00x [1.98, 2.02]" in text
+    assert "old" not in text
+    assert readmes.filled_in(text) == text
+    assert readmes.filled_in("no markers") == "no markers"
+
+
+@pytest.mark.parametrize(
+    ("now", "is_stale"),
+    [
+        (version("return x + x + w_shift", sizes=SIZES), True),
+        (version(sizes=SIZES | {"default": {"n": 9}}), True),
+        (version(sizes=SIZES | {"small": {"n": 9}}).replace("Double", "Twice"), False),  # neither was measured
+    ],
+)
+def test_a_pair_whose_code_or_size_changes_turns_its_row_stale(now, is_stale, course, tmp_path):
+    course(course.of())
+    one_pair(tmp_path / "ch1", now, now)
+    for text in (readmes.filled_in(README), page()):
+        assert ("stale: the pair has changed since" in text) is is_stale
+        assert ("2.00x" in text) is not is_stale
+
+
+def test_the_command_writes_every_readme_and_every_page(course, tmp_path, capsys):
+    course(course.of())
+    (tmp_path / "common").mkdir()
+    paths = [tmp_path / folder / "README.md" for folder in (".", "common", "ch1")]
+    for path in paths:
+        path.write_text(README + f"{readmes.CALIBRATION}\nold\n{readmes.END}\n")
+    useless, made = (tmp_path / "recorded" / "nvidia_h200" / f"{chapter}.md" for chapter in ("ch2", "ch1"))
+    useless.write_text("of a chapter of which nothing is recorded")
+    assert readmes.main() == 0
+    for path in paths:
+        assert "2.00x [1.98, 2.02]" in path.read_text()
+        assert path.read_text().endswith(f"{readmes.CALIBRATION}\n{NOTHING}\n{readmes.END}\n")
+    assert made.read_text() == page()
+    assert not useless.exists()
+    (tmp_path / "ch1" / "optimized_double.py").write_text("def def")
+    assert readmes.main() == 2
+    assert re.fullmatch(r".*optimized_double\.py:1: syntax error.*\n", capsys.readouterr().err)
+
+
+# Pages
+
+
+def test_a_page_has_a_table_for_each_class_with_its_files(course):
+    course(*map(course.of, ("default", "small", "large/a", "large/b")))
+    text = page()
+    assert text.startswith("# ch1 on NVIDIA H200\n\n## default\n\nRecorded on NVIDIA H200, 2026-01-02 (torch 2.11.0): ")
+    sections = dict(zip(*[iter(re.split(r"^## (\w+)\n\n", text, flags=re.MULTILINE)[1:])] * 2, strict=True))
+    assert list(sections) == ["default", "small", "large"]
+    for name, file in (("default", "ch1.json"), ("small", "ch1_small.json"), ("large", "ch1_large.json")):
+        assert f"(/recorded/nvidia_h200/{file})" in sections[name].splitlines()[0]
+    heading, *rows = rows_of(sections["large"])
+    assert heading[:4] == ["pair", "size", "variant", "verdict"]
+    assert [row[:3] for row in rows] == [["double", "large/a", "optimized"], ["double", "large/b", "optimized"]]
+    assert [row[5] for row in rows] == ["2.00 ms ±0.0% -> 1.00 ms ±0.0%"] * 2
+    assert {len(row) for row in rows} == {len(heading)}
+    assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/c, large/d"]
+
+
+def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(course):
+    rows = {}
+    for name, ratio in {"a": 1.5, "b": 0.8, "c": 1.0, "d": 9.0}.items():
+        library = {"library": {"ratio": ratio, "interval": (ratio, ratio)}}
+        rows[name] = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), library)]
+    current = [course.of(f"large/{name}", rows=rows[name]) for name in "abc"]
+    course(*current, course.of("large/d", rows=rows["d"], source_hash="changed"))
+    text = page()
+    assert "- best pair, by its best variant, against its fastest library: double large/a optimized, 1.50x\n" in text
+    assert "- worst pair, by its best variant, against its fastest library: double large/b optimized, 0.800x\n" in text
+    (row,) = [row for row in rows_of(text) if row[1] == "large/d"]
+    assert row == ["double", "large/d", "optimized", "stale: the pair has changed since", *[""] * 5]
+    assert "9.0" not in text
+
+
+def test_each_device_has_its_page_and_a_cpus_default_is_a_default(course):
+    course(course.of(), name="NVIDIA B200")
+    course(course.of("cpu"), name="A CPU", kind="cpu")
+    assert page("nvidia_b200").startswith("# ch1 on NVIDIA B200\n")
+    for device in ("nvidia_b200", "a_cpu"):
+        assert "not recorded" not in page(device)
+
+
+def test_several_files_of_a_device_are_one_table(course):
+    course(course.of("large/a"), date="2026-01-01T00:00:00+00:00")
+    course(course.of("large/c"), is_part=True)
+    text = page()
+    assert {row[1] for row in rows_of(text)[1:]} == {"large/a", "large/c"}
+    assert len(re.findall("^Recorded on .*", text, flags=re.MULTILINE)) == 2
+    assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/b, large/d"]
+    assert NOTHING in readmes.filled_in(README)
+
+
+# What is committed
+
+CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
+MARKERS = {
+    "README.md": [readmes.MARKER.format("ch1")],  # and links to the others
+    "common/README.md": [readmes.CALIBRATION],
+    **{f"{chapter}/README.md": [readmes.MARKER.format(chapter)] for chapter in CHAPTERS},
+}
+
+
+def test_every_readme_with_tables_is_written():
+    assert {str(path.relative_to(ROOT)) for path in readmes.readmes()} == set(MARKERS)
+
+
+@pytest.mark.parametrize("path", MARKERS)
+def test_the_committed_tables_are_what_is_recorded(path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert [marker for marker in MARKERS[path] if marker not in text] == []
+    assert readmes.filled_in(text) == text, "make readme writes the tables anew"
+
+
+def test_the_committed_pages_are_what_is_recorded():
+    committed = {path: path.read_text(encoding="utf-8") for path in recording.FOLDER.glob("*/*.md")}
+    assert committed == readmes.pages(), "make readme writes the pages anew"
+
+
+@pytest.mark.parametrize("path", [*MARKERS, "CONTRIBUTING.md"])
+def test_a_readme_is_read_in_eight_minutes(path):
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    assert len(" ".join(line for line in lines if not line.startswith("|")).split()) <= MOST_WORDS

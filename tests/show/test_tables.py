@@ -1,0 +1,217 @@
+"""How figures are written: cells, a run as Markdown, what is recorded as a table."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from samples import arm, pair_result, record, rows_of
+
+from common.record.result import Row
+from common.show import formats, summary, tables
+
+
+def test_numbers_are_written_in_their_unit():
+    seconds = {2.0: "2.00 s", 123.4: "123 s", 4321.0: "4321 s", 1.0: "1.00 s", 0.5: "500 ms", 12.34e-3: "12.3 ms"}
+    seconds |= {1e-3: "1.00 ms", 999.4e-6: "999 us", 999.7e-6: "1.00 ms", 64.4e-6: "64.4 us", 1e-6: "1.00 us"}
+    seconds |= {0.25e-6: "250 ns", 1.5e-9: "1.50 ns"}
+    assert {value: formats.seconds(value) for value in seconds} == seconds
+    rates = {4.86e9: "4.86 GB/s", 52.5e9: "52.5 GB/s", 999e9: "999 GB/s", 4.032e12: "4.03 TB/s"}
+    assert {value: formats.bandwidth(value) for value in rates} == rates
+    peaks = {67.0: "67", 494.5: "494.5", 9258.4: "9258", 9999.6: "10000", 32819.4: "32819"}
+    assert {value: formats.four(value) for value in peaks} == peaks
+    assert formats.rate(989.5e12, "fp16_flops") == "990 TFLOP/s"
+    assert formats.rate(989.5e12, "fp16_flops", formats.four) == "989.5 TFLOP/s"
+    assert formats.rate(4.248e12, "dram_bytes") == "4248 GB/s"
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5)), "2.35x [2.20, 2.50]"),
+        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5), {}, "bf16"), "2.35x [2.20, 2.50] bf16"),
+        (Row("optimized", "baseline", "slower", "", 0.35, (0.3, 0.4)), "0.350x [0.300, 0.400]"),
+        (Row("optimized", "baseline", "unsure", "few blocks", 1.0, None), "1.00x"),
+        (Row("optimized", "baseline", "faster", "", 1234.0, (999.9, 2345.0)), "1234x [1000, 2345]"),
+        (Row("optimized", "baseline", "checked"), ""),
+    ],
+)
+def test_a_ratio_is_written_with_its_interval_and_precision(row, text):
+    assert tables.ratio(row) == text
+
+
+def test_time_and_share_of_the_limit_are_the_arms_own():
+    pair = pair_result(ratio=2.5)
+    (row,) = pair.rows
+    assert tables.times(pair, row) == "2.50 ms -> 1.00 ms"
+    assert tables.share(pair, row) == "50% / 25% dram"
+    measured = pair_result(
+        arms={**pair.arms, "optimized": arm(of_limit=0.876, of_datasheet=None)}, limit_by="fp32_flops"
+    )
+    assert tables.share(measured, row) == "88% fp32"
+    unknown = pair_result(arms={**pair.arms, "optimized": arm(of_limit=None, of_datasheet=None)})
+    assert tables.share(unknown, row) == ""
+    invalid = Row("optimized", "baseline", "invalid", "wrong answer")
+    assert tables.times(pair_result(rows=[invalid], arms={}), invalid) == ""
+    assert tables.share(pair_result(rows=[invalid], arms={}), invalid) == ""
+
+
+def test_libraries_are_written_with_their_labels():
+    libraries = {"library": {"ratio": 0.5}, "library/compiled": {"ratio": 1.25}}
+    row = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), libraries)
+    arms = {"library": arm(5e-4), "library/compiled": arm(1.25e-3)}
+    pair = replace(pair_result(), rows=[row], arms=arms)
+    assert tables.libraries(pair, row) == "0.500x D, 1.25x compiled A+"
+    assert tables.libraries(pair, replace(row, precision="tf32")) == "0.500x tf32, 1.25x compiled tf32"
+    in_tf32 = replace(row, vs_library={**row.vs_library, "library/tf32": {"ratio": 1.25, "precision": "tf32"}})
+    said = tables.libraries(pair, replace(in_tf32, precision="tf32"))
+    assert said == "0.500x tf32, 1.25x compiled tf32, 1.25x A+, both tf32", "a grade only for the same work"
+    assert tables.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0%), 1.25x compiled A+ (1.25 ms ±0.0%)"
+
+
+def test_the_spread_stands_next_to_the_time_where_it_is_asked_for():
+    scattered = arm(1e-3, seconds=[[0.98e-3, 0.99e-3, 1e-3, 1.01e-3, 1.02e-3]] * 6)
+    pair = pair_result(arms={"baseline": arm(2e-3), "optimized": scattered, "repeat": arm(2e-3)})
+    (row,) = pair.rows
+    assert tables.times(pair, row) == "2.00 ms -> 1.00 ms"
+    assert tables.times(pair, row, spread=True) == "2.00 ms ±0.0% -> 1.00 ms ±1.0%"
+    assert tables.times(pair, replace(row, ratio=None), spread=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("ratio", "expected"), [(1.02, "A+"), (1.019, "A"), (0.98, "A"), (0.979, "B"), (0.9, "B"), (0.6, "D"), (0.49, "F")]
+)
+def test_a_grade_says_how_a_library_stands_against_a_variant(ratio, expected):
+    assert tables.grade(ratio) == expected
+
+
+def test_a_rate_is_of_what_sets_the_limit():
+    pair = replace(pair_result(ratio=2.0), cost={"dram_bytes": 4e9, "fp32_flops": 5e12})
+    for key, expected in {"dram_bytes": "4000 GB/s", "fp32_flops": "5000 TFLOP/s", "": ""}.items():
+        assert tables.rate(replace(pair, limit_by=key), pair.rows[0]) == expected
+
+
+# A run
+
+
+def graded(name, ratio, precision=""):
+    library = {"library": {"ratio": ratio, "interval": (ratio, ratio)}}
+    row = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), library, precision)
+    return pair_result(name, rows=[row])
+
+
+def test_the_best_and_the_worst_against_a_library_are_named():
+    pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0), graded("d", 9.0, "bf16")]
+    best, worst = summary.standings(record(*pairs))
+    assert best == "best pair, by its best variant, against its fastest library: a default optimized, 1.50x"
+    assert worst == "worst pair, by its best variant, against its fastest library: b default optimized, 0.800x"
+    assert summary.standings(record(*pairs[:2])) == []
+
+
+def test_an_operation_stands_by_its_best_variant():
+    rung = replace(graded("a", 0.2).rows[0], variant="optimized/rung")
+    pairs = [replace(graded("a", 1.5), rows=[rung, *graded("a", 1.5).rows]), graded("b", 0.8), graded("c", 1.0)]
+    assert [text.split(": ")[1] for text in summary.standings(record(*pairs))] == [
+        "a default optimized, 1.50x",
+        "b default optimized, 0.800x",
+    ]
+
+
+def test_an_operation_whose_best_variant_may_not_have_been_timed_has_no_standing():
+    short = Row("optimized/rung", "baseline", "checked", "too short for this clock")
+    pairs = [graded(name, ratio) for name, ratio in (("a", 1.5), ("b", 0.8), ("c", 1.0))]
+    untimed = replace(graded("d", 0.04), rows=[*graded("d", 0.04).rows, short])
+    assert summary.standings(record(*pairs, untimed)) == summary.standings(record(*pairs))
+
+
+def test_a_library_that_was_too_short_to_be_timed_may_be_the_fastest():
+    pairs = [graded(name, ratio) for name, ratio in (("a", 1.5), ("b", 0.8), ("c", 1.0), ("d", 9.0))]
+    (row,) = pairs[3].rows
+    assert summary.fastest_library(pairs[3], row) == (9.0, "library")
+    pairs[3].arms["library/short"] = arm(1e-6)
+    assert summary.fastest_library(pairs[3], row) is None
+    assert summary.standings(record(*pairs)) == summary.standings(record(*pairs[:3]))
+
+
+def test_the_fastest_library_is_of_those_that_do_the_same_work():
+    def library(ratio, **more):
+        return {"ratio": ratio, "interval": (ratio, ratio), **more}
+
+    libraries = {"library": library(3.0), "library/tf32": library(4.0, precision="tf32"), "yardstick/add": library(0.1)}
+    plain = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {"library": library(2.0)})
+    in_tf32 = Row("optimized/tf32", "baseline", "faster", "", 2.0, (1.9, 2.1), libraries, "tf32")
+    pair = pair_result(rows=[plain, in_tf32])
+    assert summary.fastest_library(pair, plain) == (2.0, "library")
+    assert summary.fastest_library(pair, in_tf32) == (4.0, "library/tf32"), "the other one does more"
+    assert summary.fastest_library(pair, replace(plain, vs_library={})) is None
+
+
+def test_a_run_is_written_as_markdown(tmp_path):
+    pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
+    summary.save_markdown(record(*pairs), tmp_path / "table.md")
+    text = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair | size | variant | verdict |")
+    assert [row[:4] for row in rows_of(text)[1:]] == [[name, "default", "optimized", "faster"] for name in "abc"]
+    spreads = ["time ± half its interquartile range", *["2.00 ms ±0.0% -> 1.00 ms ±0.0%"] * 3]
+    assert [row[5] for row in rows_of(text)] == spreads
+    assert text.endswith(
+        "- worst pair, by its best variant, against its fastest library: b default optimized, 0.800x\n"
+    )
+
+
+# What is recorded
+
+
+def by_device(*records, names=(), stale=()):
+    """What is said of records by the first words of their devices' names; `stale`: the pairs that have changed."""
+    files = [(Path("/recorded", each.environment["device"]["name"].lower(), "ch1.json"), each) for each in records]
+    return summary.by_device(files, lambda pair: pair.name not in stale, names)
+
+
+def test_a_recorded_row_is_shown_with_device_date_versions_file_and_page():
+    text = by_device(record(pair_result(ratio=2.5), name="H200"))
+    assert text.startswith("Recorded on H200, 2026-01-02 (torch 2.11.0): [h200/ch1.json](/recorded/h200/ch1.json)\n\n|")
+    assert text.endswith("|\n\nAll sizes, with the spread of the times: [h200/ch1.md](/recorded/h200/ch1.md).")
+    times = ["2.50x [2.48, 2.52]", "2.50 ms -> 1.00 ms", "8.00e-06 GB/s"]  # 8 bytes in 1 ms
+    assert rows_of(text)[1:] == [["double", "optimized", "faster", *times, "50% / 25% dram", ""]]
+
+
+def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure():
+    text = by_device(record(pair_result("double"), pair_result("other", ratio=3.0)), stale=["double"])
+    _, stale, fresh = rows_of(text)
+    assert stale == ["double", "optimized", "stale: the pair has changed since", *[""] * 5]
+    assert fresh[2:4] == ["faster", "3.00x [2.97, 3.03]"]
+
+
+def test_rungs_and_failures_have_their_rows():
+    rows = [
+        Row("optimized/b", "baseline", "faster", "", 2.0, (1.9, 2.1)),
+        Row("optimized/b", "optimized", "same", "", 1.0, (0.99, 1.01)),
+        Row("optimized/c", "baseline", "skipped", "needs 2 GPUs"),
+    ]
+    arms = {label: arm() for label in ("baseline", "optimized", "optimized/b")}
+    assert [cells[1:4] for cells in rows_of(by_device(record(pair_result(rows=rows, arms=arms))))[1:]] == [
+        ["b", "faster", "2.00x [1.90, 2.10]"], ["b vs optimized", "same", "1.00x [0.990, 1.01]"], ["c", "skipped", ""]
+    ]  # fmt: skip
+
+
+def test_every_device_has_its_table_and_no_record_says_so():
+    text = by_device(record(pair_result(ratio=4.0), name="B200"), record(pair_result(), name="H200"))
+    assert text.index("B200") < text.index("4.00x [") < text.index("H200") < text.index("2.00x [")
+    assert by_device() == "Nothing is recorded yet."
+
+
+def test_a_pair_that_a_record_lacks_is_named():
+    assert "\n\nNot recorded: triple, zero.\n\n" in by_device(record(pair_result()), names=["triple", "double", "zero"])
+
+
+def test_several_files_of_a_device_are_one_table_that_names_each():
+    new, old = "2026-01-02T00:00:00+00:00", "2026-01-01T00:00:00+00:00"
+    dates = {"triple": new, "double": new, "half": old}
+    files = [(Path(f"/gpu/{name}.json"), record(pair_result(name), date=date)) for name, date in dates.items()]
+    text = summary.by_device(files, lambda pair: True, [])
+    assert [row[0] for row in rows_of(text)] == ["pair", "double", "half", "triple"]
+    assert text.startswith(
+        "Recorded on NVIDIA H200, 2026-01-02 (torch 2.11.0): [gpu/triple.json](/recorded/gpu/triple.json) (triple), "
+        "[gpu/double.json](/recorded/gpu/double.json) (double)\n\n"
+        "Recorded on NVIDIA H200, 2026-01-01 (torch 2.11.0): [gpu/half.json](/recorded/gpu/half.json) (half)\n\n| "
+    )
