@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from common.hardware.sheet import Sheet
 from common.show.formats import binary
-from common.show.plot import MARKERS, SERIES, new_figure
+from common.show.plot import SERIES, new_figure, style
 
 
 def figures(sheet: Sheet) -> dict[str, Figure]:
@@ -37,7 +37,7 @@ def latency(sheet: Sheet) -> Figure:
     sizes, cycles, seconds = zip(*sheet.latency, strict=True)
     right = axes.twinx()
     for side, values, label, place in ((axes, cycles, "SM cycles", 0), (right, [1e9 * s for s in seconds], "ns", 1)):
-        side.plot(sizes, values, MARKERS[place] + "-", color=SERIES[place], markersize=4, label=label)
+        side.plot(sizes, values, markersize=4, label=label, **style(place))
         side.set_ylabel(f"latency of one load ({label})", color=SERIES[place])
         side.set_ylim(0, (1.1 + 0.2 * place) * max(values))  # at a steady clock the curves would hide each other
     _capacities(axes, sheet)
@@ -57,10 +57,7 @@ def transfers(sheet: Sheet) -> Figure:
 def _rates(axes: Axes, sheet: Sheet, curves: dict[str, list[list[float]]]) -> None:
     for i, (label, points) in enumerate(curves.items()):
         sizes, rates = zip(*points, strict=True)
-        style = f"{MARKERS[i % len(MARKERS)]}-"
-        axes.plot(
-            sizes, [rate / 1e9 for rate in rates], style, color=SERIES[i % len(SERIES)], markersize=4, label=label
-        )
+        axes.plot(sizes, [rate / 1e9 for rate in rates], markersize=4, label=label, **style(i))
     axes.set(yscale="log", ylabel="bandwidth (GB/s)", title=_title(sheet))
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -73,10 +70,9 @@ def _capacities(axes: Axes, sheet: Sheet) -> None:
     for fact in sheet.facts:
         if re.match(r"L\d", fact["name"]):
             axes.axvline(fact["value"], color="black", linewidth=0.8, linestyle=":")
-            place: Any = (fact["value"], 0.02)
+            where: Any = {"xytext": (2, 0), "xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
             text = f"{fact['name']}: {binary(fact['value'])}"
-            axes.annotate(text, place, (2, 0), xycoords=("data", "axes fraction"), textcoords="offset points",
-                          fontsize=7, rotation=90)  # fmt: skip
+            axes.annotate(text, (fact["value"], 0.02), **where, fontsize=7, rotation=90)
 
 
 def _bytes_axis(axes: Axes, what: str) -> None:

@@ -31,30 +31,33 @@ def believed(record: Record) -> list[tuple[PairResult, Row]]:
     return [(pair, row) for pair in record.pairs for row in pair.rows if row.ratio and row.interval]
 
 
+def style(place: int) -> dict[str, Any]:
+    """Marker and colour of a series."""
+    return {"marker": MARKERS[place % len(MARKERS)], "color": SERIES[place % len(SERIES)]}
+
+
+def _intervals(rows: list[Row]) -> tuple[Any, Any, Any]:
+    """Ratios, the ends of their intervals, and how far these lie from them: below and above."""
+    ratios = np.array([row.ratio for row in rows])
+    ends = np.array([row.interval for row in rows]).reshape(-1, 2)
+    return ratios, ends, [ratios - ends[:, 0], ends[:, 1] - ratios]
+
+
 def ratio_bars(record: Record) -> Figure:
     """A bar a row: baseline time / variant time on a log axis, with its 95 % interval and the line of no difference."""
     rows = believed(record)
     figure, axes = new_figure(height=1.2 + 0.4 * max(1, len(rows)))
     labels = [pair.name if variant(row) == "optimized" else f"{pair.name} {variant(row)}" for pair, row in rows]
-    ratios = np.array([row.ratio for _, row in rows])
-    ends = np.array([row.interval for _, row in rows]).reshape(-1, 2)
+    ratios, ends, errors = _intervals([row for _, row in rows])
     places = np.arange(len(rows))
     axes.barh(places, ratios - 1, left=1, color=[COLORS[row.verdict] for _, row in rows], height=0.6)
-    axes.errorbar(
-        ratios, places, xerr=[ratios - ends[:, 0], ends[:, 1] - ratios], fmt="o", color="black", markersize=3, capsize=3
-    )
+    axes.errorbar(ratios, places, xerr=errors, fmt="o", color="black", markersize=3, capsize=3)
     for place, (_, row) in zip(places, rows, strict=True):
-        right = (max(ends[place, 1], 1), place)
-        text = f"{digits(ratios[place])}x {row.verdict}"
+        right, text = (max(ends[place, 1], 1), place), f"{digits(ratios[place])}x {row.verdict}"
         axes.annotate(text, right, (6, 0), textcoords="offset points", va="center", fontsize=9)
     axes.axvline(1, color="black", linewidth=1)
-    axes.set(
-        xscale="log",
-        yticks=places,
-        yticklabels=labels,
-        xlabel="time of what it is compared with / time of the variant (95 % interval)",
-        title=origin(record),
-    )
+    label = "time of what it is compared with / time of the variant (95 % interval)"
+    axes.set(xscale="log", yticks=places, yticklabels=labels, xlabel=label, title=origin(record))
     _plain_ticks(axes.xaxis)
     axes.set_xlim(min(0.5, ends.min(initial=1) / 1.5), max(2, ends.max(initial=1)) * 3)  # room for the words
     axes.invert_yaxis()
@@ -69,51 +72,25 @@ def _plain_ticks(axis: Any) -> None:
 
 
 def roofline(
-    points: list[tuple[str, float, float]],
-    limits: dict[str, Any],
-    title: str = "",
-    flops_keys: tuple[str, ...] = ("fp32_flops",),
+    points: list[tuple[str, float, float]], limits: dict[str, Any], title: str = "", flops_keys: Any = ("fp32_flops",)
 ) -> Figure:
     """Points (label, FLOP per byte, FLOP/s) under the roofs: solid as measured, dotted as the datasheet says."""
     figure, axes = new_figure(height=5.5)
     intensity = np.logspace(-2, 4, 200)
     for color, key in zip(SERIES, [key for key in flops_keys if key in limits], strict=False):
-        for which, style in (("measured", "-"), ("datasheet", ":")):
+        for which, line in (("measured", "-"), ("datasheet", ":")):
             memory, compute = _rate(limits["dram_bytes"], which), _rate(limits[key], which)
             if memory and compute:
-                axes.plot(
-                    intensity,
-                    np.minimum(intensity * memory, compute) / 1e9,
-                    style,
-                    color=color,
-                    label=f"{key.split('_')[0]} roof, {which}",
-                )
+                roof = np.minimum(intensity * memory, compute) / 1e9
+                axes.plot(intensity, roof, line, color=color, label=f"{key.split('_')[0]} roof, {which}")
         ridge = _rate(limits[key], "measured") / _rate(limits["dram_bytes"], "measured")
         axes.axvline(ridge, color=color, linewidth=0.8, alpha=0.4)
-        axes.annotate(
-            f"ridge {digits(ridge)}",
-            (ridge, 0.02),
-            xycoords=("data", "axes fraction"),
-            fontsize=8,
-            rotation=90,
-            color=color,
-        )
+        where: Any = {"xy": (ridge, 0.02), "xycoords": ("data", "axes fraction")}
+        axes.annotate(f"ridge {digits(ridge)}", **where, fontsize=8, rotation=90, color=color)
     for i, (label, flop_per_byte, rate) in enumerate(points):
-        axes.plot(
-            flop_per_byte,
-            rate / 1e9,
-            MARKERS[i % len(MARKERS)],
-            color=SERIES[i % len(SERIES)],
-            markeredgecolor="black",
-            label=label,
-        )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="arithmetic intensity (FLOP per byte of DRAM traffic)",
-        ylabel="performance (GFLOP/s)",
-        title=title,
-    )
+        axes.plot(flop_per_byte, rate / 1e9, linewidth=0, markeredgecolor="black", label=label, **style(i))
+    axes.set(xlabel="arithmetic intensity (FLOP per byte of DRAM traffic)", ylabel="performance (GFLOP/s)")
+    axes.set(xscale="log", yscale="log", title=title)
     axes.grid(which="both", alpha=0.2)
     axes.legend(fontsize=8)
     return figure
@@ -137,22 +114,11 @@ def sweep(*records: Record) -> Figure:
     curves: dict[str, list[tuple[str, Row]]] = {}
     for pair, row in [found for record in records for found in believed(record)]:
         if row.versus == "baseline":
-            curves.setdefault(f"{pair.name}{row.variant.replace('optimized', '').replace('/', ' ')}", []).append(
-                (pair.size, row)
-            )
+            label = f"{pair.name}{row.variant.replace('optimized', '').replace('/', ' ')}"
+            curves.setdefault(label, []).append((pair.size, row))
     for i, (label, points) in enumerate(curves.items()):
-        ratios = np.array([row.ratio for _, row in points])
-        ends = np.array([row.interval for _, row in points])
-        errors = [ratios - ends[:, 0], ends[:, 1] - ratios]
-        axes.errorbar(
-            [size for size, _ in points],
-            ratios,
-            yerr=errors,
-            marker=MARKERS[i % len(MARKERS)],
-            color=SERIES[i % len(SERIES)],
-            capsize=3,
-            label=label,
-        )
+        ratios, _, errors = _intervals([row for _, row in points])
+        axes.errorbar([size for size, _ in points], ratios, yerr=errors, capsize=3, label=label, **style(i))
     axes.axhline(1, color="black", linewidth=1)
     if len({size for points in curves.values() for size, _ in points}) > MOST_UPRIGHT:
         axes.tick_params("x", labelrotation=90, labelsize=7)
@@ -175,12 +141,11 @@ def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]
             if label != "repeat":
                 curves.setdefault(f"{pair.name} {label}", []).append((size / 1e6, size / arm.median_s / 1e9))
     for i, (label, points) in enumerate(curves.items()):
-        look = {"marker": MARKERS[i % len(MARKERS)], "color": SERIES[i % len(SERIES)]}
-        axes.plot(*zip(*sorted(points), strict=True), label=label, linewidth=0, alpha=0.8, **look)
-    for which, style in (("measured", "-"), ("datasheet", ":")):
+        axes.plot(*zip(*sorted(points), strict=True), label=label, linewidth=0, alpha=0.8, **style(i))
+    for which, line in (("measured", "-"), ("datasheet", ":")):
         for number, peak in enumerate(filter(None, dict.fromkeys(_rate(limit, which) for limit in limits))):
             label = "_" * bool(number) + f"limit, {which}"  # a legend leaves out what begins with _
-            axes.axhline(peak / 1e9, color="black", linewidth=1, linestyle=style, label=label)
+            axes.axhline(peak / 1e9, color="black", linewidth=1, linestyle=line, label=label)
     axes.set(xscale="log", yscale="log", xlabel="bytes that must be moved (MB)", ylabel="bandwidth (GB/s)")
     for axis in (axes.xaxis, axes.yaxis):
         _plain_ticks(axis)
