@@ -13,14 +13,14 @@ Recorded = dict[tuple[str, str, str], tuple[PairResult | None, str]]  # of a res
 def on_gpu(record: Record, pairs: Sequence[Pair]) -> tuple[Recorded, str]:
     """What was recorded last on a GPU, by chapter, pair and size; none if this is a GPU's.
 
-    `pairs`: those of `record`. And what kept records from being read.
+    `pairs`: those that were measured. And what kept records from being read.
     """
     found: Recorded = {}
-    if record.environment["device"]["kind"] == "cuda":
+    if record.environment["device"]["kind"] == "cuda" or not pairs:
         return found, ""
     is_current = current(pairs)
     try:
-        for chapter in {pair.chapter for pair in pairs}:
+        for chapter in {pair.chapter for pair in record.pairs}:
             for old in (record for _, record in recorded_sizes(chapter)):
                 for each in old.pairs:
                     known = (each if is_current(each) else None, origin(old))

@@ -298,7 +298,8 @@ def test_only_invalid_and_dead_pairs_are_a_failure_and_every_reason_is_told(row,
 def of_chapter_3(name, size="default", **fields):
     """What a run of this pair of the course could have found."""
     (pair,) = discover(ROOT / "ch3", name)
-    return pair_result(name, chapter="ch3", size=size, source_hash=source_hash(pair), **fields)
+    as_it_is = {"chapter": "ch3", "source_hash": source_hash(pair), "sizes": pair.sizes[size]}
+    return pair_result(name, size=size, **as_it_is, **fields)
 
 
 DEAD = {"rows": [Row("optimized", "baseline", "died", "no kernel")], "arms": {}}
