@@ -143,10 +143,10 @@ def test_what_was_not_timed_takes_no_figures_place(tmp_path):
 
 
 def test_a_gpus_default_is_not_what_a_cpu_takes_for_it():
-    (pair,) = discover(ROOT / "ch1", "batched_gemm")
-    found = pair_result("batched_gemm", size="cpu", sizes=pair.sizes["cpu"], source_hash=source_hash(pair))
-    assert [each.name for each in whole(record(found, kind="cpu", name="A CPU"), [pair])[0].pairs] == ["batched_gemm"]
-    assert whole(record(found), [pair])[1] == ["not recorded: batched_gemm default: without default"]
+    (pair,) = discover(ROOT / "ch1", "preallocation")
+    found = pair_result("preallocation", size="cpu", sizes=pair.sizes["cpu"], source_hash=source_hash(pair))
+    assert [each.name for each in whole(record(found, kind="cpu", name="A CPU"), [pair])[0].pairs] == ["preallocation"]
+    assert whole(record(found), [pair])[1] == ["not recorded: preallocation default: without default"]
 
 
 def measured(name, size="default", **fields):
