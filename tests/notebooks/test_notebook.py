@@ -265,10 +265,8 @@ def kernels(tmp_path):
 
 def test_machine_code_is_a_table_for_each_architecture_and_what_differs(kernels):
     text = nb.show_xray(kernels, ["sm_80", "sm_90"]).data
-    assert [line for line in text.splitlines() if line.startswith("**")] == [
-        "**twice**, compiled for sm_80 (A100)",
-        "**twice**, compiled for sm_90 (H100)",
-    ]
+    titles = [f"**twice**, compiled for {arch}" for arch in ("sm_80 (A100)", "sm_90 (H100)")]
+    assert [line for line in text.splitlines() if line.startswith("**")] == titles
     assert text.count("|  | baseline twice | optimized twice | pairs twice |") == 2
     assert text.count("| global loads | 1 x 32 bit | 1 x 128 bit | 1 x 64 bit |") == 2
     assert text.count("- optimized: global loads move up to 16 bytes at once instead of 4") == 2
@@ -352,10 +350,8 @@ def test_a_cpu_keeps_all_caches_but_the_last_in_its_cores():
 def _boxes(figure):
     """(text, the box in whose middle it stands)"""
     (axes,) = figure.axes
-    boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
-    return [
-        (text, box) for text in axes.texts for box in boxes if text.get_position() == pytest.approx(box.get_center())
-    ]
+    boxes = [(text, box) for text in axes.texts for box in axes.patches if isinstance(box, Rectangle)]
+    return [(text, box) for text, box in boxes if text.get_position() == pytest.approx(box.get_center())]
 
 
 def test_a_machine_that_does_not_tell_its_caches_still_has_memory():

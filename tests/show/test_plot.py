@@ -27,14 +27,10 @@ LIMITS = {
 
 @pytest.fixture
 def full():
-    rows = [
-        Row(variant, "baseline", verdict, "", ratio, interval) for variant, (verdict, ratio, interval) in ROWS.items()
-    ]
+    rows = [Row(variant, "baseline", verdict, "", *figures) for variant, (verdict, *figures) in ROWS.items()]
     rows.append(Row("optimized/b", "optimized", "slower", "", 0.2, (0.1, 0.3)))
-    rows += [
-        Row("optimized/e", "baseline", "died", "killed"),
-        Row("optimized/f", "baseline", "unsure", "few blocks", 1.0, None),
-    ]
+    untimed = Row("optimized/e", "baseline", "died", "killed")
+    rows += [untimed, Row("optimized/f", "baseline", "unsure", "few blocks", 1.0, None)]
     arms = {label: arm() for label in ("baseline", *ROWS)}
     return record(pair_result("first", rows=rows, arms=arms), pair_result("second", ratio=30.0))
 
@@ -72,22 +68,14 @@ def test_bars_and_intervals_are_the_records(full):
 def test_bars_are_labelled_and_coloured_by_verdict(full):
     figure = plot.ratio_bars(full)
     (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == [
-        "first",
-        "first b",
-        "first c",
-        "first d",
-        "first b vs optimized",
-        "second",
-    ]
+    labels = ["first", "first b", "first c", "first d", "first b vs optimized", "second"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == labels
     assert "time of what it is compared with / time of the variant" in axes.get_xlabel()
     assert "95 %" in axes.get_xlabel()
     assert axes.get_xscale() == "log"
     assert axes.get_title() == "NVIDIA H200, 2026-01-02"
     colors = [tuple(bar.get_facecolor()) for bar in only(axes, BarContainer)]
-    assert len(set(colors)) == 4
-    assert colors[0] == colors[5]
-    assert colors[1] == colors[4]
+    assert (len(set(colors)), colors[0], colors[1]) == (4, colors[5], colors[4])
     assert rendered(figure) > 1000
 
 
@@ -106,11 +94,8 @@ def test_the_roof_is_the_lesser_of_bandwidth_and_peak(as_recorded):
     (axes,) = figure.axes
     lines = {line.get_label(): line.get_xydata() for line in axes.lines if not line.get_label().startswith("_")}
     assert set(lines) == {"fp32 roof, measured", "bf16 roof, measured", "bf16 roof, datasheet", "copy", "product"}
-    for label, memory, compute in (
-        ("fp32 roof, measured", 4e12, 50e12),
-        ("bf16 roof, measured", 4e12, 800e12),
-        ("bf16 roof, datasheet", 5e12, 990e12),
-    ):
+    roofs = {"fp32 roof, measured": (4e12, 50e12), "bf16 roof, measured": (4e12, 800e12)}
+    for label, (memory, compute) in {**roofs, "bf16 roof, datasheet": (5e12, 990e12)}.items():
         x, y = lines[label].T
         assert y == pytest.approx(np.minimum(x * memory, compute) / 1e9)
         assert y.max() == pytest.approx(compute / 1e9)
@@ -130,28 +115,18 @@ def test_a_roofline_is_log_log_labelled_with_units_and_its_points_differ_in_mark
     assert "FLOP/s" in axes.get_ylabel()
     points = [line for line in axes.lines if line.get_label().startswith("p")]
     assert len({line.get_marker() for line in points}) == len({line.get_color() for line in points}) == 7
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "fp32 roof, measured",
-        *(f"p{i}" for i in range(7)),
-    ]
+    legend = ["fp32 roof, measured", *(f"p{i}" for i in range(7))]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == legend
 
 
 def sized(size, ratio, name="double", variant="optimized"):
-    rows = [
-        Row(variant, "baseline", "faster", "", ratio, (0.9 * ratio, 1.2 * ratio)),
-        Row(variant, "optimized/z", "same", "", 1.0, (0.9, 1.1)),
-    ]
-    return pair_result(name, rows=rows, size=size)
+    row = Row(variant, "baseline", "faster", "", ratio, (0.9 * ratio, 1.2 * ratio))
+    return pair_result(name, rows=[row, Row(variant, "optimized/z", "same", "", 1.0, (0.9, 1.1))], size=size)
 
 
 def test_a_sweep_has_a_curve_a_variant_over_the_sizes():
-    swept = record(
-        sized("small", 1.5),
-        sized("large", 4.0),
-        sized("small", 2.0, "other", "optimized/b"),
-        sized("large", 3.0, "other", "optimized/b"),
-    )
-    figure = plot.sweep(swept)
+    other = [sized(size, ratio, "other", "optimized/b") for size, ratio in (("small", 2.0), ("large", 3.0))]
+    figure = plot.sweep(record(sized("small", 1.5), sized("large", 4.0), *other))
     axes, _ = figure.axes
     found = {container.get_label(): container for container in axes.containers}
     assert set(found) == {"double", "other b"}
@@ -242,11 +217,8 @@ def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_sam
         (row,) = result.rows
         another = {"ratio": ratio, "interval": (ratio, ratio), **({"precision": precision} if precision else {})}
         arms = {**result.arms, "library/other": replace(result.arms["library"], peak_bytes=peak)}
-        libraries = {
-            **row.vs_library,
-            "library/other": another,
-            "yardstick/add": {"ratio": 0.5, "interval": (0.5, 0.5)},
-        }
+        yardstick = {"ratio": 0.5, "interval": (0.5, 0.5)}
+        libraries = {**row.vs_library, "library/other": another, "yardstick/add": yardstick}
         return replace(result, rows=[replace(row, vs_library=libraries, precision=own)], arms=arms)
 
     cells = [cell(*place, 9.0, 1 << 20, library=2.0) for place in GRID]

@@ -44,15 +44,14 @@ def test_time_and_share_of_the_limit_are_the_arms_own():
     (row,) = pair.rows
     assert tables.times(pair, row) == "2.50 ms -> 1.00 ms"
     assert tables.share(pair, row) == "50% / 25% dram"
-    measured = pair_result(
-        arms={**pair.arms, "optimized": arm(of_limit=0.876, of_datasheet=None)}, limit_by="fp32_flops"
-    )
+    no_datasheet = {**pair.arms, "optimized": arm(of_limit=0.876, of_datasheet=None)}
+    measured = pair_result(arms=no_datasheet, limit_by="fp32_flops")
     assert tables.share(measured, row) == "88% fp32"
     unknown = pair_result(arms={**pair.arms, "optimized": arm(of_limit=None, of_datasheet=None)})
     assert tables.share(unknown, row) == ""
     invalid = Row("optimized", "baseline", "invalid", "wrong answer")
-    assert tables.times(pair_result(rows=[invalid], arms={}), invalid) == ""
-    assert tables.share(pair_result(rows=[invalid], arms={}), invalid) == ""
+    nothing = pair_result(rows=[invalid], arms={})
+    assert tables.times(nothing, invalid) == tables.share(nothing, invalid) == ""
 
 
 def test_libraries_are_written_with_their_labels():
@@ -77,11 +76,9 @@ def test_the_spread_stands_next_to_the_time_where_it_is_asked_for():
     assert tables.times(pair, replace(row, ratio=None), spread=True) == ""
 
 
-@pytest.mark.parametrize(
-    ("ratio", "expected"), [(1.02, "A+"), (1.019, "A"), (0.98, "A"), (0.979, "B"), (0.9, "B"), (0.6, "D"), (0.49, "F")]
-)
-def test_a_grade_says_how_a_library_stands_against_a_variant(ratio, expected):
-    assert tables.grade(ratio) == expected
+def test_a_grade_says_how_a_library_stands_against_a_variant():
+    grades = {1.02: "A+", 1.019: "A", 0.98: "A", 0.979: "B", 0.9: "B", 0.6: "D", 0.49: "F"}
+    assert {ratio: tables.grade(ratio) for ratio in grades} == grades
 
 
 def test_a_rate_is_of_what_sets_the_limit():
@@ -99,37 +96,34 @@ def graded(name, ratio, precision=""):
     return pair_result(name, rows=[row])
 
 
+THREE = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
+
+
 def test_the_best_and_the_worst_against_a_library_are_named():
-    pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0), graded("d", 9.0, "bf16")]
-    best, worst = summary.standings(record(*pairs))
+    best, worst = summary.standings(record(*THREE, graded("d", 9.0, "bf16")))
     assert best == "best pair, by its best variant, against its fastest library: a default optimized, 1.50x"
     assert worst == "worst pair, by its best variant, against its fastest library: b default optimized, 0.800x"
-    assert summary.standings(record(*pairs[:2])) == []
+    assert summary.standings(record(*THREE[:2])) == []
 
 
 def test_an_operation_stands_by_its_best_variant():
     rung = replace(graded("a", 0.2).rows[0], variant="optimized/rung")
-    pairs = [replace(graded("a", 1.5), rows=[rung, *graded("a", 1.5).rows]), graded("b", 0.8), graded("c", 1.0)]
-    assert [text.split(": ")[1] for text in summary.standings(record(*pairs))] == [
-        "a default optimized, 1.50x",
-        "b default optimized, 0.800x",
-    ]
+    pairs = [replace(THREE[0], rows=[rung, *THREE[0].rows]), *THREE[1:]]
+    assert summary.standings(record(*pairs)) == summary.standings(record(*THREE))
 
 
 def test_an_operation_whose_best_variant_may_not_have_been_timed_has_no_standing():
     short = Row("optimized/rung", "baseline", "checked", "too short for this clock")
-    pairs = [graded(name, ratio) for name, ratio in (("a", 1.5), ("b", 0.8), ("c", 1.0))]
     untimed = replace(graded("d", 0.04), rows=[*graded("d", 0.04).rows, short])
-    assert summary.standings(record(*pairs, untimed)) == summary.standings(record(*pairs))
+    assert summary.standings(record(*THREE, untimed)) == summary.standings(record(*THREE))
 
 
 def test_a_library_that_was_too_short_to_be_timed_may_be_the_fastest():
-    pairs = [graded(name, ratio) for name, ratio in (("a", 1.5), ("b", 0.8), ("c", 1.0), ("d", 9.0))]
-    (row,) = pairs[3].rows
-    assert summary.fastest_library(pairs[3], row) == (9.0, "library")
-    pairs[3].arms["library/short"] = arm(1e-6)
-    assert summary.fastest_library(pairs[3], row) is None
-    assert summary.standings(record(*pairs)) == summary.standings(record(*pairs[:3]))
+    pair = graded("d", 9.0)
+    assert summary.fastest_library(pair, pair.rows[0]) == (9.0, "library")
+    pair.arms["library/short"] = arm(1e-6)
+    assert summary.fastest_library(pair, pair.rows[0]) is None
+    assert summary.standings(record(*THREE, pair)) == summary.standings(record(*THREE))
 
 
 def test_the_fastest_library_is_of_those_that_do_the_same_work():
@@ -146,8 +140,7 @@ def test_the_fastest_library_is_of_those_that_do_the_same_work():
 
 
 def test_a_run_is_written_as_markdown(tmp_path):
-    pairs = [graded("a", 1.5), graded("b", 0.8), graded("c", 1.0)]
-    summary.save_markdown(record(*pairs), tmp_path / "table.md")
+    summary.save_markdown(record(*THREE), tmp_path / "table.md")
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair | size | variant | verdict |")
     assert [row[:4] for row in rows_of(text)[1:]] == [[name, "default", "optimized", "faster"] for name in "abc"]
