@@ -18,22 +18,26 @@ from common import program
 from common.cli.request import check_request, listing, parse, select
 from common.isolation import interrupt
 from common.pairs.pair import ROOT, Pair
-from common.pairs.sizes import lacking
-from common.record import archive, result
+from common.pairs.sizes import lacking, sizes_of
+from common.record.files import noting
+from common.record.result import Record
+
+# Imports in functions are of what is heavy (numpy, rich, matplotlib): --help and --list answer at once.
 
 
 def measure(args: Namespace, pairs: list[Pair]) -> int:
     """The exit status of a run, with all that it prints and writes."""
     from common.engine import runner
+    from common.record import load
     from common.show import console
 
     unwritten: list[str] = []
 
-    def keep(record: result.Record) -> None:
+    def keep(record: Record) -> None:
         unwritten.clear()
         if args.json and record.pairs:  # a run that was stopped before its first result replaces no file
-            with result.noting(unwritten):
-                result.save_record(record, args.json)
+            with noting(unwritten):
+                load.save_record(record, args.json)
 
     choices = (args.size, args.device, args.fast, args.check)
     with interrupt.held_back():
@@ -45,9 +49,9 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         console.print_record(record, console.make_console(), pairs)
         if args.verbose:
             console.print_spent(record, console.make_console())
-        print(written, end="")
-        interrupted = record.environment["interrupted"]
-        if interrupted:
+        for line in written:
+            print(line)
+        if interrupted := record.environment["interrupted"]:
             print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
         for problem in unwritten:
             print(f"benchmark.py: {problem}", file=sys.stderr)
@@ -60,31 +64,30 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
     return 1 if unwritten or runner.has_failed(record) else 0
 
 
-def write(args: Namespace, pairs: list[Pair], record: result.Record, unwritten: list[str]) -> str:
-    """What was asked for besides --json: plot, Markdown, record. Returns what there is to say of it."""
+def write(args: Namespace, pairs: list[Pair], record: Record, unwritten: list[str]) -> list[str]:
+    """What was asked for besides --json: plot, Markdown, record. Returns what there is to say of it, in lines."""
     from common.engine.runner import has_failed
+    from common.record import archive
 
-    said = ""
+    said = []
     if args.plot and any(row.ratio for pair in record.pairs for row in pair.rows):
         from common.show import heatmap, plot
 
-        with result.noting(unwritten):
+        with noting(unwritten):
             plot.save(heatmap.for_record(record), args.plot)
     elif args.plot:
-        said = f"{args.plot} not drawn: nothing was timed\n"
+        said.append(f"{args.plot} not drawn: nothing was timed")
     if args.markdown and record.pairs:
         from common.show.summary import save_markdown
 
-        with result.noting(unwritten):
+        with noting(unwritten):
             save_markdown(record, args.markdown)
-    if not args.record:
-        return said
-    is_whole = args.only == "*" and not (has_failed(record) or record.environment["interrupted"])
-    kept, left_out = (record, []) if is_whole else archive.whole(record, pairs)
-    said += "".join(f"{text}\n" for text in left_out)
-    with result.noting(unwritten):
-        paths = archive.keep_record(kept, is_part=not is_whole) if kept.pairs else []
-        said += "".join(f"recorded in {path}\n" for path in paths)
+    if args.record:
+        is_whole = args.only == "*" and not (has_failed(record) or record.environment["interrupted"])
+        kept, left_out = (record, []) if is_whole else archive.whole(record, pairs)
+        said += left_out
+        with noting(unwritten):
+            said += [f"recorded in {path}" for path in archive.keep_record(kept, is_part=not is_whole)]
     return said
 
 
@@ -103,38 +106,29 @@ def run(argv: list[str] | None) -> int:
 
         return compare_files(*args.compare)
     pairs = select(args)
-    if args.xray:
-        return xray(args, pairs)
-    if not args.list:
-        check_request(args, pairs)
-        say_left_out(pairs, args.size)
-        return measure(args, pairs)
-    print(listing(pairs))
-    return 0
-
-
-def say_left_out(pairs: list[Pair], size: str) -> None:
-    if left_out := lacking(pairs, size):
-        print(f"left out, having no size {size}: {', '.join(left_out)}", file=sys.stderr)
+    if args.list:
+        print(listing(pairs))
+        return 0
+    check_request(args, pairs)
+    if left_out := lacking(pairs, args.size):
+        print(f"left out, having no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
+    return xray(args, pairs) if args.xray else measure(args, pairs)
 
 
 def xray(args: Namespace, pairs: list[Pair]) -> int:
     """Status 1 if a version cannot be seen for a fault of its own."""
-    from common.pairs.sizes import sizes_of
     from common.show.console import make_console
     from common.xray.picture import xray
     from common.xray.show import print_pictures
 
-    check_request(args, pairs)
-    say_left_out(pairs, args.size)
     failed = False
     with interrupt.held_back():
         for pair in pairs:
             for size in sizes_of(pair, args.size, on_cpu=False):
-                title = pair.name if size == "default" else f"{pair.name} {size}"
                 pictures = xray(pair, args.arch, size)
+                title = pair.name if size == "default" else f"{pair.name} {size}"
                 print_pictures(title, pictures, make_console(), args.code)
-                failed = failed or any(picture.failed for picture in pictures)
+                failed |= any(picture.failed for picture in pictures)
     return 1 if failed else 0
 
 

@@ -1,1 +1,1 @@
-"""What `python -m common.calibration.calibrate` is made of; the pairs it measures are in `pairs/`."""
+"""What `python -m common.calibration` is made of; the pairs it measures are in `pairs/`."""

@@ -32,10 +32,9 @@ from common.calibration.trials import PER_PROCESS, Failed, Say
 from common.isolation import interrupt
 from common.machine import neighbours
 from common.machine.device import default_device
-from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
-from common.program import Parser, device_name
+from common.program import Parser, device_name, finish, status_of
 from common.record.files import check_writable, noting
 from common.record.result import Record
 from common.show.console import make_console, progress
@@ -58,10 +57,8 @@ def calibrate(device: str, runs: int, say: Say) -> Findings:
         quiet = trials.many(job, runs, "quiet", say)
     with trials.all_cores_busy():
         busy = trials.many(job, math.ceil(runs / BUSY), "busy", say)
-    environment = {
-        **record.environment, "runs": runs, "took_s": round(time.monotonic() - begin),
-        "neighbours": [f"{who} {what}" for who, what in found.items()],
-    }  # fmt: skip
+    company, took_s = [f"{who} {what}" for who, what in found.items()], round(time.monotonic() - begin)
+    environment = {**record.environment, "runs": runs, "took_s": took_s, "neighbours": company}
     hashes = {name: source_hash(pair) for name, pair in pairs.items()}
     findings = Findings(
         SCHEMA, environment, hashes, trials.repetitions(pairs["work"]), {"quiet": quiet, "busy": busy},
@@ -105,7 +102,7 @@ def print_findings(findings: Findings, console: Console) -> None:
 
 def parse(argv: list[str] | None) -> Namespace:
     """Raises UsageError."""
-    parser = Parser("python -m common.calibration.calibrate", description=__doc__.split("\n\n")[0] if __doc__ else None)
+    parser = Parser("python -m common.calibration", description=str(__doc__).split("\n\n")[0])
     parser.add_argument(
         "--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)"
     )
@@ -122,10 +119,13 @@ def run(argv: list[str] | None, folder: Path) -> int:
     args = parse(argv)
     if args.record:
         check_writable(folder / "any", makes_folder=True)
-    with _progress() as say:
-        findings = calibrate(args.device or default_device(), args.runs, say)
-    unwritten: list[str] = []
-    written = ""
+    try:
+        with _progress() as say:
+            findings = calibrate(args.device or default_device(), args.runs, say)
+    except Failed as error:
+        print(f"calibrate: {error}", file=sys.stderr)
+        return 1
+    unwritten, written = list[str](), ""
     if args.record:  # before anything is printed, which a closed pipe ends
         with noting(unwritten):
             written = f"recorded in {keep(findings, folder)}\n"
@@ -138,21 +138,9 @@ def run(argv: list[str] | None, folder: Path) -> int:
 
 def main(argv: list[str] | None = None, folder: Path = ROOT / "recorded") -> int:
     with interrupt.held_back():
-        try:
-            status = run(argv, folder)
-        except Failed as error:
-            print(f"calibrate: {error}", file=sys.stderr)
-            status = 1
-        except OneLine as error:
-            print(f"calibrate: {error}", file=sys.stderr)
-            status = 2
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            status = 130
+        status = status_of("calibrate", lambda: run(argv, folder))
         return 130 if interrupt.came() else status
 
 
 if __name__ == "__main__":
-    status = main()
-    interrupt.ignore()  # nothing is left to do but to exit
-    sys.exit(status)
+    finish(main)

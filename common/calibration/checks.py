@@ -1,6 +1,6 @@
 """What a calibration must find for the harness to be believed: thresholds, and judgement on what was measured."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,29 +21,24 @@ SAME, SMALL, LARGE = "copy", "plus_1", "plus_5"  # the variants of the pair `wor
 
 def judge(findings: Findings) -> list[Check]:
     """The table, from all else that was found."""
-    own = own_cost(findings.known)
-    truths = {
-        version: (findings.repetitions["baseline"] + own) / (k + own) for version, k in findings.repetitions.items()
-    }
-    quiet, checks = findings.runs["quiet"], []
-    for condition, runs in findings.runs.items():
-        called = [run.said[SAME].verdict not in ("same", "unsure") for run in runs]
-        checks.append(_share("equal versions are called different", condition, called, most=CALLED))
-    hits = [run.said[LARGE].verdict == _direction(truths[LARGE]) for run in quiet]
-    checks.append(_share("a planted 5% is found", "quiet", hits, least=FOUND))
+    known, counts, own = findings.known, findings.repetitions, own_cost(findings.known)
+    truths = {version: (counts["baseline"] + own) / (count + own) for version, count in counts.items()}
+
+    def misled(run: Run) -> bool:
+        return any(_called(run, version, 1 / truths[version]) for version in (SMALL, LARGE))
+
+    quiet, conditions = findings.runs["quiet"], findings.runs.items()
+    check = "equal versions are called different"
+    checks = [_share(check, of, map(_differs, runs), most=CALLED) for of, runs in conditions]
+    found = (_called(run, LARGE, truths[LARGE]) for run in quiet)
+    checks.append(_share("a planted 5% is found", "quiet", found, FOUND))
     for version in (SAME, SMALL, LARGE):
-        held = [_holds(run.said[version], truths[version]) for run in quiet]
-        checks.append(_share(f"the interval holds the true {truths[version]:.4f}", "quiet", held, least=COVERED))
-    for condition, runs in findings.runs.items():
-        wrong = [
-            any(run.said[version].verdict == _direction(1 / truths[version]) for version in (SMALL, LARGE))
-            for run in runs
-        ]
-        checks.append(_share("a planted difference is called the wrong way", condition, wrong, most=0.0))
-    refused = [_refused(run) for run in findings.nothing]
-    checks.append(_share("an empty call gets no ratio", "quiet", refused, least=1.0))
-    known = findings.known
-    return [*checks, _own_cost(known), *_clocks(known.spins), *_reads(known), _copies(findings.copies)]
+        held = (_holds(run.said[version], truths[version]) for run in quiet)
+        checks.append(_share(f"the interval holds the true {truths[version]:.4f}", "quiet", held, COVERED))
+    check = "a planted difference is called the wrong way"
+    checks += [_share(check, of, map(misled, runs), most=0) for of, runs in conditions]
+    checks.append(_share("an empty call gets no ratio", "quiet", map(_refused, findings.nothing), 1))
+    return [*checks, _own_cost(known, own), *_clocks(known.spins), *_reads(known), _copies(findings.copies)]
 
 
 def own_cost(known: Known) -> float:
@@ -52,13 +47,17 @@ def own_cost(known: Known) -> float:
     return (known.many - 1) * one_s / (many_s - one_s) - 1
 
 
-def _own_cost(known: Known) -> Check:
-    own, check = own_cost(known), "a call costs little besides its repetitions"
+def _own_cost(known: Known, own: float) -> Check:
+    check = "a call costs little besides its repetitions"
     return Check(check, "quiet", len(known.one_s), f"as much as {own:.2f}", f"at most {OWN_COST}", own <= OWN_COST)
 
 
-def _direction(truth: float) -> str:
-    return "faster" if truth > 1 else "slower"
+def _differs(run: Run) -> bool:
+    return run.said[SAME].verdict not in ("same", "unsure")
+
+
+def _called(run: Run, version: str, truth: float) -> bool:
+    return run.said[version].verdict == ("faster" if truth > 1 else "slower")
 
 
 def _holds(said: Said, truth: float) -> bool:
@@ -71,14 +70,12 @@ def _refused(run: Run) -> bool:
     return bool(said) and all(it.verdict == "too short" and it.ratio is None for it in said)
 
 
-def _share(
-    check: str, condition: str, hits: Sequence[bool], least: float | None = None, most: float | None = None
-) -> Check:
+def _share(check: str, condition: str, hits: Iterable[bool], least: float = 0, most: float = 1) -> Check:
     """How often something came about; from no runs nothing follows."""
-    share = sum(hits) / len(hits) if hits else float("nan")
-    accepted = f"at least {least:.0%}" if least is not None else f"at most {most:.0%}" if most else "never"
-    passed = share >= least if least is not None else share <= (most or 0.0)
-    return Check(check, condition, len(hits), f"{sum(hits)} ({share:.1%})", accepted, passed)
+    came = list(hits)
+    share = sum(came) / len(came) if came else float("nan")
+    accepted = f"at least {least:.0%}" if least else f"at most {most:.0%}" if most else "never"
+    return Check(check, condition, len(came), f"{sum(came)} ({share:.1%})", accepted, least <= share <= most)
 
 
 def _clocks(spins: Iterable[Spin]) -> list[Check]:

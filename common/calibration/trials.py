@@ -64,7 +64,7 @@ def many(job: Job, runs: int, condition: str, say: Say) -> list[Run]:
     found: list[Run] = []
     for first in range(0, runs, PER_PROCESS):
         jobs = [replace(job, seed=seed) for seed in range(first, min(first + PER_PROCESS, runs))]
-        found += apart(measure_all, jobs, tell=lambda run, _: say(condition, int(run), runs))
+        found += apart(measure_all, jobs, on_progress=lambda run, _: say(condition, int(run), runs))
     return found
 
 
@@ -77,9 +77,10 @@ def measure_all(jobs: list[Job], say: Callable[[str, float], None]) -> list[Run]
     return found
 
 
-def apart(function: Callable[..., Any], *arguments: Any, tell: Callable[[str, float], None] | None = None) -> Any:
+def apart(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """In a process of its own (common.isolation.process.call). Raises Failed."""
     try:
-        return process.call(function, *arguments, on_progress=tell or (lambda stage, fraction: None))
+        return process.call(function, *arguments, **options)
     except process.Death as death:
         raise Failed(str(death)) from None
 

@@ -31,12 +31,9 @@ def recorded(chapter: str, of_class: str = "default", folder: Path | None = None
 
     Each without the pairs and sizes that a newer one of its device has, unless only the older was timed.
     """
-    stem = _stem(chapter, of_class)
-    found = [item for name in (f"{stem}.json", f"{stem}.*.json") for item in FORMAT.recorded(name, folder)]
-    found.sort(key=lambda item: _date(item[1]), reverse=True)
     seen: dict[Path, set[tuple[str, str]]] = {}
     current = []
-    for path, record in found:
+    for path, record in FORMAT.recorded(f"{_stem(chapter, of_class)}.*json", folder):  # `ch3.json`, `ch3.<date>.json`
         known = seen.setdefault(path.parent, set())
         pairs = [pair for pair in record.pairs if (pair.name, pair.size) not in known]
         known |= {(pair.name, pair.size) for pair in pairs if pair.arms}
@@ -61,10 +58,9 @@ def _date(record: Record) -> str:
 
 def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
     """In which classes of sizes something is recorded of a chapter, in their order."""
-    patterns = (f"*/{chapter}{suffix}.json" for suffix in ("", ".*", "_*"))
-    stems = {path.name.split(".")[0] for pattern in patterns for path in (folder or RECORDED).glob(pattern)}
+    stems = {path.name.split(".")[0] for path in (folder or RECORDED).glob(f"*/{chapter}[._]*json")}
     found = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
-    return sorted(found, key=lambda name: (CLASSES.index(name) if name in CLASSES else len(CLASSES), name))
+    return sorted(found, key=lambda name: ([*CLASSES, name].index(name), name))
 
 
 def recorded_sizes(chapter: str, folder: Path | None = None) -> list[tuple[Path, Record]]:
@@ -83,13 +79,12 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
 
     `is_part`: of some pairs, beside what there is. Parts that hold nothing any more that is not newer here are removed.
     """
-    chapter, paths = record.pairs[0].chapter, []
-    for of_class in dict.fromkeys(class_of(pair.size) for pair in record.pairs):
+    suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
+    paths = []
+    for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
         stem = _stem(chapter, of_class)
-        suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
-        path = file_of_device(record.environment, f"{stem}{suffix}.json", folder)
+        paths.append(path := file_of_device(record.environment, f"{stem}{suffix}.json", folder))
         save_record(replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class]), path)
-        paths.append(path)
         if older := set(path.parent.glob(f"{stem}.*.json")) - {path}:
             for useless in older - {each for each, _ in recorded(chapter, of_class, folder)}:
                 useless.unlink()
@@ -119,29 +114,32 @@ def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
     failed at none of them. For the default stands, on a CPU, what that takes for it; a size that was skipped, saying
     what it lacks, counts as measured if another was timed.
     """
-    known, is_current = {pair.name: pair for pair in pairs}, current(pairs)
+    known = {pair.name: pair for pair in pairs}
     groups: dict[tuple[str, str], list[PairResult]] = {}
     for result in record.pairs:
         groups.setdefault((result.name, class_of(result.size)), []).append(result)
     kept, said = [], []
     for (name, of_class), results in groups.items():
-        sizes = {size for size in known[name].sizes if class_of(size) == of_class} if name in known else set()
-        measured = {result.size for result in results}
-        if of_class == "default":  # a CPU's is `cpu`, where there is one
-            sizes = {"default"} if record.environment["device"]["kind"] == "cuda" else measured
-        lacking = sorted(sizes - measured)
-        failed = [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]
-        if not all(map(is_current, results)):
-            said.append(f"not recorded: {name} {of_class}: the pair has changed since")
-        elif failed or lacking:
-            why = f"failed {', '.join(failed)}" if failed else f"without {', '.join(lacking)}"
-            said.append(f"not recorded: {name} {of_class}: {why}")
-        elif record.environment["fast"] or not any(result.arms for result in results):
-            why = "measured with --fast" if record.environment["fast"] else "nothing was timed"
+        if why := _why_not(known.get(name), of_class, results, record.environment):
             said.append(f"not recorded: {name} {of_class}: {why}")
         else:
             kept += results
     return replace(record, pairs=kept), said
+
+
+def _why_not(pair: Pair | None, of_class: str, results: list[PairResult], environment: dict[str, Any]) -> str:
+    if not pair or not all(map(current([pair]), results)):
+        return "the pair has changed since"
+    if failed := [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]:
+        return f"failed {', '.join(failed)}"
+    sizes, measured = {size for size in pair.sizes if class_of(size) == of_class}, {result.size for result in results}
+    if of_class == "default":  # a CPU's is `cpu`, where there is one
+        sizes = {"default"} if environment["device"]["kind"] == "cuda" else measured
+    if lacking := sorted(sizes - measured):
+        return f"without {', '.join(lacking)}"
+    if environment["fast"]:
+        return "measured with --fast"
+    return "" if any(result.arms for result in results) else "nothing was timed"
 
 
 def _stem(chapter: str, of_class: str) -> str:
@@ -157,7 +155,7 @@ def main(arguments: Sequence[str]) -> int:
         if not (ROOT / chapter / "README.md").exists():
             raise OneLine(f"{arguments[0]}: of {chapter}, which is no chapter of the course")
         kept, said = whole(record, discover(ROOT / chapter) if chapter else [])
-        said += [f"recorded in {path}" for path in keep_record(kept, is_part=True)] if kept.pairs else []
+        said += [f"recorded in {path}" for path in keep_record(kept, is_part=True)]
     except OneLine as error:
         print(error, file=sys.stderr)
         return 2

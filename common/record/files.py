@@ -19,6 +19,15 @@ class RecordError(OneLine):
     """A file that is not what it should be, or that cannot be written."""
 
 
+@contextmanager
+def _told(path: Path | str, done: str = "written") -> Iterator[None]:
+    """What the system says of a file that cannot be written, or read. Raises RecordError."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be {done} ({error.strerror or error})") from None
+
+
 @dataclass(frozen=True)
 class Format:
     """A kind of versioned JSON file: its name, its version, and what the course makes of its data.
@@ -36,9 +45,8 @@ class Format:
     def load(self, path: Path | str) -> Any:
         """What is in a file. Raises RecordError."""
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+            with _told(path, "read"):
+                data = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
             raise RecordError(f"{path}: not JSON ({error})") from None
         try:
@@ -77,16 +85,13 @@ def check_writable(path: Path, makes_folder: bool = False) -> None:
     if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
         raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
     folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
+    with _told(path), tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError."""
-    try:
+    with _told(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -98,8 +103,6 @@ def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def write_text(path: Path, text: str) -> None:
@@ -120,8 +123,6 @@ def file_of_device(environment: dict[str, Any], name: str, folder: Path | None =
     """A file in a device's folder, which is made if need be. Raises RecordError."""
     device = "".join(c if c.isalnum() else "_" for c in environment["device"]["name"].lower()).strip("_")
     path = (folder or RECORDED) / device / name
-    try:
+    with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written ({error.strerror or error})") from None
     return path

@@ -7,6 +7,7 @@ share their buffers, so they are not independent; blocks are. Hence medians with
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -38,13 +39,8 @@ def sign_interval_rank(n: int, confidence: float = CONFIDENCE) -> int:
     The number of values below the median is Binomial(n, 1/2), so the interval misses with 2 * P(B < k). Five values
     cannot give 95 % (93.8); six can with their full range (96.9); twelve with the third from either end (96.1).
     """
-    missed, rank = 0.0, 0
-    for k in range(n // 2):
-        missed += 2 * math.comb(n, k) / 2**n
-        if missed > 1 - confidence:
-            break
-        rank = k + 1
-    return rank
+    missed = accumulate(2 * math.comb(n, k) / 2**n for k in range(n // 2))
+    return sum(each <= 1 - confidence for each in missed)
 
 
 def estimate(numerator: Blocks, denominator: Blocks) -> Estimate:

@@ -8,12 +8,6 @@ Predict: how far below the best copy of a few is the median of many?
 
 import torch
 
-SIZES = {
-    "check": {"n": 127},
-    "default": {"n": 67_108_864},  # 256 MiB each: at least four times any L2
-    "cpu": {"n": 16_777_216},  # 64 MiB each: beyond most last-level caches, and drawn in a fraction of a second
-}
-
 
 def inputs(n: int = 67_108_864, device: str = "cuda") -> dict[str, torch.Tensor]:
     return {"x": torch.rand(n, device=device)}

@@ -5,8 +5,6 @@ A ratio of two such times would be one of two errors. Predict: what should a har
 
 import torch
 
-SIZES = {"check": {"n": 127}, "default": {"n": 129}}
-
 
 def inputs(n: int = 129, device: str = "cuda") -> dict[str, torch.Tensor]:
     return {"x": torch.randn(n, device=device)}

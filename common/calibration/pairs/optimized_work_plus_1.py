@@ -15,11 +15,6 @@ Predict: what will the harness call two versions of equal text? How far apart mu
 import torch
 
 REPETITIONS = 101
-SIZES = {
-    "check": {"n": 127},
-    "default": {"n": 1_048_576},  # 4 MiB: stays in L2
-    "cpu": {"n": 16_384},  # 64 KiB: stays in a core's cache
-}
 
 
 def inputs(n: int = 1_048_576, device: str = "cuda") -> dict[str, torch.Tensor]:
