@@ -22,7 +22,7 @@ def defined(cell: str, *names: str, **here) -> dict:
 
 def test_sizes_that_a_cell_puts_together_exist():
     named = re.search(r"for name, wanted in (\(.*\)):", CODE["xray"])
-    made = [(pair, f"sweep/4096x{width}") for pair, widths in ast.literal_eval(named[1]) for width in widths]
+    made = [(pair, f"sweep/3d/4096x{width}") for pair, widths in ast.literal_eval(named[1]) for width in widths]
     assert [size for pair, size in made if size not in PAIRS[pair].sizes] == []
 
 
