@@ -40,11 +40,15 @@ def version(
 
 
 def write_pair(folder: Path, name: str, variants: dict[str, str] | str, baseline: str | None = None) -> None:
-    """baseline_<name>.py and optimized_<name>_<variant>.py; the variant "" (or a text alone) is optimized_<name>.py."""
+    """baseline_<name>.py and optimized_<name>_<variant>.py; the variant "" (or a text alone) is optimized_<name>.py.
+
+    What a variant says of SIZES only by default it leaves to the baseline.
+    """
     folder.mkdir(exist_ok=True)
     (folder / f"baseline_{name}.py").write_text(version() if baseline is None else baseline)
     for variant, text in ({"": variants} if isinstance(variants, str) else variants).items():
-        (folder / f"optimized_{name}{'_' if variant else ''}{variant}.py").write_text(text)
+        path = folder / f"optimized_{name}{'_' if variant else ''}{variant}.py"
+        path.write_text(text.replace(f"SIZES = {SIZES!r}\n", ""))
 
 
 def one_pair(folder: Path, optimized: str | None = None, baseline: str | None = None, name: str = "double") -> Pair:

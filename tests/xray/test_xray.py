@@ -17,20 +17,19 @@ from common.xray.sass import INSTRUCTION, dissect, stack_bytes
 from common.xray.show import differences, rows, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
-SLOW_TO_COMPILE = ("fcgp_2d", "fcgp_3d", "sgp_3d_backward")  # 10 s and more a generation: each term is code of its own
+SAMPLE = (  # of kernels by Triton and by NVRTC, wide ones and narrow, those that spill and those that may not
+    "coalescing", "bank_conflicts", "tensor_cores", "reductions", "layer_norm", "matmul", "attention_backward",
+    "layer_3d", "sgp_2d_backward",
+)  # fmt: skip
 
 
 def pairs_with_kernels():
-    """(pair, the generations that it is compiled for), and with the mark `slow` what not every run has to wait for."""
+    """(pair, the generations that it is compiled for): a sample for one of them, then all for all."""
     for pair in (pair for folder in FOLDERS for pair in discover(folder)):
-        if not any(version.has_kernel for version in pair.versions):
-            continue
-        if pair.name not in SLOW_TO_COMPILE:
-            yield pytest.param(pair, ARCHITECTURES, id=f"{pair.chapter}-{pair.name}")
-            continue
-        others = tuple(architecture for architecture in ARCHITECTURES if architecture != "sm_90")
-        yield pytest.param(pair, ("sm_90",), id=f"{pair.chapter}-{pair.name}-sm_90")
-        yield pytest.param(pair, others, id=f"{pair.chapter}-{pair.name}-others", marks=pytest.mark.slow)
+        if any(version.has_kernel for version in pair.versions):
+            if pair.name in SAMPLE:
+                yield pytest.param(pair, ("sm_90",), id=f"{pair.chapter}-{pair.name}-sm_90")
+            yield pytest.param(pair, ARCHITECTURES, id=f"{pair.chapter}-{pair.name}", marks=pytest.mark.rest)
 
 
 H100 = MACHINES["sm_90"]
@@ -71,7 +70,8 @@ def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_say
         assert picture.kernels or picture.reason.startswith(none), picture.reason
     kernels = [kernel for picture in pictures for kernel in picture.kernels]
     assert not any(kernel.spills and not kernel.stack_bytes for kernel in kernels)
-    assert {picture.label for picture in pictures if any(kernel.spills for kernel in picture.kernels)} == declared
+    spilling = {picture.label for picture in pictures if any(kernel.spills for kernel in picture.kernels)}
+    assert spilling <= declared and (spilling == declared or architectures != ARCHITECTURES)
 
 
 def widths(pictures, what="global loads"):
@@ -112,7 +112,10 @@ def kernel(body, threads=128, machine=H100, dynamic_shared_bytes=0, options=(), 
 SHARED = "__shared__ float s[256]; s[threadIdx.x] = x[i]; __syncthreads(); y[i] = s[255 - threadIdx.x];"
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+OTHERS = [pytest.param(each, marks=pytest.mark.rest) for each in ARCHITECTURES if each != "sm_90"]
+
+
+@pytest.mark.parametrize("architecture", ["sm_90", *OTHERS])
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
