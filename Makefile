@@ -3,13 +3,14 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-TIMED := tests/liars $(patsubst %,tests/%.py,calibration/test_calibrate cli/test_cli engine/test_faults_gpu checks/test_guard machine/test_neighbours engine/test_runner)
-UNTIMED := $(filter-out $(TIMED),tests/xray/test_xray.py $(wildcard tests/[!l]*/test_*.py))
+TESTS := tests $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
+PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
+ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration
 
-.PHONY: help setup ch1 ch2 ch3 ch4 ch5 bench calibrate test lab notebooks check readme
+.PHONY: help setup ch1 ch2 ch3 ch4 ch5 bench calibrate test test-all rest lab notebooks readme
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
 
 setup: .venv/.ready ## create .venv and install requirements.txt (every other target does it where needed)
 
@@ -34,24 +35,22 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
 	$(PY) -m common.calibration $(ARGS)
 
-# Two at a time: tests in which no time matters, all of a pair together; and the notebooks, no figure of which is
-# compared. One command, so that no core waits for the other before the end. What takes longest is begun first: groups
-# by their number of tests (a notebook, a pair), then the files in this order.
-test: .venv/.tested ## unit tests, every pair's tests, the notebooks
-	$(PY) -m pytest -n 2 --dist loadgroup $(UNTIMED) $(NOTEBOOKS) \
-	  --nbval-lax --nbval-current-env --nbval-cell-timeout 120; \
-	untimed=$$?; \
-	$(PY) -m pytest $(TIMED) && [ $$untimed = 0 ]
+# Two at a time; then, one after the other, those that compare times. All of it runs, whatever fails.
+test: .venv/.tested ## what every change must pass: five minutes on two cores
+	@$(PYTEST) $(TESTS) -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
+
+test-all: ## that and the rest: all sizes, notebooks, architectures, style, types, a minute of calibration
+	@$(MAKE) --no-print-directory --keep-going test rest
+
+rest: .venv/.tested
+	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) $(TESTS) -m "rest and not alone"; two=$$?; \
+	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, or another's: make lab CHAPTER=2
 	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)
 
 notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 	$(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
-
-check: .venv/.tested ## style, types, slow tests, and every pair verified without timing it
-	$(PY) -m ruff check . && $(PY) -m mypy && $(PY) -m pytest -m slow && \
-	for chapter in 1 2 3 4 5; do $(PY) benchmark.py --chapter $$chapter --check || exit 1; done
 
 readme: .venv/.ready ## write the tables of the READMEs and of recorded/ anew from the records
 	$(PY) -m common.cli.readmes

@@ -11,6 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, Pair, discover
 from common.record import stats
 from common.record.result import SCHEMA, Arm, PairResult, Record, Row
@@ -40,11 +43,15 @@ def version(
 
 
 def write_pair(folder: Path, name: str, variants: dict[str, str] | str, baseline: str | None = None) -> None:
-    """baseline_<name>.py and optimized_<name>_<variant>.py; the variant "" (or a text alone) is optimized_<name>.py."""
+    """baseline_<name>.py and optimized_<name>_<variant>.py; the variant "" (or a text alone) is optimized_<name>.py.
+
+    What a variant says of SIZES only by default it leaves to the baseline.
+    """
     folder.mkdir(exist_ok=True)
     (folder / f"baseline_{name}.py").write_text(version() if baseline is None else baseline)
     for variant, text in ({"": variants} if isinstance(variants, str) else variants).items():
-        (folder / f"optimized_{name}{'_' if variant else ''}{variant}.py").write_text(text)
+        path = folder / f"optimized_{name}{'_' if variant else ''}{variant}.py"
+        path.write_text(text.replace(f"SIZES = {SIZES!r}\n", ""))
 
 
 def one_pair(folder: Path, optimized: str | None = None, baseline: str | None = None, name: str = "double") -> Pair:
@@ -57,6 +64,14 @@ def row_of(record: Record, name: str) -> Row:
     (pair,) = [pair for pair in record.pairs if pair.name == name]
     (row,) = pair.rows
     return row
+
+
+@contextmanager
+def refused(said: str, start: object = "", kind: type[Exception] = OneLine) -> Iterator[None]:
+    """What is done inside ends in an error of one line that begins so and, as a regular expression, says this."""
+    with pytest.raises(kind, match=said) as caught:
+        yield
+    assert str(caught.value).startswith(str(start)) and "\n" not in str(caught.value), caught.value
 
 
 # benchmark.py as a program, with all that it starts
@@ -121,17 +136,8 @@ def wait_until(condition: Callable[[], object], running: Any = None) -> None:
 
 def arm(median_s: float = 1e-3, **fields: Any) -> Arm:
     """Six blocks of five equal samples."""
-    return Arm(
-        **{
-            "median_s": median_s,
-            "host_s": None,
-            "of_limit": 0.5,
-            "of_datasheet": 0.25,
-            "compile_s": 0.01,
-            "seconds": [[median_s] * 5] * 6,
-            **fields,
-        }
-    )
+    figures = {"host_s": None, "of_limit": 0.5, "of_datasheet": 0.25, "compile_s": 0.01}
+    return Arm(median_s, **{**figures, "seconds": [[median_s] * 5] * 6, **fields})
 
 
 def arms_for(rows: list[Row]) -> dict[str, Arm]:
@@ -161,37 +167,20 @@ def pair_result(name: str = "double", ratio: float = 2.0, **fields: Any) -> Pair
     interval = (0.99 * ratio, 1.01 * ratio)
     verdict = stats.verdict(stats.Estimate(ratio, *interval))[0]
     rows = fields.setdefault("rows", [Row("optimized", "baseline", verdict, ratio=ratio, interval=interval)])
-    return PairResult(
-        **{
-            "chapter": "ch1",
-            "name": name,
-            "size": "default",
-            "sizes": {"n": 8},
-            "source_hash": "0123456789abcdef",
-            "clock": "device",
-            "noise_floor": 0.0,
-            "cost": {"dram_bytes": 8.0},
-            "limit_s": 5e-4,
-            "limit_by": "dram_bytes",
-            "arms": arms_for(rows),
-            "orders": [[["baseline", "optimized", "repeat"]] * 5] * 6,
-            "seeds": [1, 2],
-            **fields,
-        }
-    )
+    figures = {
+        "clock": "device", "noise_floor": 0.0, "cost": {"dram_bytes": 8.0}, "limit_s": 5e-4, "limit_by": "dram_bytes",
+        "arms": arms_for(rows), "orders": [[["baseline", "optimized", "repeat"]] * 5] * 6, "seeds": [1, 2],
+    }  # fmt: skip
+    named = {"chapter": "ch1", "name": name, "size": "default", "sizes": {"n": 8}, "source_hash": "0123456789abcdef"}
+    return PairResult(**{**named, **figures, **fields})
 
 
 def record(*pairs: PairResult, kind: str = "cuda", name: str = "NVIDIA H200", **environment: Any) -> Record:
     device = {"kind": kind, "name": name, "capability": [9, 0] if kind == "cuda" else None, "threads": 1, "cores": 2}
     defaults = {
-        "device": device,
-        "versions": {"torch": "2.11.0"},
-        "date": "2026-01-02T03:04:05+00:00",
-        "argv": ["--chapter", "1"],
-        "fast": False,
-        "platform": "linux",
-        "interrupted": False,
-    }
+        "device": device, "versions": {"torch": "2.11.0"}, "date": "2026-01-02T03:04:05+00:00",
+        "argv": ["--chapter", "1"], "fast": False, "platform": "linux", "interrupted": False,
+    }  # fmt: skip
     limits = {"dram_bytes": {"measured": 4e12, "datasheet": 4.8e12, "how": "copy", "source": "a datasheet"}}
     return Record(SCHEMA, {**defaults, **environment}, limits, list(pairs))
 

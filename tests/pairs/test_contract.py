@@ -180,7 +180,7 @@ def test_no_file_vanishes_behind_another_ones_label(tmp_path):
 )
 def test_names_of_ones_own_are_free(name, tmp_path):
     definition = f"{name} = 1" if name.isupper() else f"def {name}(x, w_shift): return x"
-    assert one_pair(tmp_path, version(extra=definition)).variants[0].summary.startswith("Double")
+    assert one_pair(tmp_path, baseline=version(extra=definition)).baseline.summary.startswith("Double")
 
 
 def test_a_pair_is_read_without_importing_it(tmp_path):
