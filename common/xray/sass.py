@@ -87,6 +87,7 @@ def dissect(binary: Binary, machine: Machine) -> Anatomy:
     )  # fmt: skip
 
 
+@lru_cache(maxsize=256)
 def machine_code(binary: Binary) -> str:
     """The kernel's instructions alone, without its name and the lines they come from. Raises NoTools."""
     return "\n".join(line.strip().replace(binary.name, "") for line in _listing(binary).splitlines() if "*/" in line)
