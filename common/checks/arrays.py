@@ -34,9 +34,8 @@ def laziness(t: torch.Tensor) -> str:
 
 def repeats(t: torch.Tensor) -> bool:
     """Do several of its elements lie at the same place, if they lie anywhere?"""
-    if t.layout != torch.strided:
-        return True
-    return any(size > 1 and stride == 0 for size, stride in zip(t.shape, t.stride(), strict=True))
+    sparse = t.layout != torch.strided
+    return sparse or any(size > 1 and step == 0 for size, step in zip(t.shape, t.stride(), strict=True))
 
 
 def computes(t: torch.Tensor) -> bool:
@@ -46,19 +45,15 @@ def computes(t: torch.Tensor) -> bool:
 
 def order_of(t: torch.Tensor) -> str:
     """How it lies in memory: contiguous, or by which strides."""
-    if t.layout != torch.strided or t.is_contiguous():
-        return "contiguous"
-    return f"strides {list(t.stride())}"
+    return "contiguous" if t.layout != torch.strided or t.is_contiguous() else f"strides {list(t.stride())}"
 
 
 def as_tensor(x: Any) -> torch.Tensor:
     """A tensor of real numbers on the same memory (of an array with negative strides, which torch lacks: on a copy)."""
-    if isinstance(x, torch.Tensor):
-        tensor = x.detach()
-    elif isinstance(x, np.ndarray):
+    if isinstance(x, np.ndarray):
         tensor = torch.from_numpy(x if all(stride >= 0 for stride in x.strides) else x.copy())
     else:
-        tensor = torch.as_tensor(x, device=f"cuda:{x.device.id}")
+        tensor = x.detach() if isinstance(x, torch.Tensor) else torch.as_tensor(x, device=f"cuda:{x.device.id}")
     return torch.view_as_real(tensor) if tensor.is_complex() and not tensor.is_conj() else tensor
 
 
@@ -104,19 +99,14 @@ def own_views(tree: Tree) -> Tree:
 def overlapping(tree: Tree, other: Tree) -> str:
     """The path of an array in `tree` that shares memory with one in `other`; empty if none does."""
 
-    def span(t: torch.Tensor) -> tuple[int, int]:
-        reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
-        return t.data_ptr(), t.data_ptr() + reach * t.element_size()
+    def spans(tree: Tree) -> Iterator[tuple[str, int, int]]:
+        for path, t in tensors(tree):
+            if t.layout == torch.strided and t.numel():
+                reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
+                yield path, t.data_ptr(), t.data_ptr() + reach * t.element_size()
 
-    def lies_in_memory(t: torch.Tensor) -> bool:
-        return t.layout == torch.strided and t.numel() > 0
-
-    taken = [(path, *span(t)) for path, t in tensors(tree) if lies_in_memory(t)]
-    for start, end in (span(t) for _, t in tensors(other) if lies_in_memory(t)):
-        for path, low, high in taken:
-            if low < end and start < high:
-                return path
-    return ""
+    taken, others = list(spans(tree)), spans(other)
+    return next((path for _, start, end in others for path, low, high in taken if low < end and start < high), "")
 
 
 def clone(tree: Tree) -> Tree:
@@ -178,17 +168,14 @@ def overwrite_slice(targets: list[Tree], source: Tree, rng: random.Random) -> No
     Arrays of integers may be indices that only make sense together, so they are overwritten whole.
     """
     for pieces in zip(tensors(source), *map(tensors, targets), strict=True):
-        (_, s), rest = pieces[0], [t for _, t in pieces[1:]]
-        if s.numel() == 0:
-            continue
-        axis = max(range(s.dim()), key=s.size) if s.dim() and computes(s) else None
-        if axis is None:
-            start, length = 0, 0
-        else:
+        s, *rest = (t for _, t in pieces)
+        if s.numel() and s.dim() and computes(s):
+            axis = max(range(s.dim()), key=s.size)
             length = -(-s.size(axis) // 8)
             start = rng.randrange(s.size(axis) - length + 1)
+            s, *rest = (t.narrow(axis, start, length) for t in (s, *rest))
         for t in rest:
-            t.copy_(s) if axis is None else t.narrow(axis, start, length).copy_(s.narrow(axis, start, length))
+            t.copy_(s)
 
 
 def nbytes(tree: Tree) -> int:

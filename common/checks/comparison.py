@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from common.checks.arrays import Tree, as_tensor, computes, is_array, is_plain, leaves
-from common.checks.tolerance import Tolerance
+from common.checks.tolerance import Custom, Tolerance
 
 WRONG, MOST_WRONG = 0.5, 0.01  # values off by half of themselves; the share of them that rounding may leave
 CHUNKS = 64
@@ -22,24 +22,19 @@ LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # part of an answer that says something; 
 BLOCK = {"cpu": 1 << 18, "cuda": 1 << 22}
 
 
-def compare(
-    out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: tuple[float, float] | None = None
-) -> str:
+def compare(out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: Custom = None) -> str:
     """What is wrong with `out`; empty if nothing. `base`, the baseline's, sets kind, dtype and accepted error."""
     mine, truth = dict(leaves(out)), dict(leaves(oracle))
-    model = dict(leaves(base)) if base is not None else truth
+    model = dict.fromkeys(truth) if base is None else dict(leaves(base))
     if not mine or mine.keys() != truth.keys() or mine.keys() != model.keys():
         return f"returns {len(mine)} value(s), expected {len(truth)}"
     for path, value in mine.items():
-        reason = _compare_leaf(value, truth[path], model[path] if base is not None else None, precision, custom)
-        if reason:
+        if reason := _compare_leaf(value, truth[path], model[path], precision, custom):
             return f"{path}: {reason}" if path else reason
     return ""
 
 
-def blind_spot(
-    truth: Tree, base: Tree, other: Tree, precision: str = "", custom: tuple[float, float] | None = None
-) -> str:
+def blind_spot(truth: Tree, base: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
     """What of wrong answers would pass: NaN, zeros, or `other`, the baseline's on other inputs. Empty if none would."""
     model, stale = dict(leaves(base)), dict(leaves(other))
     told = {path: value for path, value in leaves(truth) if as_tensor(value).numel()}
@@ -58,7 +53,7 @@ def _zeros(x: Any) -> Any:
     return torch.zeros_like(x) if isinstance(x, torch.Tensor) else x ^ x if x.dtype.kind == "b" else x * 0
 
 
-def near(out: Tree, other: Tree, precision: str = "", custom: tuple[float, float] | None = None) -> str:
+def near(out: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
     """What is wrong with `out` beside another answer in its own precision: element by element, and quickly."""
     mine, theirs = dict(leaves(out)), dict(leaves(other))
     if mine.keys() == theirs.keys() and all(_is_near(mine[path], theirs[path], precision, custom) for path in mine):
@@ -66,7 +61,7 @@ def near(out: Tree, other: Tree, precision: str = "", custom: tuple[float, float
     return same_form(out, other) or compare(out, other, None, precision, custom)  # which says where, or knows better
 
 
-def _is_near(value: Any, model: Any, precision: str, custom: tuple[float, float] | None) -> bool:
+def _is_near(value: Any, model: Any, precision: str, custom: Custom) -> bool:
     if _compare_form(value, model, model):
         return False
     out, other = as_tensor(value).reshape(-1), as_tensor(model).reshape(-1)
@@ -90,15 +85,12 @@ def same_form(out: Tree, base: Tree) -> str:
     return next(filter(None, (_compare_form(mine[path], model[path], model[path]) for path in mine)), "")
 
 
-def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: tuple[float, float] | None) -> str:
-    problem = _compare_form(value, truth, model)
-    if problem:
+def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: Custom) -> str:
+    if problem := _compare_form(value, truth, model):
         return problem
-    out, oracle = as_tensor(value), as_tensor(truth)
-    if out.numel() == 0:
-        return ""
+    out, oracle = as_tensor(value).reshape(-1), as_tensor(truth).reshape(-1)
     base = as_tensor(model).reshape(-1) if model is not None else None
-    return _compare_values(out.reshape(-1), oracle.reshape(-1), base, Tolerance.of(out.dtype, precision, custom))
+    return _compare_values(out, oracle, base, Tolerance.of(out.dtype, precision, custom))
 
 
 def _compare_form(value: Any, truth: Any, model: Any) -> str:
@@ -128,10 +120,10 @@ def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor 
     step = min(BLOCK[out.device.type], max(LEAST_CHUNK, -(-out.numel() // CHUNKS)))
     chunks, models = [], []
     for start in range(0, out.numel(), step):
-        part = slice(start, start + step)
+        part, largest = slice(start, start + step), torch.finfo(out.dtype).max
         ref, values = oracle[part].to(out.device).double(), [x[part].double() for x in (out, base) if x is not None]
-        if not (bool(values[0].isfinite().all()) and float(ref.abs().max()) <= torch.finfo(out.dtype).max):
-            ref = _rounded(ref, out.dtype)
+        if not (bool(values[0].isfinite().all()) and float(ref.abs().max()) <= largest):
+            ref = torch.where(ref.abs() > largest, ref.sign() * math.inf, ref)  # what the dtype could not hold
             if not _same_special(values[0], ref):
                 return f"NaN or inf differ from the oracle's near element {start} of {out.numel()}"
             known = ref.isfinite()
@@ -180,11 +172,6 @@ def _compare_chunks(mine: list[Chunk], base: list[Chunk], tolerance: Tolerance) 
             where = f"in chunk {i + 1} of {len(mine)}, accepted {accepted / of:.2g}"
             return f"relative RMS error {chunk.error / of:.2g} {where}: not {tolerance.precision}, or partly wrong"
     return ""
-
-
-def _rounded(oracle: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """An oracle in float64, infinite where the output's dtype could not hold it."""
-    return torch.where(oracle.abs() > torch.finfo(dtype).max, oracle.sign() * math.inf, oracle)
 
 
 def _same_special(mine: torch.Tensor, ref: torch.Tensor) -> bool:

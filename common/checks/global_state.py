@@ -3,15 +3,12 @@
 What a version changes is noticed after each of its calls, put back, and named in its verdict.
 """
 
-import builtins
 import inspect
-import math
 import operator
-import time
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
-import numpy as np
 import torch
 from threadpoolctl import ThreadpoolController
 
@@ -20,21 +17,11 @@ from common.checks.settings import SETTINGS
 _TORCH = str(Path(torch.__file__).parent)
 # Where clocks, operations and their methods live. (Methods that torch writes in C are looked up in TensorBase.)
 _PLACES: dict[str, Any] = {
-    "time": time,
-    "builtins": builtins,
-    "math": math,
-    "torch": torch,
-    "torch.cuda": torch.cuda,
-    "torch.nn.functional": torch.nn.functional,
-    "torch.Tensor": torch.Tensor,
-    "torch.cuda.Event": torch.cuda.Event,
-    "torch.cuda.Stream": torch.cuda.Stream,
-    "torch.cuda.CUDAGraph": torch.cuda.CUDAGraph,
-    "torch.linalg": torch.linalg,
-    "torch.autograd": torch.autograd,
-    "numpy": np,
-    "numpy.linalg": np.linalg,
-}
+    place: resolve_name(place) for place in (
+        "time", "builtins", "math", "torch", "torch.cuda", "torch.nn.functional", "torch.Tensor", "torch.cuda.Event",
+        "torch.cuda.Stream", "torch.cuda.CUDAGraph", "torch.linalg", "torch.autograd", "numpy", "numpy.linalg",
+    )
+}  # fmt: skip
 
 
 class Watch:
@@ -69,8 +56,8 @@ class Watch:
     def _changed_pools(self) -> list[str]:
         found = []
         for pool, before in zip(self._pools, self._pool_sizes, strict=True):
-            if pool.get_num_threads() != before:
-                found.append(f"the threads of {pool.prefix} {before} -> {pool.get_num_threads()}")
+            if (now := pool.get_num_threads()) != before:
+                found.append(f"the threads of {pool.prefix} {before} -> {now}")
                 pool.set_num_threads(before)
         return found
 

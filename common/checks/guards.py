@@ -55,14 +55,11 @@ def poison_outputs(inputs: Tree) -> None:
 def poison_answer(answer: Tree, inputs: Tree) -> None:
     """Overwrite what a call returned, once it has been looked at: kept, recycled or replayed it is a wrong answer."""
     for _, leaf in leaves(answer):
-        if isinstance(leaf, torch.Tensor) or _is_writable_array(leaf):
+        flags = getattr(leaf, "flags", None)  # of NumPy's and CuPy's arrays
+        if is_array(leaf) and (flags is None or (flags.c_contiguous and getattr(flags, "writeable", True))):
             tensor = as_tensor(leaf)
             if not repeats(tensor) and not overlapping(inputs, tensor):
                 _poison(tensor)
-
-
-def _is_writable_array(x: Any) -> bool:
-    return is_array(x) and x.flags.c_contiguous and getattr(x.flags, "writeable", True)
 
 
 def _poison(tensor: torch.Tensor) -> None:
@@ -109,12 +106,12 @@ class Leaks:
         processes = children() - self._processes
         self._threads |= threads
         self._processes |= processes
-        running = [process for process in map(_named, processes) if process]
+        running = sorted(filter(None, map(_named, processes)))
         nameless = set(sys._current_frames()) - self._running - {thread.ident for thread in threading.enumerate()}
         self._running |= nameless  # of _thread, which `threading` does not know
         names = sorted(thread.name for thread in threads) + ["one without a name"] * bool(nameless)
-        said = [f"threads: {', '.join(names)}"] if names else []
-        return ", ".join(said + ([f"processes: {', '.join(sorted(running))}"] if running else []))
+        found = {"threads": names, "processes": running}
+        return ", ".join(f"{what}: {', '.join(new)}" for what, new in found.items() if new)
 
 
 def children() -> set[int]:

@@ -16,6 +16,7 @@ Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # how to read it, how 
 
 _backends: Any = torch.backends
 _cuda: Any = torch.backends.cuda
+_CUDNN = ("benchmark", "deterministic", "enabled")
 _FLOAT32 = (_backends.cuda.matmul, _backends.cudnn.conv, _backends.mkldnn.matmul)
 # torch.compile's notes to itself
 _LIBRARY_VARIABLES = ("TORCHINDUCTOR_", "_TORCHINDUCTOR_", "TRITON_CACHE_DIR", "TRITON_PTXAS_PATH")
@@ -77,9 +78,7 @@ def _flushes_denormals() -> bool:
 
 SETTINGS: dict[str, Setting] = {
     "the precision of float32 products": (_precisions, _set_precisions),
-    "torch.backends.cudnn.benchmark": _attribute(_backends.cudnn, "benchmark"),
-    "torch.backends.cudnn.deterministic": _attribute(_backends.cudnn, "deterministic"),
-    "torch.backends.cudnn.enabled": _attribute(_backends.cudnn, "enabled"),
+    **{f"torch.backends.cudnn.{name}": _attribute(_backends.cudnn, name) for name in _CUDNN},
     "reduced precision in fp16 products": _attribute(_cuda.matmul, "allow_fp16_reduced_precision_reduction"),
     "reduced precision in bf16 products": _attribute(_cuda.matmul, "allow_bf16_reduced_precision_reduction"),
     "flash attention": (_cuda.flash_sdp_enabled, _cuda.enable_flash_sdp),

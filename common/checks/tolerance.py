@@ -7,6 +7,7 @@ import torch
 EPS = {"fp64": 2.0**-52, "fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7, "fp8": 2.0**-3}
 # Elementwise: wide enough for a long sum's rounding, far too narrow for zeros. rtol = atol / RMS.
 TOLERANCE = {"fp64": 1e-10, "fp32": 2e-4, "tf32": 5e-2, "fp16": 2e-2, "bf16": 1e-1, "fp8": 0.3}
+Custom = tuple[float, float] | None  # a file's own (rtol, atol)
 DTYPES = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 # Beyond the baseline's error by this factor nothing is explained by another order of operations; but an RMS error of so
 # many eps is always accepted. Sums in fp32 wander; the short types round a wider sum once, at the end (0.2 eps); who
@@ -26,7 +27,7 @@ class Tolerance:
     floor: float = 0.0  # RMS error, relative, that is always accepted
 
     @classmethod
-    def of(cls, dtype: torch.dtype, declared: str = "", custom: tuple[float, float] | None = None) -> "Tolerance":
+    def of(cls, dtype: torch.dtype, declared: str = "", custom: Custom = None) -> "Tolerance":
         own = DTYPES.get(dtype, "")
         if not (precision := declared or own):  # integers and booleans: equal or wrong
             return cls("", 0.0, 0.0)
