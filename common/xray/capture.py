@@ -4,9 +4,11 @@ Triton's launcher and CuPy's kernels are replaced by recorders, and so is what a
 streams, properties. An autotuner takes its first configuration.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,10 +36,6 @@ class TritonLaunch:
     options: dict[str, Any]
     grid: Any
 
-    def key(self) -> Any:
-        """Equal for launches of the same machine code, or nearly: of other sizes of the same tensors."""
-        return self.name, tuple(map(_kind, self.arguments)), tuple((k, _kind(v)) for k, v in self.options.items())
-
 
 @dataclass(frozen=True)
 class CudaLaunch:
@@ -51,11 +49,15 @@ class CudaLaunch:
     grid: Any = field(default=None, compare=False)
     arguments: Any = field(default=None, compare=False)
 
-    def key(self) -> Any:
-        return self
-
 
 Launch = TritonLaunch | CudaLaunch
+
+
+def _key(launch: Launch) -> Any:
+    """Equal for launches of the same machine code, or nearly: of other sizes of the same tensors."""
+    if isinstance(launch, CudaLaunch):
+        return launch
+    return launch.name, tuple(map(_kind, launch.arguments)), tuple((k, _kind(v)) for k, v in launch.options.items())
 
 
 def _kind(value: Any) -> Any:
@@ -75,72 +77,60 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
             version.run(**inputs, **state)
     except Exception as error:  # noqa: BLE001 (whatever a version needs of a GPU that is not there)
         raise CannotShow(f"{path.name}: cannot be run without a GPU: {one_line(error)}") from None
-    return list({launch.key(): launch for launch in found}.values())
+    return list({_key(launch): launch for launch in found}.values())
 
 
 @contextmanager
 def recorded_launches(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
     """Inside, launches are kept instead of made, as on a machine that need not be here."""
-    with _torch_without_gpu(machine), _triton(keep, machine), _cupy(keep, machine):
+    with _torch_without_gpu(machine), ExitStack() as stack:
+        for package, stand_ins in {"triton": _triton, "cupy": _cupy}.items():
+            if find_spec(package):  # else a version that needs it says so
+                stack.enter_context(stand_ins(keep, machine))
         yield
 
 
-@contextmanager
-def _torch_without_gpu(machine: Machine) -> Iterator[None]:
+def _torch_without_gpu(machine: Machine) -> Any:
     """What of torch.cuda a version may ask for: streams, events and graphs that do nothing, a machine's properties."""
     properties = SimpleNamespace(
         name=machine.name, multi_processor_count=machine.sms, major=machine.capability[0], minor=machine.capability[1],
         shared_memory_per_multiprocessor=machine.shared_bytes, L2_cache_size=machine.l2_bytes,
         shared_memory_per_block_optin=machine.shared_bytes - SYSTEM_SHARED_BYTES,
     )  # fmt: skip
-    names = ("Stream", "Event", "CUDAGraph", "stream", "graph", "current_stream", "synchronize")
-    with ExitStack() as stack:
-        for name in names:
-            stack.enter_context(patch.object(torch.cuda, name, MagicMock()))
-        for name, value in {
-            "is_available": True, "current_device": 0, "device_count": 1, "get_device_properties": properties,
-            "get_device_capability": machine.capability,
-        }.items():  # fmt: skip
-            stack.enter_context(patch.object(torch.cuda, name, _always(value)))
-        yield
+    answers = {
+        "is_available": True, "current_device": 0, "device_count": 1, "get_device_properties": properties,
+        "get_device_capability": machine.capability,
+    }  # fmt: skip
+    idle = ("Stream", "Event", "CUDAGraph", "stream", "graph", "current_stream", "synchronize")
+    stand_ins = {name: MagicMock() for name in idle} | {name: _always(value) for name, value in answers.items()}
+    return patch.multiple(torch.cuda, **stand_ins)
 
 
-def _always(value: Any) -> Callable[..., Any]:
+def _always(value: Any) -> Any:
     return lambda *_, **__: value
 
 
 @contextmanager
 def _triton(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
-    try:
-        from triton.runtime.autotuner import Autotuner
-        from triton.runtime.jit import JITFunction
-    except ModuleNotFoundError:  # a version that needs it says so
-        yield
-        return
+    from triton.runtime.autotuner import Autotuner  # optional: not on macOS
+    from triton.runtime.jit import JITFunction
 
     def record(self: Any, *arguments: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         keep(TritonLaunch(self.__name__, self, arguments, options, grid))
         return MagicMock()  # in place of the compiled kernel, which some keep to launch it again
 
-    def first_configuration(self: Any, *arguments: Any, **options: Any) -> Any:
+    def first(self: Any, *arguments: Any, **options: Any) -> Any:
         return self.fn.run(*arguments, **options, **self.configs[0].all_kwargs())
 
-    with (
-        machine.as_tritons_driver(),
-        patch.object(JITFunction, "run", record),
-        patch.object(Autotuner, "run", first_configuration),
-    ):
+    with machine.as_tritons_driver(), patch.object(JITFunction, "run", record), patch.object(Autotuner, "run", first):
         yield
 
 
 @contextmanager
 def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
     """CuPy's arrays have an address that nobody reads; its kernels, and what would fill arrays, are stand-ins."""
-    try:
-        import cupy
-    except ModuleNotFoundError:
-        yield
-        return
+    import cupy  # optional: not on macOS
+
     properties = {
         "multiProcessorCount": machine.sms, "l2CacheSize": machine.l2_bytes, "name": machine.name.encode(),
         "sharedMemPerMultiprocessor": machine.shared_bytes,
@@ -151,9 +141,7 @@ def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
             self.code, self.name, self.options = code, name, options
 
         def __call__(self, grid: Any, block: Any, args: Any, *, shared_mem: int = 0, stream: Any = None) -> None:
-            threads = 1
-            for side in block:
-                threads *= side
+            threads = math.prod(block)
             keep(CudaLaunch(self.name, self.code, tuple(self.options), threads, shared_mem, (grid, block), args))
 
     def nowhere(size: int) -> Any:
@@ -162,34 +150,13 @@ def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
     def shaped(shape: Any, *_: Any, dtype: Any = float, **__: Any) -> Any:
         return cupy.empty(shape, dtype=dtype)
 
-    before = cupy.cuda.get_allocator()
-    cupy.cuda.set_allocator(nowhere)
-    try:
-        with ExitStack() as stack:
-            stand_ins = {
-                (cupy, "RawKernel"): RawKernel, (cupy, "zeros"): shaped, (cupy, "full"): shaped,
-                (cupy, "zeros_like"): cupy.empty_like, (cupy.cuda.runtime, "getDevice"): _always(0),
-                (cupy.cuda.runtime, "getDeviceProperties"): _always(properties),
-                (cupy, "random"): _Random(cupy.empty),
-            }  # fmt: skip
-            for (home, name), value in stand_ins.items():
-                stack.enter_context(patch.object(home, name, value))
-            yield
-    finally:
-        cupy.cuda.set_allocator(before)
-
-
-class _Random:
-    """cupy.random, as far as the pairs of the course use it: arrays of the right shape and type."""
-
-    def __init__(self, empty: Callable[..., Any]) -> None:
-        self._empty = empty
-
-    def uniform(self, low: float = 0.0, high: float = 1.0, size: Any = (), dtype: Any = float) -> Any:
-        return self._empty(size, dtype=dtype)
-
-    def standard_normal(self, size: Any = (), dtype: Any = float) -> Any:
-        return self._empty(size, dtype=dtype)
-
-    def randint(self, low: int, high: int | None = None, size: Any = (), dtype: Any = int) -> Any:
-        return self._empty(size, dtype=dtype)
+    random = SimpleNamespace(  # as far as the pairs of the course use it
+        uniform=lambda low=0.0, high=1.0, size=(), dtype=float: cupy.empty(size, dtype),
+        standard_normal=lambda size=(), dtype=float: cupy.empty(size, dtype),
+        randint=lambda low, high=None, size=(), dtype=int: cupy.empty(size, dtype),
+    )
+    arrays = {"RawKernel": RawKernel, "zeros": shaped, "full": shaped, "zeros_like": cupy.empty_like, "random": random}
+    device = {"getDevice": _always(0), "getDeviceProperties": _always(properties)}
+    allocator, runtime = cupy.cuda.using_allocator(nowhere), cupy.cuda.runtime
+    with allocator, patch.multiple(cupy, **arrays), patch.multiple(runtime, **device):
+        yield

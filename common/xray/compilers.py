@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.pairs.contract import OneLine
-from common.xray.capture import CudaLaunch, Launch, TritonLaunch
+from common.xray.capture import Launch, TritonLaunch
 from common.xray.occupancy import WARP, Machine
 
 
@@ -25,7 +25,10 @@ class Binary:
 
 def compile_for(launch: Launch, machine: Machine) -> Binary:
     """Raises CompileError."""
-    return _triton(launch, machine) if isinstance(launch, TritonLaunch) else _cuda(launch, machine)
+    if isinstance(launch, TritonLaunch):
+        return _triton(launch, machine)
+    cubin, ptx = nvrtc_compile(launch.source, machine.architecture, launch.options)
+    return Binary(launch.name, cubin, ptx, launch.threads, launch.dynamic_shared_bytes)
 
 
 def _triton(launch: TritonLaunch, machine: Machine) -> Binary:
@@ -33,14 +36,11 @@ def _triton(launch: TritonLaunch, machine: Machine) -> Binary:
         with machine.as_tritons_driver():  # `warmup`: Triton compiles as for a launch, and does not launch
             compiled: Any = launch.kernel.run(*launch.arguments, grid=None, warmup=True, **launch.options)
     except Exception as error:  # noqa: BLE001 (Triton's passes raise what they like)
-        raise CompileError(f"{launch.name} for {machine.architecture}: {_ends(str(error))}") from None
+        lines = _lines(str(error))  # Triton says where, shows the code, and then says what
+        ends = dict.fromkeys([lines[0], lines[-1]])
+        raise CompileError(f"{launch.name} for {machine.architecture}: {' '.join(ends)}") from None
     threads = WARP * compiled.metadata.num_warps
     return Binary(compiled.name, compiled.asm["cubin"], compiled.asm["ptx"], threads, compiled.metadata.shared)
-
-
-def _cuda(launch: CudaLaunch, machine: Machine) -> Binary:
-    cubin, ptx = nvrtc_compile(launch.source, machine.architecture, launch.options)
-    return Binary(launch.name, cubin, ptx, launch.threads, launch.dynamic_shared_bytes)
 
 
 def nvrtc_compile(source: str, architecture: str, options: tuple[str, ...] = ()) -> tuple[bytes, str]:
@@ -53,33 +53,24 @@ def nvrtc_compile(source: str, architecture: str, options: tuple[str, ...] = ())
     def call(function: str, *arguments: Any) -> Any:
         error, *result = getattr(nvrtc, f"nvrtc{function}")(*arguments)
         if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            text = log() if function == "CompileProgram" else error.name
-            raise CompileError(f"for {architecture}: {_first_line(text)}")
+            text = read("ProgramLog").decode() if function == "CompileProgram" else error.name
+            raise CompileError(f"for {architecture}: {_lines(text)[0]}")
         return result[0] if result else None
 
-    def log() -> str:
-        text = b" " * nvrtc.nvrtcGetProgramLogSize(program)[1]
-        nvrtc.nvrtcGetProgramLog(program, text)
-        return text.decode()
+    def read(what: str) -> bytes:
+        text = b" " * call(f"Get{what}Size", program)
+        call(f"Get{what}", program, text)
+        return text
 
     program = call("CreateProgram", source.encode(), b"kernel.cu", 0, [], [])
     try:
         wanted = [f"--gpu-architecture={architecture}", "--std=c++17", "--generate-line-info", *options]
         call("CompileProgram", program, len(wanted), [option.encode() for option in wanted])
-        output = {}
-        for kind in ("CUBIN", "PTX"):
-            output[kind] = b" " * call(f"Get{kind}Size", program)
-            call(f"Get{kind}", program, output[kind])
+        return read("CUBIN"), read("PTX").rstrip(b"\0").decode()
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    return output["CUBIN"], output["PTX"].rstrip(b"\0").decode()
 
 
-def _first_line(text: str) -> str:
-    return next((line.strip() for line in text.splitlines() if line.strip()), "no word of why")
-
-
-def _ends(text: str) -> str:
-    """The first line and the last: Triton says where, shows the code, and then says what."""
-    lines = [line.strip() for line in text.splitlines() if line.strip(" ^")]
-    return " ".join(dict.fromkeys([lines[0], lines[-1]])) if lines else "no word of why"
+def _lines(text: str) -> list[str]:
+    """Those that say something: at least one."""
+    return [line.strip() for line in text.splitlines() if line.strip(" ^")] or ["no word of why"]

@@ -38,6 +38,8 @@ class Machine:
     @contextmanager
     def as_tritons_driver(self) -> Iterator[None]:
         """Inside, Triton takes this for the GPU that it compiles for."""
+        from unittest.mock import patch  # heavy, as are the others
+
         import torch
         import triton
         from triton.backends.compiler import GPUTarget
@@ -51,12 +53,8 @@ class Machine:
             get_benchmarker=lambda: None,
             get_device_capability=lambda *_: self.capability,
         )
-        before = triton.runtime.driver._active
-        triton.runtime.driver.set_active(driver)
-        try:
+        with patch.object(triton.runtime.driver, "_active", driver):
             yield
-        finally:
-            triton.runtime.driver._active = before
 
 
 MACHINES = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from common.isolation import process
 from common.pairs.contract import OneLine, Version
 from common.pairs.pair import Pair
-from common.xray.occupancy import ARCHITECTURES
+from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 
 @dataclass(frozen=True)
@@ -24,42 +24,33 @@ def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "
     """A picture of each version on each architecture. Each is run, on tensors without memory, in its own process."""
     pictures = []
     for version in pair.versions:
-        if not version.has_kernel:
-            reason = "launches library kernels only: there is no code of its own to see"
-            pictures += [Picture(version.label, architecture, reason=reason) for architecture in architectures]
-            continue
-        try:
-            pictures += process.call(_look_into, version, pair.sizes[size], tuple(architectures))
-        except process.Death as death:
-            pictures += [Picture(version.label, each, reason=str(death), failed=True) for each in architectures]
+        reason = "launches library kernels only: there is no code of its own to see"
+        if version.has_kernel:
+            try:
+                pictures += process.call(_look_into, version, pair.sizes[size], tuple(architectures))
+                continue
+            except process.Death as death:
+                reason = str(death)
+        pictures += [Picture(version.label, each, [], reason, version.has_kernel) for each in architectures]
     return pictures
 
 
-def _look_into(
-    version: Version, size: dict, architectures: Sequence[str], say: Callable[[str, float], None]
-) -> list[Picture]:
-    from common.xray.capture import launches
-    from common.xray.compilers import CompileError, compile_for
-    from common.xray.occupancy import MACHINES
-    from common.xray.sass import dissect
+def _look_into(version: Version, size: dict, wanted: Sequence[str], say: Callable[[str, float], None]) -> list[Picture]:
+    from common.xray import capture, compilers, sass  # heavy: torch
 
     pictures = []
     needs = tuple(version.constants.get("REQUIRES", {}).get("capability", (0, 0)))
-    for number, architecture in enumerate(architectures):
-        say(architecture, number / len(architectures))
-        machine = MACHINES[architecture]
+    for number, architecture in enumerate(wanted):
+        say(architecture, number / len(wanted))
+        machine, kernels, reason, failed = MACHINES[architecture], [], "", False
         if machine.capability < needs:
             reason = f"needs compute capability {'.'.join(map(str, needs))}"
-            pictures.append(Picture(version.label, architecture, reason=reason))
-            continue
-        try:
-            kernels = [
-                dissect(compile_for(launch, machine), machine) for launch in launches(version.path, size, machine)
-            ]
-            reason = "" if kernels else "launches no kernel of its own: its operations are torch's"
-            pictures.append(Picture(version.label, architecture, kernels, reason))
-        except OneLine as error:
-            pictures.append(
-                Picture(version.label, architecture, reason=str(error), failed=isinstance(error, CompileError))
-            )
+        else:
+            try:
+                launches = capture.launches(version.path, size, machine)
+                kernels = [sass.dissect(compilers.compile_for(launch, machine), machine) for launch in launches]
+                reason = "" if kernels else "launches no kernel of its own: its operations are torch's"
+            except OneLine as error:
+                reason, failed = str(error), isinstance(error, compilers.CompileError)
+        pictures.append(Picture(version.label, architecture, kernels, reason, failed))
     return pictures

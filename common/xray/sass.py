@@ -6,10 +6,9 @@ Everything is counted in the code as it lies there; how often an instruction is 
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
@@ -76,9 +75,7 @@ class Anatomy:
 @lru_cache(maxsize=64)  # versions of a pair may launch the same kernel, and the tools take a while
 def dissect(binary: Binary, machine: Machine) -> Anatomy:
     """Raises NoTools."""
-    with _as_file(binary) as path:
-        registers, stack, static = _resources(path, binary)
-        sass = _section(_run("nvdisasm", "-c", "-g", path), binary.name).replace(f"{path.parent}/", "")
+    (registers, stack, static), sass = _resources(binary), _listing(binary, "-g")
     if static and machine.capability >= (9, 0):  # from there on ptxas counts the system's own to the kernel's
         static -= SYSTEM_SHARED_BYTES
     shared = static + binary.dynamic_shared_bytes
@@ -92,29 +89,17 @@ def dissect(binary: Binary, machine: Machine) -> Anatomy:
 
 def machine_code(binary: Binary) -> str:
     """The kernel's instructions alone, without its name and the lines they come from. Raises NoTools."""
-    with _as_file(binary) as path:
-        listing = _section(_run("nvdisasm", "-c", path), binary.name)
-    return "\n".join(line.strip().replace(binary.name, "") for line in listing.splitlines() if "*/" in line)
+    return "\n".join(line.strip().replace(binary.name, "") for line in _listing(binary).splitlines() if "*/" in line)
 
 
 def stack_bytes(binary: Binary) -> int:
     """Of a thread's own memory, without which it spills nothing; known sooner than the code is read. Raises NoTools."""
-    with _as_file(binary) as path:
-        return _resources(path, binary)[1]
+    return _resources(binary)[1]
 
 
-@contextmanager
-def _as_file(binary: Binary) -> Iterator[Path]:
-    """The binary where a tool can read it."""
-    with TemporaryDirectory(prefix="speed-of-light-") as folder:
-        path = Path(folder) / "kernel.cubin"
-        path.write_bytes(binary.cubin)
-        yield path
-
-
-def _resources(path: Path, binary: Binary) -> tuple[int, ...]:
+def _resources(binary: Binary) -> tuple[int, ...]:
     """Registers and bytes of stack of a thread, bytes of shared memory of a block."""
-    listed = RESOURCES.findall(_run("cuobjdump", "-res-usage", path))
+    listed = RESOURCES.findall(_run(binary, "cuobjdump", "-res-usage"))
     return next(tuple(map(int, found)) for name, *found in listed if name == binary.name)
 
 
@@ -127,29 +112,28 @@ def _count(opcodes: list[str]) -> Counter[tuple[str, int]]:
     return counts
 
 
-def _section(text: str, name: str) -> str:
-    """One kernel of a listing."""
-    parts = re.split(r"^//-+ (\.\S+)\s+-+$", text, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))[f".text.{name}"].strip("\n")
+def _listing(binary: Binary, *options: str) -> str:
+    """The kernel's own part of its disassembly."""
+    parts = re.split(r"^//-+ (\.\S+)\s+-+$", _run(binary, "nvdisasm", "-c", *options), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[f".text.{binary.name}"].strip("\n")
 
 
-def _run(tool: str, *arguments: object) -> str:
-    done = subprocess.run([_tool(tool), *map(str, arguments)], capture_output=True, text=True, check=False)
+def _run(binary: Binary, tool: str, *options: str) -> str:
+    """What a tool says of it, without the place where the tool has read it."""
+    with TemporaryDirectory(prefix="speed-of-light-") as folder:
+        path = Path(folder, "kernel.cubin")
+        path.write_bytes(binary.cubin)
+        done = subprocess.run([_tool(tool), *options, path], capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoTools(f"{tool} cannot read this machine code: {done.stderr.strip().splitlines()[-1:]}")
-    return done.stdout
+    return done.stdout.replace(f"{folder}/", "")
 
 
 @cache
 def _tool(name: str) -> str:
     """Triton brings its own; a CUDA toolkit has them too."""
-    try:
-        import triton
-
-        own = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
-    except ModuleNotFoundError:
-        own = Path(name)
-    found = str(own) if own.exists() else which(name)
-    if found is None:
-        raise NoTools(f"{name} is not here: it comes with triton (Linux) and with the CUDA toolkit")
-    return found
+    triton = find_spec("triton")
+    own = Path(str(triton.origin)).parent / "backends" / "nvidia" / "bin" if triton else Path()
+    if found := which(name, path=own) or which(name):
+        return found
+    raise NoTools(f"{name} is not here: it comes with triton (Linux) and with the CUDA toolkit")

@@ -1,6 +1,7 @@
 """Pictures side by side, and what differs between them in plain words, computed from the counts."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter, methodcaller
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -11,99 +12,78 @@ from common.xray.picture import Picture
 from common.xray.sass import INSTRUCTION, KINDS, TENSOR, Anatomy
 
 NONE = "-"
-IN_A_ROW = "global loads without a store between"
 
 
 def facts(kernel: Anatomy) -> dict[str, str]:
-    """What is shown of a kernel, by the name of the row; only what there is of the counts."""
+    """What is shown of a kernel, by the name of the row; empty where it has none of the kind."""
     held = kernel.occupancy
-    shown = {
+    return {
         "threads a block": str(kernel.threads),
         "registers a thread": str(kernel.registers),
         "spilled": f"{kernel.spills} instructions" if kernel.spills else "nothing",
         "shared memory a block": f"{kernel.shared_bytes:,} bytes",
         "warps an SM can hold": f"{held.warps}, {held.share:.0%} ({held.limited_by})",
         "instructions": str(kernel.instructions),
+        "global loads without a store between": str(kernel.loads_in_a_row or ""),
+        **{what: _by_width(kernel, what) for what in KINDS.values()},
+        "tensor-core instructions": ", ".join(f"{count} {opcode}" for opcode, count in kernel.tensor.items()),
     }
-    if kernel.loads_in_a_row:
-        shown[IN_A_ROW] = str(kernel.loads_in_a_row)
-    for what in dict.fromkeys(KINDS.values()):
-        found = {bits: count for (kind, bits), count in kernel.counts.items() if kind == what}
-        if found:
-            parts = [f"{count} x {bits} bit" if bits else str(count) for bits, count in sorted(found.items())]
-            shown[what] = ", ".join(parts)
-    if kernel.tensor:
-        shown["tensor-core instructions"] = ", ".join(f"{count} {opcode}" for opcode, count in kernel.tensor.items())
-    return shown
+
+
+def _by_width(kernel: Anatomy, what: str) -> str:
+    found = sorted((bits, count) for (kind, bits), count in kernel.counts.items() if kind == what)
+    return ", ".join(f"{count} x {bits} bit" if bits else str(count) for bits, count in found)
 
 
 def rows(pictures: Iterable[Picture]) -> list[list[str]]:
     """A table of one architecture's pictures: the headings (version and kernel), then a row for each fact."""
-    columns = [(picture.label, kernel) for picture in pictures for kernel in picture.kernels]
+    columns = [(picture.label.removeprefix("optimized/"), each) for picture in pictures for each in picture.kernels]
     found = [facts(kernel) for _, kernel in columns]
-    names = list(dict.fromkeys(name for one in found for name in one))
-    order = dict.fromkeys([*list(found[0])[:6], IN_A_ROW, *KINDS.values(), "tensor-core instructions"] if found else [])
-    heading = ["", *(f"{label.removeprefix('optimized/')} {kernel.kernel}" for label, kernel in columns)]
-    return [heading, *([name, *(one.get(name, NONE) for one in found)] for name in order if name in names)]
+    heading = ["", *(f"{label} {kernel.kernel}" for label, kernel in columns)]
+    names = [name for name in (found[0] if found else []) if any(one[name] for one in found)]
+    return [heading, *([name, *(one[name] or NONE for one in found)] for name in names)]
 
 
 def differences(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
     """What the kernels of a variant do otherwise than the baseline's, a line each. Both have some."""
-    lines = []
-    if len(base) != len(other):
-        lines.append(f"{_number(len(other), 'kernel')} instead of {len(base)}")
+
+    def both(of: Callable[[Anatomy], int], pool: Callable[[Iterable[int]], int] = sum) -> tuple[int, int]:
+        return pool(map(of, base)), pool(map(of, other))
+
+    lines = _told(len(base), len(other), "{after} kernel{s} instead of {before}")
     for what in ("global loads", "global stores", "shared loads", "shared stores"):
-        before, after = (max(kernel.widest(what) for kernel in kernels) for kernels in (base, other))
-        if before and after and before != after:
-            lines.append(f"{what} move up to {after // 8} bytes at once instead of {before // 8}")
-    before, after = (max(kernel.loads_in_a_row for kernel in kernels) for kernels in (base, other))
-    if before != after:
-        lines.append(f"up to {_number(after, 'global load')} without a store between, instead of {before}")
-    return lines + _instructions(base, other) + _resources(max(base, key=_weight), max(other, key=_weight))
-
-
-def _instructions(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
-    """What one has and the other has not, or has more of."""
-    lines = []
-    if (after := _tensor(other)) != (before := _tensor(base)):
-        lines.append(f"{_number(after, 'tensor-core instruction')} instead of {before}")
+        before, after = both(methodcaller("widest", what), max)
+        if before and after:
+            lines += _told(before // 8, after // 8, what + " move up to {after} bytes at once instead of {before}")
+    said = "up to {after} global load{s} without a store between, instead of {before}"
+    lines += _told(*both(attrgetter("loads_in_a_row"), max), said)
+    said = "{after} tensor-core instruction{s} instead of {before}"
+    lines += _told(*both(lambda kernel: sum(kernel.tensor.values())), said)
     for what in ("shared stores", "barriers", "shuffles", "warp reductions", "global atomics", "shared atomics"):
-        before, after = (sum(kernel.total(what) for kernel in kernels) for kernels in (base, other))
-        if bool(before) != bool(after):
-            lines.append(
-                f"has {what} ({after}), the baseline none" if after else f"has no {what}, the baseline {before}"
-            )
-        elif before != after and what.endswith("atomics"):
-            lines.append(f"{_number(after, what.removesuffix('s'))} in its code instead of {before}")
-    before, after = (sum(kernel.spills for kernel in kernels) for kernels in (base, other))
-    if before != after:
-        lines.append(f"{_number(after, 'instruction')} that spill registers to memory instead of {before}")
-    return lines
+        before, after = both(methodcaller("total", what))
+        if not (before and after):
+            has = f"has {what} ({after}), the baseline none" if after else f"has no {what}, the baseline {before}"
+            lines += _told(before, after, has)
+        elif what.endswith("atomics"):
+            lines += _told(before, after, f"{{after}} {what[:-1]}{{s}} in its code instead of {{before}}")
+    said = "{after} instruction{s} that spill registers to memory instead of {before}"
+    lines += _told(*both(attrgetter("spills")), said)
+    return lines + _resources(*(max(kernels, key=attrgetter("instructions")) for kernels in (base, other)))
 
 
 def _resources(base: Anatomy, other: Anatomy) -> list[str]:
     """Of the kernels with most instructions."""
-    lines = []
-    if base.registers != other.registers:
-        lines.append(f"{other.registers} registers a thread instead of {base.registers}")
-    if base.shared_bytes != other.shared_bytes:
-        lines.append(f"{other.shared_bytes:,} bytes of shared memory a block instead of {base.shared_bytes:,}")
-    if base.occupancy.warps != other.occupancy.warps:
-        held = f"{other.occupancy.warps} warps an SM instead of {base.occupancy.warps}"
-        lines.append(f"room for {held}, limited by {other.occupancy.limited_by}")
-    return lines
+    room = "room for {after} warps an SM instead of {before}, limited by "
+    return [
+        *_told(base.registers, other.registers, "{after} registers a thread instead of {before}"),
+        *_told(base.shared_bytes, other.shared_bytes, "{after:,} bytes of shared memory a block instead of {before:,}"),
+        *_told(base.occupancy.warps, other.occupancy.warps, room + other.occupancy.limited_by),
+    ]
 
 
-def _weight(kernel: Anatomy) -> int:
-    return kernel.instructions
-
-
-def _tensor(kernels: list[Anatomy]) -> int:
-    return sum(sum(kernel.tensor.values()) for kernel in kernels)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}" + "s" * (count != 1)
+def _told(before: int, after: int, said: str) -> list[str]:
+    """A line that says it, if they differ; `{s}`: where `after` takes a plural."""
+    return [said.format(before=before, after=after, s="s" * (after != 1))] if before != after else []
 
 
 def words(pictures: list[Picture]) -> list[str]:
@@ -128,8 +108,9 @@ def skeleton(kernel: Anatomy) -> list[str]:
             address, code = line.strip().removeprefix("/*").split("*/", 1)
             found.append((address, what, code.strip(" ;")))
     width = max((len(what) for _, what, _ in found), default=0)
-    rest = _number(kernel.instructions - len(found), "other instruction")
-    return [*(f"{address}  {what:{width}}  {code}" for address, what, code in found), f"and {rest}"]
+    rest = kernel.instructions - len(found)
+    last = f"and {rest} other instruction{'s' * (rest != 1)}"
+    return [*(f"{address}  {what:{width}}  {code}" for address, what, code in found), last]
 
 
 def by_architecture(pictures: list[Picture]) -> dict[str, list[Picture]]:

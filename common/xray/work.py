@@ -22,12 +22,11 @@ from common.xray.occupancy import MACHINES, Machine
 from common.xray.sass import machine_code
 
 UNSEEN = "cannot be seen"  # what begins so says why
+Work = dict[str, list[str]]  # function -> what it does
 TIMED = ("run", "library", "yardstick")  # and what they begin, as in library_tf32
 
 
-def works(
-    path: Path, sizes: Sequence[dict[str, Any]], architecture: str, say: Callable[[str, float], None]
-) -> list[dict[str, list[str]]]:
+def works(path: Path, sizes: Sequence[dict], architecture: str, say: Callable[[str, float], None]) -> list[Work]:
     """For each set of arguments: what `run` (after `setup`) and each library call do, a line each, and what they cost.
 
     A line that begins with UNSEEN says why there is nothing else. Runs in a process of its own.
@@ -39,7 +38,7 @@ def works(
     return found
 
 
-def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> dict[str, list[str]]:
+def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
     done: dict[str, list[str | Launch]] = {}
     with recorded_launches(lambda launch: done[name].append(launch), machine):
         module = load(path)
