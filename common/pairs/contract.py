@@ -3,9 +3,10 @@
 import ast
 import difflib
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS")
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
+Require = Callable[[bool, str], None]  # what must be so of a file, what is wrong if it is not
 _parsed = cache(ast.parse)  # once for each text: a chapter's package is part of each of its versions
 _names = cache(lambda tree: {getattr(node, "attr", None) or getattr(node, "id", "") for node in ast.walk(tree)})
 
@@ -51,20 +53,21 @@ class Version:
 def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     """Read a file; `inherited`: the baseline's SIZES, which a variant need not repeat. Raises ContractError."""
     tree = parse(path)
-    functions = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
-    assigned = dict(_assigned(tree))
-    _check_names(path, [*functions, *assigned])
+    require = partial(_require, path)
+    functions = {node.name: _parameters(node.args) for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assignments = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    assigned = {name: node for node in assignments for name in assigned_names(node)}
+    _check_names(require, [*functions, *assigned])
     constants = {name: _literal(path, name, node) for name, node in assigned.items() if name in CONSTANTS}
     trees = with_helpers(path).values()
     imports = frozenset(name for each in trees for name in imported_modules(each))
     doc = ast.get_docstring(tree) or ""
-    require = _Requirement(path)
     require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
     _check_functions(require, functions)
     _check_sizes(require, constants.setdefault("SIZES", inherited), functions["inputs"])
     _check_constants(require, constants)
     _check_imports(require, imports)
-    parameters = {name: tuple(arg.arg for arg in _arguments(args)) for name, args in functions.items()}
+    parameters = {name: tuple(own) for name, own in functions.items()}
     makes = any(not _names(each).isdisjoint(KERNEL_MAKERS) for each in trees)
     return Version(path, label, doc.splitlines()[0], parameters, constants, imports, makes)
 
@@ -80,26 +83,23 @@ def parse(path: Path) -> ast.Module:
         raise ContractError(f"{path}:{line}: syntax error: {problem}") from None
 
 
-class _Requirement:
-    """require(condition, problem) raises ContractError about one file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __call__(self, condition: bool, problem: str) -> None:
-        if not condition:
-            raise ContractError(f"{self.path}: {problem}")
+def _require(path: Path, condition: bool, problem: str) -> None:
+    if not condition:
+        raise ContractError(f"{path}: {problem}")
 
 
-def _arguments(args: ast.arguments) -> list[ast.arg]:
-    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
+def _parameters(args: ast.arguments) -> dict[str, bool]:
+    """name -> has it a default? In their order."""
+    positional = [*args.posonlyargs, *args.args]
+    defaults = [None] * (len(positional) - len(args.defaults)) + args.defaults + args.kw_defaults
+    named = zip([*positional, *args.kwonlyargs], defaults, strict=True)
+    return {arg.arg: default is not None for arg, default in named}
 
 
-def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.Assign | ast.AnnAssign]]:
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            yield from ((target.id, node) for target in targets if isinstance(target, ast.Name))
+def assigned_names(node: ast.stmt) -> list[str]:
+    """The names that a statement of a module gives a value."""
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _literal(path: Path, name: str, node: ast.Assign | ast.AnnAssign) -> Any:
@@ -110,31 +110,26 @@ def _literal(path: Path, name: str, node: ast.Assign | ast.AnnAssign) -> Any:
         raise ContractError(f"{path}:{node.lineno}: {problem}") from None
 
 
-def _check_names(path: Path, names: list[str]) -> None:
+def _check_names(require: Require, names: list[str]) -> None:
     """A misspelt name would be ignored in silence."""
     for name in names:
         public = FUNCTIONS if name.islower() else CONSTANTS
-        if name in public or name.startswith(("library_", "yardstick_", "_")):
-            continue
-        for meant in difflib.get_close_matches(name, public, n=1, cutoff=0.82):
-            if meant not in names:
-                raise ContractError(f"{path}: defines `{name}`: did you mean `{meant}`?")
+        if name not in public and not name.startswith(("library_", "yardstick_", "_")):
+            for meant in difflib.get_close_matches(name, public, n=1, cutoff=0.82):
+                require(meant in names, f"defines `{name}`: did you mean `{meant}`?")
 
 
-def _check_functions(require: _Requirement, functions: dict[str, ast.arguments]) -> None:
+def _check_functions(require: Require, functions: dict[str, dict[str, bool]]) -> None:
     require("inputs" in functions, "has no function `inputs`: add inputs(<sizes>, device)")
     require("run" in functions, "has no function `run`: add run(**inputs), the timed work")
-    takes_device = any(arg.arg == "device" for arg in _arguments(functions["inputs"]))
-    require(takes_device, '`inputs` takes no `device`: add device="cuda" as its last parameter')
+    require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
 
 
-def _check_sizes(require: _Requirement, sizes: Any, args: ast.arguments) -> None:
+def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> None:
     """SIZES: names -> arguments of `inputs`, all of those that have no default."""
     require(isinstance(sizes, dict) and bool(sizes), 'has no SIZES: add SIZES = {"check": {...}, "default": {...}}')
-    known = {arg.arg for arg in _arguments(args)} - {"device"}
-    positional = [*args.posonlyargs, *args.args]
-    needed = {arg.arg for arg in positional[: len(positional) - len(args.defaults)]} - {"device"}
-    needed |= {arg.arg for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True) if default is None}
+    known = parameters.keys() - {"device"}
+    needed = {name for name in known if not parameters[name]}
     for size, arguments in sizes.items():
         require(isinstance(size, str), f"SIZES has a name that is no string: {size!r}")
         require(isinstance(arguments, dict), f"SIZES[{size!r}] must be a dict of arguments of `inputs`")
@@ -146,11 +141,10 @@ def _check_sizes(require: _Requirement, sizes: Any, args: ast.arguments) -> None
     require("default" in sizes, 'SIZES has no "default": add the one that is timed')
 
 
-def _check_constants(require: _Requirement, constants: dict[str, Any]) -> None:
+def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     require(constants.get("CLOCK", "wall") in ("device", "wall"), 'CLOCK must be "device" or "wall"')
     require(constants.get("DEVICE", "cuda") == "cuda", 'DEVICE must be "cuda" (leave it out for any device)')
-    precision = constants.get("PRECISION", "fp32")
-    require(precision in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
+    require(constants.get("PRECISION", "fp32") in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
     wanted = constants.get("REQUIRES", {})
     known = isinstance(wanted, dict) and set(wanted) <= {"capability", "gpus"}
     require(known, 'REQUIRES takes "capability" and "gpus" only, in a dict')
@@ -164,10 +158,8 @@ def _check_constants(require: _Requirement, constants: dict[str, Any]) -> None:
     require(fits, "TOLERANCE must be (rtol, atol), finite and not negative")
 
 
-def _check_imports(require: _Requirement, imports: frozenset[str]) -> None:
-    chapters = {name for name in imports if name.startswith("ch") and name[2:].isdigit()}
-    twins = {name for name in imports if name.startswith(("baseline_", "optimized_"))}
-    forbidden = chapters | twins | (imports & {"common"})
+def _check_imports(require: Require, imports: frozenset[str]) -> None:
+    forbidden = {name for name in imports if re.fullmatch(r"common|ch\d+|(baseline|optimized)_.*", name)}
     require(not forbidden, f"imports {_words(forbidden)}: a pair reads alone, with libraries and its chapter's helpers")
 
 

@@ -62,14 +62,12 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
     variants: dict[str, dict[str, Path]] = {name: {} for name in baselines}
     for path in sorted(folder.glob("optimized_*.py")):
         stem = path.stem.removeprefix("optimized_")
-        names = [name for name in baselines if stem == name or stem.startswith(f"{name}_")]
-        if not names and not fnmatchcase(stem, only):
-            continue
-        if not names:
+        if names := [name for name in baselines if f"{stem}_".startswith(f"{name}_")]:
+            name = max(names, key=len)
+            suffix = stem.removeprefix(name).removeprefix("_")
+            variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
+        elif fnmatchcase(stem, only):
             raise ContractError(f"{path}: has no partner: add baseline_{stem}.py or rename it")
-        name = max(names, key=len)
-        suffix = stem.removeprefix(name).removeprefix("_")
-        variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
     if not baselines:
         raise ContractError(f"{folder}: holds no pairs: add baseline_<name>.py and optimized_<name>.py")
     chosen = [name for name in baselines if fnmatchcase(name, only)]
@@ -85,9 +83,8 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
     sizes = first.constants["SIZES"]
     others = [read_version(path, label, sizes) for label, path in variants.items()]
     if first.has_kernel and "reference" not in first.functions and any(version.has_kernel for version in others):
-        raise ContractError(
-            f"{baseline}: both versions are custom kernels: add reference(**inputs), simple and slow, as the oracle"
-        )
+        fix = "add reference(**inputs), simple and slow, as the oracle"
+        raise ContractError(f"{baseline}: both versions are custom kernels: {fix}")
     for version in others:
         if version.constants["SIZES"] != sizes:
             raise ContractError(f"{version.path}: SIZES differ from {baseline.name}: leave them to it")
@@ -133,8 +130,7 @@ def load(path: Path) -> ModuleType:
     path = path.resolve()
     name = f"_{path.parent.name}_{path.stem}_{next(_serial)}"
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
+    assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     before = set(sys.modules)
     sys.modules[name] = module  # Triton and pickle look a function's module up

@@ -18,13 +18,10 @@ def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
 
 def _named(timed: list[str], name: str, on_cpu: bool) -> list[str]:
     """`small` takes `small/*` too, `all` all; on a CPU `default` may be `cpu`."""
+    elsewhere = "cpu" if not on_cpu else "default" if "cpu" in timed else ""
     if name == "all":
-        return [
-            size
-            for size in timed
-            if (size == "cpu") <= on_cpu and not (on_cpu and size == "default" and "cpu" in timed)
-        ]
-    if name == "default" and on_cpu and "cpu" in timed:
+        return [size for size in timed if size != elsewhere]
+    if name == elsewhere == "default":
         return ["cpu"]
     return [size for size in timed if size == name or size.startswith(f"{name}/")]
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from common.pairs.contract import KERNEL_MAKERS, with_helpers
+from common.pairs.contract import KERNEL_MAKERS, assigned_names, with_helpers
 from common.pairs.pair import Pair
 
 UNHASHED = {"SIZES", "VERSUS"}  # a result stores its arguments, and what it is compared with
+DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 
 
 def source_hash(pair: Pair) -> str:
@@ -22,11 +23,6 @@ def source_hash(pair: Pair) -> str:
     return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
-@cache
-def _said(tree: ast.Module) -> str:
-    return _dump(tree)
-
-
 def _dump(node: Any) -> str:
     """A syntax tree as text that is the same for every version of Python (ast.dump's is not)."""
     if isinstance(node, list):
@@ -35,18 +31,13 @@ def _dump(node: Any) -> str:
         return repr(node)
     fields = [(key, value) for key, value in ast.iter_fields(node) if value not in (None, [])]
     if isinstance(node, ast.Module):
-        fields = [("body", [each for each in node.body if not _is_unhashed(each)])]
-    if (
-        isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
-        and ast.get_docstring(node, clean=False) is not None
-    ):
+        fields = [("body", [each for each in node.body if UNHASHED.isdisjoint(assigned_names(each))])]
+    if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
         fields = [(key, value[1:] if key == "body" else value) for key, value in fields]
     return type(node).__name__ + "(" + ",".join(f"{key}={_dump(value)}" for key, value in fields) + ")"
 
 
-def _is_unhashed(node: ast.stmt) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return any(isinstance(target, ast.Name) and target.id in UNHASHED for target in targets)
+_said = cache(_dump)
 
 
 def is_current(result: Any, pair: Pair | None) -> bool:
