@@ -86,7 +86,7 @@ def same_form(out: Tree, base: Tree) -> str:
 
 
 def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: Custom) -> str:
-    if problem := _compare_form(value, truth, model):
+    if (problem := _compare_form(value, truth, model)) or as_tensor(value).numel() == 0:
         return problem
     out, oracle = as_tensor(value).reshape(-1), as_tensor(truth).reshape(-1)
     base = as_tensor(model).reshape(-1) if model is not None else None

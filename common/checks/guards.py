@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,9 @@ from common.checks.arrays import Tree, as_tensor, computes, is_array, leaves, ov
 
 # Python's own events (sys.addaudithook) that no warm call raises, and what is said of them
 UNTIMELY = {
-    "import": "imports {0}",
-    "compile": "compiles Python code",
-    "exec": "executes new Python code",
-    "subprocess.Popen": "starts {0}",
-    "os.fork": "forks",
-    "os.posix_spawn": "starts {0}",
-    "ctypes.dlopen": "loads {0}",
-}
+    "import": "imports {0}", "compile": "compiles Python code", "exec": "executes new Python code", "os.fork": "forks",
+    "subprocess.Popen": "starts {0}", "os.posix_spawn": "starts {0}", "ctypes.dlopen": "loads {0}",
+}  # fmt: skip
 TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
 _heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
 _hooked: set[str] = set()
@@ -83,14 +78,12 @@ def filled_memory(on: bool = True) -> Iterator[None]:
         memory.memset(0xFF, size)  # all bits set is a NaN in every floating type
         return memory
 
-    if cupy:
-        cupy.cuda.set_allocator(filled)
-    try:
-        yield
-    finally:
+    with ExitStack() as afterwards:
+        afterwards.callback(torch.set_deterministic_debug_mode, "default")
         if cupy:
-            cupy.cuda.set_allocator(plain)
-        torch.set_deterministic_debug_mode("default")
+            cupy.cuda.set_allocator(filled)
+            afterwards.callback(cupy.cuda.set_allocator, plain)
+        yield
 
 
 class Leaks:

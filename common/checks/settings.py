@@ -111,9 +111,7 @@ SETTINGS: dict[str, Setting] = {
     "environment variables": (_variables, _set_variables),
 }
 if hasattr(signal, "setitimer"):
-    SETTINGS["an alarm"] = (
-        lambda: signal.getitimer(signal.ITIMER_REAL)[0] > 0,
-        lambda value: signal.setitimer(signal.ITIMER_REAL, 0),
-    )
+    _REAL = signal.ITIMER_REAL
+    SETTINGS["an alarm"] = (lambda: signal.getitimer(_REAL)[0] > 0, lambda value: signal.setitimer(_REAL, 0))
 if hasattr(os, "sched_getaffinity"):
     SETTINGS["the cores it may use"] = (lambda: os.sched_getaffinity(0), lambda value: os.sched_setaffinity(0, value))

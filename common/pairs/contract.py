@@ -53,7 +53,7 @@ class Version:
 def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     """Read a file; `inherited`: the baseline's SIZES, which a variant need not repeat. Raises ContractError."""
     tree = parse(path)
-    require = partial(_require, path)
+    require = partial(require_of, path)
     functions = {node.name: _parameters(node.args) for node in tree.body if isinstance(node, ast.FunctionDef)}
     assignments = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
     assigned = {name: node for node in assignments for name in assigned_names(node)}
@@ -83,7 +83,8 @@ def parse(path: Path) -> ast.Module:
         raise ContractError(f"{path}:{line}: syntax error: {problem}") from None
 
 
-def _require(path: Path, condition: bool, problem: str) -> None:
+def require_of(path: Path, condition: bool, problem: str) -> None:
+    """Raises ContractError: the file, and what is wrong with it, unless the condition holds."""
     if not condition:
         raise ContractError(f"{path}: {problem}")
 

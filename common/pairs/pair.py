@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.pairs.contract import ContractError, Version, read_version
+from common.pairs.contract import ContractError, Version, read_version, require_of
 
 ROOT = Path(__file__).resolve().parents[2]
 _serial = itertools.count()
@@ -56,8 +56,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
 
     Raises ContractError: no such folder, no pairs, none that matches, or one of their files breaks the contract.
     """
-    if not folder.is_dir():
-        raise ContractError(f"{folder}: no such folder")
+    require_of(folder, folder.is_dir(), "no such folder")
     baselines = {path.stem.removeprefix("baseline_"): path for path in sorted(folder.glob("baseline_*.py"))}
     variants: dict[str, dict[str, Path]] = {name: {} for name in baselines}
     for path in sorted(folder.glob("optimized_*.py")):
@@ -68,8 +67,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
             variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
         elif fnmatchcase(stem, only):
             raise ContractError(f"{path}: has no partner: add baseline_{stem}.py or rename it")
-    if not baselines:
-        raise ContractError(f"{folder}: holds no pairs: add baseline_<name>.py and optimized_<name>.py")
+    require_of(folder, bool(baselines), "holds no pairs: add baseline_<name>.py and optimized_<name>.py")
     chosen = [name for name in baselines if fnmatchcase(name, only)]
     if not chosen:
         raise NoMatch(folder.name, only, list(baselines))
@@ -77,8 +75,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
 
 
 def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) -> Pair:
-    if not variants:
-        raise ContractError(f"{baseline}: has no partner: add optimized_{name}.py")
+    require_of(baseline, bool(variants), f"has no partner: add optimized_{name}.py")
     first = read_version(baseline, "baseline")
     sizes = first.constants["SIZES"]
     others = [read_version(path, label, sizes) for label, path in variants.items()]
@@ -86,16 +83,15 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
         fix = "add reference(**inputs), simple and slow, as the oracle"
         raise ContractError(f"{baseline}: both versions are custom kernels: {fix}")
     for version in others:
-        if version.constants["SIZES"] != sizes:
-            raise ContractError(f"{version.path}: SIZES differ from {baseline.name}: leave them to it")
+        same = version.constants["SIZES"] == sizes
+        require_of(version.path, same, f"SIZES differ from {baseline.name}: leave them to it")
     return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
 
 
 def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:
     """The variants in reading order: a rung after the one its VERSUS names."""
     rungs: dict[str, Version] = {}
-    while len(rungs) < len(variants):
-        waiting = [version for version in variants if version.label not in rungs]
+    while waiting := [version for version in variants if version.label not in rungs]:
         ready = [version for version in waiting if version.versus is None or version.versus in rungs]
         if not ready:
             problem = f"VERSUS = {waiting[0].constants['VERSUS']!r} names no variant of {name} before it"
