@@ -30,8 +30,8 @@ class Watch:
     def __init__(self) -> None:
         self._settings = {name: read() for name, (read, _) in SETTINGS.items()}
         self._functions = {place: dict(vars(home)) for place, home in _PLACES.items()}
-        self._pools = ThreadpoolController().lib_controllers  # NumPy's BLAS, OpenMP
-        self._pool_sizes = [pool.get_num_threads() for pool in self._pools]
+        # NumPy's BLAS, OpenMP
+        self._pools = [(pool, pool.get_num_threads()) for pool in ThreadpoolController().lib_controllers]
 
     def seeded(self) -> None:
         """The random seed is now the one that the harness has set."""
@@ -55,7 +55,7 @@ class Watch:
 
     def _changed_pools(self) -> list[str]:
         found = []
-        for pool, before in zip(self._pools, self._pool_sizes, strict=True):
+        for pool, before in self._pools:
             if (now := pool.get_num_threads()) != before:
                 found.append(f"the threads of {pool.prefix} {before} -> {now}")
                 pool.set_num_threads(before)

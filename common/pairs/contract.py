@@ -63,10 +63,13 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     imports = frozenset(name for each in trees for name in imported_modules(each))
     doc = ast.get_docstring(tree) or ""
     require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
-    _check_functions(require, functions)
+    require("inputs" in functions, "has no function `inputs`: add inputs(<sizes>, device)")
+    require("run" in functions, "has no function `run`: add run(**inputs), the timed work")
+    require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
     _check_sizes(require, constants.setdefault("SIZES", inherited), functions["inputs"])
     _check_constants(require, constants)
-    _check_imports(require, imports)
+    forbidden = {name for name in imports if re.fullmatch(r"common|ch\d+|(baseline|optimized)_.*", name)}
+    require(not forbidden, f"imports {_words(forbidden)}: a pair reads alone, with libraries and its chapter's helpers")
     parameters = {name: tuple(own) for name, own in functions.items()}
     makes = any(not _names(each).isdisjoint(KERNEL_MAKERS) for each in trees)
     return Version(path, label, doc.splitlines()[0], parameters, constants, imports, makes)
@@ -120,12 +123,6 @@ def _check_names(require: Require, names: list[str]) -> None:
                 require(meant in names, f"defines `{name}`: did you mean `{meant}`?")
 
 
-def _check_functions(require: Require, functions: dict[str, dict[str, bool]]) -> None:
-    require("inputs" in functions, "has no function `inputs`: add inputs(<sizes>, device)")
-    require("run" in functions, "has no function `run`: add run(**inputs), the timed work")
-    require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
-
-
 def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> None:
     """SIZES: names -> arguments of `inputs`, all of those that have no default."""
     require(isinstance(sizes, dict) and bool(sizes), 'has no SIZES: add SIZES = {"check": {...}, "default": {...}}')
@@ -157,11 +154,6 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     two = isinstance(tolerance, tuple) and [type(part) in (int, float) for part in tolerance] == [True, True]
     fits = two and all(math.isfinite(part) and part >= 0 for part in tolerance)
     require(fits, "TOLERANCE must be (rtol, atol), finite and not negative")
-
-
-def _check_imports(require: Require, imports: frozenset[str]) -> None:
-    forbidden = {name for name in imports if re.fullmatch(r"common|ch\d+|(baseline|optimized)_.*", name)}
-    require(not forbidden, f"imports {_words(forbidden)}: a pair reads alone, with libraries and its chapter's helpers")
 
 
 def _words(names: set[Any]) -> str:
