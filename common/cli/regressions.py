@@ -13,20 +13,17 @@ def compare_files(old: Path, new: Path) -> int:
     """Print what two records say of the same rows; exit status 3 if something regressed. Raises RecordError."""
     records = load_record(old), load_record(new)
     lines, count = regressions(*records)
+    interrupted = " (that run was interrupted)" if records[1].environment.get("interrupted") else ""
     if not lines:
-        raise RecordError(f"{new}: has no row in common with {old}" + interrupted(records[1]))
+        raise RecordError(f"{new}: has no row in common with {old}{interrupted}")
     print("\n".join(lines))
     names = [record.environment["device"]["name"] for record in records]
     if names[0] != names[1]:
         print(f"different devices, {names[0]} and {names[1]}: no regression can be told")
         return 0
     compared = sum(not line.startswith("missing") for line in lines)
-    print(f"{count} of {compared} regressed" + interrupted(records[1]))
+    print(f"{count} of {compared} regressed{interrupted}")
     return 3 if count else 0
-
-
-def interrupted(record: Record) -> str:
-    return " (that run was interrupted)" if record.environment.get("interrupted") else ""
 
 
 def regressions(old: Record, new: Record) -> tuple[list[str], int]:
