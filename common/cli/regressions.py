@@ -19,7 +19,7 @@ def compare_files(old: Path, new: Path) -> int:
     print("\n".join(lines))
     names = [record.environment["device"]["name"] for record in records]
     if names[0] != names[1]:
-        print(f"different devices, {names[0]} and {names[1]}: no regression can be told")
+        print(f"different devices, {' and '.join(names)}: no regression can be told")
         return 0
     compared = sum(not line.startswith("missing") for line in lines)
     print(f"{count} of {compared} regressed{interrupted}")
@@ -29,14 +29,13 @@ def compare_files(old: Path, new: Path) -> int:
 def regressions(old: Record, new: Record) -> tuple[list[str], int]:
     """(a line for every row that both records hold, how many of them regressed)."""
     before, after = _rows(old), _rows(new)
-    lines, count = [], 0
-    for key in [key for key in before if key in after]:
-        worse = _is_worse(before[key], after[key])
-        count += worse
+    worse = {key: _is_worse(before[key], after[key]) for key in before if key in after}
+    lines = []
+    for key, is_worse in worse.items():
         shown = " -> ".join(f"{row.verdict} {ratio(row)}".strip() for row in (before[key], after[key]))
-        lines.append(f"{'REGRESSED' if worse else 'ok':9}  {' '.join(key)}: {shown}")
+        lines.append(f"{'REGRESSED' if is_worse else 'ok':9}  {' '.join(key)}: {shown}")
     lines += [f"{'missing':9}  {' '.join(key)}" for key in before if key not in after] if lines else []
-    return lines, count
+    return lines, sum(worse.values())
 
 
 def _rows(record: Record) -> dict[tuple[str, ...], Row]:
