@@ -75,13 +75,7 @@ def select(args: argparse.Namespace) -> list[Pair]:
     else:
         options = "--chapter N, --path DIR, --list, --limits, --compare or --xray"
         raise UsageError(f"nothing to do: say {options} (--help shows all)")
-    return _matching(folders, args.xray or args.only)
-
-
-def _matching(folders: list[Path], only: str) -> list[Pair]:
-    """Raises ContractError: also where none of the folders has a pair that matches."""
-    found: list[Pair] = []
-    known: list[str] = []
+    only, found, known = args.xray or args.only, list[Pair](), list[str]()
     for folder in folders:
         try:
             found += discover(folder, only)
