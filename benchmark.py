@@ -16,6 +16,7 @@ from argparse import Namespace
 
 from common import program
 from common.cli.request import check_request, listing, parse, select
+from common.engine import runner
 from common.isolation import interrupt
 from common.pairs.pair import ROOT, Pair
 from common.pairs.sizes import lacking, sizes_of
@@ -27,7 +28,6 @@ from common.record.result import Record
 
 def measure(args: Namespace, pairs: list[Pair]) -> int:
     """The exit status of a run, with all that it prints and writes."""
-    from common.engine import runner
     from common.record import load
     from common.show import console
 
@@ -66,7 +66,6 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
 def write(args: Namespace, pairs: list[Pair], record: Record, unwritten: list[str]) -> list[str]:
     """What was asked for besides --json: plot, Markdown, record. Returns what there is to say of it, in lines."""
-    from common.engine.runner import has_failed
     from common.record import archive
 
     said = []
@@ -83,7 +82,7 @@ def write(args: Namespace, pairs: list[Pair], record: Record, unwritten: list[st
         with noting(unwritten):
             save_markdown(record, args.markdown)
     if args.record:
-        is_whole = args.only == "*" and not (has_failed(record) or record.environment["interrupted"])
+        is_whole = args.only == "*" and not (runner.has_failed(record) or record.environment["interrupted"])
         kept, left_out = (record, []) if is_whole else archive.whole(record, pairs)
         said += left_out
         with noting(unwritten):
@@ -95,7 +94,6 @@ def run(argv: list[str] | None) -> int:
     """Raises OneLine."""
     args = parse(argv, str(__doc__))
     if args.limits:
-        from common.engine import runner
         from common.show import console
 
         with interrupt.held_back():

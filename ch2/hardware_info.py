@@ -56,7 +56,7 @@ def show(args: argparse.Namespace, device: str) -> int:
     from common.hardware import sheet as sheets
     from common.hardware.plots import figures
     from common.hardware.show import print_sheet
-    from common.record.files import check_writable, noting
+    from common.record.files import RECORDED, check_writable, noting
     from common.show.console import make_console
     from common.show.plot import save
 
@@ -65,7 +65,7 @@ def show(args: argparse.Namespace, device: str) -> int:
             raise OneLine(f"--plot {args.plot}: {'a file' if args.plot.exists() else 'no such folder'}")
         check_writable(args.plot / "bandwidth.png")
     if args.record:
-        check_writable(sheets.RECORDED / "any" / "hardware.json", makes_folder=True)
+        check_writable(RECORDED / "any" / "hardware.json", makes_folder=True)
     unwritten: list[str] = []
     sheet = sheets.cached_or_measured(device, args.fresh, on_progress, unwritten=unwritten)
     print_sheet(sheet, make_console())

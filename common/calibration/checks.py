@@ -86,11 +86,10 @@ def _clocks(spins: Iterable[Spin]) -> list[Check]:
         for clock, true_s in spin.true_s.items():
             ratios = [read / true for read, true in zip(spin.read_s, true_s, strict=True)]
             errors.setdefault(clock, []).append(median(ratios) - 1)
-    checks = []
+    checks, accepted = [], f"within {OFF:.0%}"
     for clock, off in errors.items():
-        found = f"{min(off):+.2%} to {max(off):+.2%}"
-        passed = max(map(abs, off)) <= OFF
-        checks.append(Check(f"a spin is as long as by {clock}", "quiet", samples, found, f"within {OFF:.0%}", passed))
+        found, passed = f"{min(off):+.2%} to {max(off):+.2%}", max(map(abs, off)) <= OFF
+        checks.append(Check(f"a spin is as long as by {clock}", "quiet", samples, found, accepted, passed))
     return checks
 
 
@@ -115,12 +114,10 @@ def _copies(copies: list[float | None]) -> Check:
 
 def contradiction(findings: Findings) -> str:
     """The first figure that does not follow from what else is there, in a line; empty if there is none."""
-    for condition, runs in findings.runs.items():
-        for run in runs:
-            for version, said in run.said.items():
-                follows = _follows(said, run.noise_floor)
-                if follows != said.verdict:
-                    return f"{condition} run {run.seed}, {version}: {said.verdict}, but its interval says {follows}"
+    for condition, run in ((condition, run) for condition, runs in findings.runs.items() for run in runs):
+        for version, said in run.said.items():
+            if (follows := _follows(said, run.noise_floor)) != said.verdict:
+                return f"{condition} run {run.seed}, {version}: {said.verdict}, but its interval says {follows}"
     for says, gives in zip(findings.checks, judge(findings), strict=True):
         if says != gives:
             return f"{says.check}, {says.condition}: {says.found}, but its runs give {gives.found}"

@@ -132,6 +132,5 @@ def _refused(said: dict[str, Any]) -> dict[str, Any]:
 
 def keep(findings: Findings, folder: Path | None = None) -> Path:
     """Save under recorded/<device>/calibration.json. Raises RecordError."""
-    path = file_of_device(findings.environment, FILE, folder)
-    write_text(path, to_json(findings))
+    write_text(path := file_of_device(findings.environment, FILE, folder), to_json(findings))
     return path

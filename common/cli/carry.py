@@ -53,8 +53,8 @@ class Move:
     def done(self) -> PairResult:
         """The result as one of the pair that there is now."""
         hashes, sizes = [*self.result.carried, self.result.source_hash], self.after.sizes[self.size]
-        moved = replace(self.result, name=self.after.name, size=self.size, sizes=sizes, carried=hashes)
-        return replace(moved, source_hash=source_hash(self.after))
+        named = replace(self.result, name=self.after.name, size=self.size, sizes=sizes)
+        return replace(named, source_hash=source_hash(self.after), carried=hashes)
 
 
 def move_of(result: PairResult, old: dict[str, Pair], new: dict[str, Pair], renamed: Renamed) -> Move:
@@ -81,7 +81,7 @@ def arguments_of(pair: Pair, given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in {**named, **given}.items() if name != "device"}
 
 
-def seen(moves: list[Move], arch: str) -> Works:
+def seen(moves: list[Move]) -> Works:
     """What all versions of these moves do, then and now; a process a version."""
     wanted: dict[Path, dict[str, dict[str, Any]]] = {}
     for move in moves:
@@ -92,7 +92,7 @@ def seen(moves: list[Move], arch: str) -> Works:
     found: Works = {}
     for path, arguments in wanted.items():
         try:
-            done = process.call(works, path, list(arguments.values()), arch)
+            done = process.call(works, path, list(arguments.values()), ARCHITECTURE)
         except process.Death as death:
             done = [{"run": [f"{UNSEEN}: {death}"]} for _ in arguments]
         found |= {(path, key): work for key, work in zip(arguments, done, strict=True)}
@@ -155,7 +155,7 @@ def carry_chapter(chapter: str, old: dict[str, Pair], new: dict[str, Pair], rena
             moves[id(result)] = move_of(result, old, new, renamed)
         except OneLine as error:
             moves[id(result)] = str(error)
-    found = seen([move for move in moves.values() if isinstance(move, Move)], ARCHITECTURE)
+    found = seen([move for move in moves.values() if isinstance(move, Move)])
     for path, record in records.items():
         pairs = []
         for result in record.pairs:

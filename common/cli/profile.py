@@ -6,7 +6,7 @@ from pathlib import Path
 from common.isolation import process
 from common.machine.device import default_device, use_device
 from common.machine.survey import survey_apart
-from common.pairs.pair import Pair, Version, why_not
+from common.pairs.pair import Pair, Version, load, why_not
 
 PROFILED_CALLS = 3
 
@@ -18,10 +18,8 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
     out.mkdir(parents=True, exist_ok=True)
     traces = []
     for pair, version in [(pair, version) for pair in pairs for version in pair.versions]:  # noqa: B020
-        reason = why_not(version, info, info["gpus"]) or (
-            "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
-        )
-        if reason:
+        no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
+        if reason := why_not(version, info, info["gpus"]) or no_gpu:
             print(f"{version.path.stem}: skipped: {reason}")
             continue
         trace = out / f"{version.path.stem}.json.gz"
@@ -38,12 +36,11 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
 
 def _profile(version: Version, size: dict, device: str, trace: Path, say: Callable[[str, float], None]) -> str:
     """In a child: warm up, profile, write the trace; returns the table."""
-    import torch
+    import torch  # heavy, as what else is imported here
     from torch.profiler import ProfilerActivity, profile
 
     from common.engine.inputs import seed_all
     from common.machine.clock import synchronize
-    from common.pairs.pair import load
 
     module = load(version.path)
     use_device(device)
@@ -58,6 +55,5 @@ def _profile(version: Version, size: dict, device: str, trace: Path, say: Callab
             module.run(**inputs, **state)
         synchronize(device)
     profiler.export_chrome_trace(str(trace))
-    return profiler.key_averages().table(
-        sort_by="self_device_time_total" if on_gpu else "self_cpu_time_total", row_limit=8, max_name_column_width=50
-    )
+    sort_by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    return profiler.key_averages().table(sort_by=sort_by, row_limit=8, max_name_column_width=50)

@@ -13,33 +13,29 @@ def compare_files(old: Path, new: Path) -> int:
     """Print what two records say of the same rows; exit status 3 if something regressed. Raises RecordError."""
     records = load_record(old), load_record(new)
     lines, count = regressions(*records)
+    interrupted = " (that run was interrupted)" if records[1].environment.get("interrupted") else ""
     if not lines:
-        raise RecordError(f"{new}: has no row in common with {old}" + interrupted(records[1]))
+        raise RecordError(f"{new}: has no row in common with {old}{interrupted}")
     print("\n".join(lines))
     names = [record.environment["device"]["name"] for record in records]
     if names[0] != names[1]:
-        print(f"different devices, {names[0]} and {names[1]}: no regression can be told")
+        print(f"different devices, {' and '.join(names)}: no regression can be told")
         return 0
     compared = sum(not line.startswith("missing") for line in lines)
-    print(f"{count} of {compared} regressed" + interrupted(records[1]))
+    print(f"{count} of {compared} regressed{interrupted}")
     return 3 if count else 0
-
-
-def interrupted(record: Record) -> str:
-    return " (that run was interrupted)" if record.environment.get("interrupted") else ""
 
 
 def regressions(old: Record, new: Record) -> tuple[list[str], int]:
     """(a line for every row that both records hold, how many of them regressed)."""
     before, after = _rows(old), _rows(new)
-    lines, count = [], 0
-    for key in [key for key in before if key in after]:
-        worse = _is_worse(before[key], after[key])
-        count += worse
+    worse = {key: _is_worse(before[key], after[key]) for key in before if key in after}
+    lines = []
+    for key, is_worse in worse.items():
         shown = " -> ".join(f"{row.verdict} {ratio(row)}".strip() for row in (before[key], after[key]))
-        lines.append(f"{'REGRESSED' if worse else 'ok':9}  {' '.join(key)}: {shown}")
+        lines.append(f"{'REGRESSED' if is_worse else 'ok':9}  {' '.join(key)}: {shown}")
     lines += [f"{'missing':9}  {' '.join(key)}" for key in before if key not in after] if lines else []
-    return lines, count
+    return lines, sum(worse.values())
 
 
 def _rows(record: Record) -> dict[tuple[str, ...], Row]:

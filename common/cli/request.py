@@ -23,36 +23,31 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     """The arguments. Raises UsageError."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = Parser("benchmark.py", description=description, epilog="examples:" + EXAMPLES, formatter_class=raw)
-    what = parser.add_argument_group("what")
-    what.add_argument("--chapter", type=int, metavar="N", help="the pairs of chapter N")
-    what.add_argument("--path", type=Path, metavar="DIR", help="the pairs of any folder")
-    what.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
-    what.add_argument(
-        "--size", default="default", metavar="NAME,...", help="of those that --list shows; `all` is a sweep"
-    )
-    how = parser.add_argument_group("how")
-    how.add_argument(
-        "--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)"
-    )
-    how.add_argument("--check", action="store_true", help="verify only, time nothing")
-    how.add_argument("--fast", action="store_true", help="half the blocks: wider intervals")
-    instead = parser.add_argument_group("instead of measuring pairs").add_mutually_exclusive_group()
-    instead.add_argument("--list", action="store_true", help="list pairs, sizes and needs")
-    instead.add_argument("--limits", action="store_true", help="measure what this machine can do")
-    instead.add_argument("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
-    instead.add_argument("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
-    xray = parser.add_argument_group("with --xray")
-    xray.add_argument("--arch", metavar="SM,...", help=f"for which GPUs (default {','.join(ARCHITECTURES)})")
-    xray.add_argument("--code", choices=("sass", "ptx"), help="print the machine code, or PTX, as well")
-    output = parser.add_argument_group("output")
-    output.add_argument("--json", type=Path, metavar="F", help="write the record, with all samples")
-    output.add_argument("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
-    output.add_argument("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
-    output.add_argument("--verbose", action="store_true", help="say where the time went")
-    output.add_argument("--profile", action="store_true", help="profile both versions afterwards, into results/")
-    output.add_argument(
-        "--record", action="store_true", help="keep the record under recorded/: of a chapter or --only some"
-    )
+    add = parser.add_argument_group("what").add_argument
+    add("--chapter", type=int, metavar="N", help="the pairs of chapter N")
+    add("--path", type=Path, metavar="DIR", help="the pairs of any folder")
+    add("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
+    add("--size", default="default", metavar="NAME,...", help="of those that --list shows; `all` is a sweep")
+    add = parser.add_argument_group("how").add_argument
+    add("--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
+    add("--check", action="store_true", help="verify only, time nothing")
+    add("--fast", action="store_true", help="half the blocks: wider intervals")
+    instead = parser.add_argument_group("instead of measuring pairs")
+    add = instead.add_mutually_exclusive_group().add_argument
+    add("--list", action="store_true", help="list pairs, sizes and needs")
+    add("--limits", action="store_true", help="measure what this machine can do")
+    add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
+    add("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
+    add = parser.add_argument_group("with --xray").add_argument
+    add("--arch", metavar="SM,...", help=f"for which GPUs (default {','.join(ARCHITECTURES)})")
+    add("--code", choices=("sass", "ptx"), help="print the machine code, or PTX, as well")
+    add = parser.add_argument_group("output").add_argument
+    add("--json", type=Path, metavar="F", help="write the record, with all samples")
+    add("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
+    add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
+    add("--verbose", action="store_true", help="say where the time went")
+    add("--profile", action="store_true", help="profile both versions afterwards, into results/")
+    add("--record", action="store_true", help="keep the record under recorded/: of a chapter or --only some")
     args = parser.parse_args(argv)
     no_measurement = args.list or args.limits or args.compare or args.xray
     if no_measurement and (args.json or args.plot or args.markdown or args.profile or args.record):
@@ -80,13 +75,7 @@ def select(args: argparse.Namespace) -> list[Pair]:
     else:
         options = "--chapter N, --path DIR, --list, --limits, --compare or --xray"
         raise UsageError(f"nothing to do: say {options} (--help shows all)")
-    return _matching(folders, args.xray or args.only)
-
-
-def _matching(folders: list[Path], only: str) -> list[Pair]:
-    """Raises ContractError: also where none of the folders has a pair that matches."""
-    found: list[Pair] = []
-    known: list[str] = []
+    only, found, known = args.xray or args.only, list[Pair](), list[str]()
     for folder in folders:
         try:
             found += discover(folder, only)

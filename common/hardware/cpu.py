@@ -60,13 +60,11 @@ def stream(n: int) -> dict[str, list[list[float]]]:
     Counted is what the loop names, reads and writes; that a CPU may read a line before it writes to it is not.
     """
     a, b, c = (torch.ones(n) for _ in range(3))
+    vector = a.nbytes
     loops: dict[str, tuple[int, Callable[[], Any]]] = {
-        "copy": (2, partial(torch.Tensor.copy_, c, a)),
-        "scale": (2, partial(torch.mul, c, 3.0, out=b)),
-        "add": (3, partial(torch.add, a, b, out=c)),
-        "triad": (3, partial(torch.add, b, c, alpha=3.0, out=a)),
+        "copy": (2 * vector, partial(torch.Tensor.copy_, c, a)),
+        "scale": (2 * vector, partial(torch.mul, c, 3.0, out=b)),
+        "add": (3 * vector, partial(torch.add, a, b, out=c)),
+        "triad": (3 * vector, partial(torch.add, b, c, alpha=3.0, out=a)),
     }
-    return {
-        name: [[vectors * 4 * n, vectors * 4 * n / best(loop, "cpu", "wall")]]
-        for name, (vectors, loop) in loops.items()
-    }
+    return {name: [[size, size / best(loop, "cpu", "wall")]] for name, (size, loop) in loops.items()}

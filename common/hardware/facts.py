@@ -12,17 +12,11 @@ from common.hardware.links import active_nvlinks, told
 from common.machine.device import CORES, nvml_handle
 
 UNITS = {"K": 1 << 10, "M": 1 << 20}
-PROPERTY = "cudaDeviceProp."
-UNIFIED_BYTES = {  # of an SM, for L1 and shared memory together: no attribute tells it
-    capability: kib << 10
-    for kib, capabilities in {
-        96: [(7, 5)],
-        128: [(8, 6), (8, 9), (12, 0)],
-        192: [(8, 0), (8, 7)],
-        256: [(9, 0), (10, 0)],
-    }.items()
-    for capability in capabilities
-}
+PROP = "cudaDeviceProp."
+GUIDE = "CUDA C++ Programming Guide, by compute capability"
+# of an SM, for L1 and shared memory together: no attribute tells it
+UNIFIED_KIB = {(7, 5): 96, (8, 0): 192, (8, 6): 128, (8, 7): 192, (8, 9): 128, (9, 0): 256, (10, 0): 256, (12, 0): 128}
+UNIFIED_BYTES = {key: kib << 10 for key, kib in UNIFIED_KIB.items()}
 
 Fact = dict[str, Any]
 
@@ -39,19 +33,16 @@ def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
     handle = nvml_handle(info["uuid"])
     warps = props.max_threads_per_multi_processor // props.warp_size
     return _facts(
-        ("compute capability", f"{props.major}.{props.minor}", "", f"{PROPERTY}major, minor"),
-        ("streaming multiprocessors", props.multi_processor_count, "", f"{PROPERTY}multiProcessorCount"),
+        ("compute capability", f"{props.major}.{props.minor}", "", f"{PROP}major, minor"),
+        ("streaming multiprocessors", props.multi_processor_count, "", f"{PROP}multiProcessorCount"),
         ("highest SM clock", info["max_sm_mhz"], "MHz", "NVML"),
-        ("warps per SM", warps, "", f"{PROPERTY}maxThreadsPerMultiProcessor / warpSize"),
-        ("registers per SM, of 32 bits", props.regs_per_multiprocessor, "", f"{PROPERTY}regsPerMultiprocessor"),
-        ("L1 and shared memory per SM", UNIFIED_BYTES.get((props.major, props.minor)), "B",
-         "CUDA C++ Programming Guide, by compute capability"),
-        ("shared memory per SM", props.shared_memory_per_multiprocessor, "B",
-         f"{PROPERTY}sharedMemPerMultiprocessor"),
-        ("shared memory per block, at most", props.shared_memory_per_block_optin, "B",
-         f"{PROPERTY}sharedMemPerBlockOptin"),
-        ("L2", props.L2_cache_size, "B", f"{PROPERTY}l2CacheSize"),
-        ("memory", props.total_memory, "B", f"{PROPERTY}totalGlobalMem"),
+        ("warps per SM", warps, "", f"{PROP}maxThreadsPerMultiProcessor / warpSize"),
+        ("registers per SM, of 32 bits", props.regs_per_multiprocessor, "", f"{PROP}regsPerMultiprocessor"),
+        ("L1 and shared memory per SM", UNIFIED_BYTES.get((props.major, props.minor)), "B", GUIDE),
+        ("shared memory per SM", props.shared_memory_per_multiprocessor, "B", f"{PROP}sharedMemPerMultiprocessor"),
+        ("shared memory per block, at most", props.shared_memory_per_block_optin, "B", f"{PROP}sharedMemPerBlockOptin"),
+        ("L2", props.L2_cache_size, "B", f"{PROP}l2CacheSize"),
+        ("memory", props.total_memory, "B", f"{PROP}totalGlobalMem"),
         ("highest memory clock", info["max_memory_mhz"], "MHz", "NVML"),
         ("memory bus", told(pynvml.nvmlDeviceGetMemoryBusWidth, handle), "bit", "NVML"),
         ("PCIe generation, at present", told(pynvml.nvmlDeviceGetCurrPcieLinkGeneration, handle), "", "NVML"),
@@ -59,7 +50,7 @@ def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
         ("NVLinks, active", active_nvlinks(handle), "", "NVML"),
         ("driver", info["driver"], "", "NVML"),
         ("host", info["host"], "", "/proc/cpuinfo"),
-    )  # fmt: skip
+    )
 
 
 def cpu_facts(info: dict[str, Any]) -> list[Fact]:
@@ -81,12 +72,10 @@ def cpu_caches(cores: Path = CORES) -> dict[str, tuple[int, int]]:
     """Level -> (bytes, cores that share it) of what holds data, smallest first; empty where Linux does not tell."""
     found = {}
     for folder in sorted(cores.glob("cpu0/cache/index*")):
-        kind, level, size, sharing = (
-            (folder / name).read_text().strip() for name in ("type", "level", "size", "shared_cpu_list")
-        )
+        names = ("type", "level", "size", "shared_cpu_list")
+        kind, level, size, sharing = ((folder / name).read_text().strip() for name in names)
         if kind != "Instruction" and size[-1:] in UNITS:
-            name = f"L{level}{'d' if kind == 'Data' else ''}"
-            found[name] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
+            found[f"L{level}{'d' if kind == 'Data' else ''}"] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
     return dict(sorted(found.items(), key=lambda item: item[1][0]))
 
 

@@ -48,10 +48,9 @@ def measure_gpu(device: str, info: dict[str, Any], say: Callable[[str, float], N
     moved = transfers(device)
     props = torch.cuda.get_device_properties(device)
     inside = {"L1": props.shared_memory_per_multiprocessor, "L2": props.L2_cache_size}
-    found = gpu_levels(inside, bandwidth, latency, limits)
     return {
         "facts": gpu_facts(device, info), "limits": limits, "bandwidth": bandwidth, "latency": latency,
-        "levels": found, "transfers": moved, "links": links(),
+        "levels": gpu_levels(inside, bandwidth, latency, limits), "transfers": moved, "links": links(),
     }  # fmt: skip
 
 

@@ -30,18 +30,13 @@ def told(query: Callable[..., Any], *arguments: Any) -> Any:
 
 def links() -> list[dict[str, Any]]:
     """Of each two GPUs that CUDA sees, by its numbers; none where there is a single one."""
-    handles = [
-        nvml_handle(f"GPU-{torch.cuda.get_device_properties(index).uuid}") for index in range(torch.cuda.device_count())
-    ]
-    return [
-        {
-            "between": [one, other],
-            "peer_access": torch.cuda.can_device_access_peer(one, other),
-            "link": _link(handles[one], handles[other]),
-            "source": "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology",
-        }
-        for one, other in combinations(range(len(handles)), 2)
-    ]
+    uuids = (torch.cuda.get_device_properties(index).uuid for index in range(torch.cuda.device_count()))
+    handles = [nvml_handle(f"GPU-{uuid}") for uuid in uuids]
+    found, source = [], "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology"
+    for one, other in combinations(range(len(handles)), 2):
+        peer, link = torch.cuda.can_device_access_peer(one, other), _link(handles[one], handles[other])
+        found.append({"between": [one, other], "peer_access": peer, "link": link, "source": source})
+    return found
 
 
 def _link(one: Any, other: Any) -> str:

@@ -38,7 +38,11 @@ class Sheet:
     links: list[dict[str, Any]]  # of each two GPUs: between, peer_access, link, source
 
 
-def measure(device: str, say: Say = lambda stage, fraction: None) -> Sheet:
+def silent(stage: str, fraction: float) -> None:
+    """Say nothing of how far it is."""
+
+
+def measure(device: str, say: Say = silent) -> Sheet:
     """Measure a device in this process, which has better done nothing else with it. Raises ValueError."""
     from common.hardware.cpu import measure_cpu
     from common.hardware.gpu import measure_gpu
@@ -52,17 +56,16 @@ def measure(device: str, say: Say = lambda stage, fraction: None) -> Sheet:
     return Sheet(SCHEMA, environment, **parts)
 
 
-def measured_apart(device: str, on_progress: Say = lambda stage, fraction: None) -> Sheet:
+def measured_apart(device: str, say: Say = silent) -> Sheet:
     """The same in a process of its own, after which nothing is left on the device. Raises DeviceError."""
     try:
-        return process.call(measure, device, on_progress=on_progress)
+        return process.call(measure, device, on_progress=say)
     except process.Death as death:
         raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 
 
-FORMAT = Format(
-    "a machine's datasheet", SCHEMA, lambda data: Sheet(**data), form=Path(__file__).with_name("sheet.schema.json")
-)
+FORM = Path(__file__).with_name("sheet.schema.json")
+FORMAT = Format("a machine's datasheet", SCHEMA, lambda data: Sheet(**data), form=FORM)
 
 
 def save(sheet: Sheet, path: Path | str) -> None:
@@ -71,11 +74,7 @@ def save(sheet: Sheet, path: Path | str) -> None:
 
 
 def cached_or_measured(
-    device: str,
-    fresh: bool = False,
-    on_progress: Say = lambda stage, fraction: None,
-    folder: Path | None = None,
-    unwritten: list[str] | None = None,
+    device: str, fresh: bool = False, say: Say = silent, folder: Path | None = None, unwritten: list[str] | None = None
 ) -> Sheet:
     """A device's sheet: as kept by an earlier call, if that was of this very device, driver and version of torch.
 
@@ -84,9 +83,8 @@ def cached_or_measured(
     """
     info, _ = survey_apart(device, with_limits=False)
     problems: list[str] = [] if unwritten is None else unwritten
-    sheet = None if fresh else _kept(info, folder)
-    if sheet is None:
-        sheet = measured_apart(device, on_progress)
+    if fresh or (sheet := _kept(info, folder)) is None:
+        sheet = measured_apart(device, say)
         with noting(problems):
             save(sheet, cache_file(info, folder))
     if problems and unwritten is None:
@@ -124,6 +122,5 @@ def recorded(folder: Path | None = None) -> Sheet | None:
 
 def keep(sheet: Sheet, folder: Path | None = None) -> Path:
     """Save a sheet as recorded/<device>/hardware.json. Raises RecordError."""
-    path = file_of_device(sheet.environment, FILE, folder)
-    save(sheet, path)
+    save(sheet, path := file_of_device(sheet.environment, FILE, folder))
     return path
