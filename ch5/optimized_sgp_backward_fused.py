@@ -1,4 +1,4 @@
-"""Weighted geometric product in 2D, forward and backward, in one kernel each way: 8 u, and nothing kept between them.
+"""Weighted geometric product, forward and backward, in one kernel each way: 8 u, and nothing kept between them.
 
     forward     read x and y, write the answer                    3 u
     backward    read x, y and the gradient, write dx and dy       5 u
@@ -10,12 +10,13 @@ are one factor c = phi(x[0]) phi(y[0]); with X, Y the gradients without it, S = 
     dx[i] = c X[i],   dx[0] = c X[0] + density(x[0]) phi(y[0]) S,   dy likewise, with Y and the same S
 
 and a path's sums of products serve dx and the weights' gradient. That one goes over all rows: each program adds up its
-own rows in registers, without atomics, and a second kernel adds what all have: 396 * 10 * 512 * 4 bytes for 396
-programs, 8 MiB. So runs are bit-equal. Extra memory: the answer, dx and dy, 3 u, and these. (Autograd launches the same
-kernels through the operator `clifford.ops.sgp`.)
+own rows in registers, without atomics, and a second kernel adds what all have: 264 * 20 * 512 * 4 bytes for 264
+programs, 10 MiB (2D: 396 * 10 * 512 * 4, 8 MiB). So runs are bit-equal. Extra memory: the answer, dx and dy, 3 u, and
+these. (Autograd launches the same kernels through the operator `clifford.ops.sgp`.)
 
-Predict before you measure: `yardstick_add` moves 8 u in four kernels, 256 MiB. How near to it do these come, of which
-the last two together move 5 u and 16 MiB?
+Predict before you measure: `yardstick_add` moves 8 u in four kernels. Backward keeps x, y, the gradient, dx and 20
+sums of a feature at once: with how few threads on an SM is the bandwidth still reached? How near do these come to the
+yardstick in 2D, where it moves 256 MiB, of which the last two together move 5 u and 16 MiB?
 """
 
 import torch
@@ -26,28 +27,11 @@ from inlined import inlined
 from multivectors import both_ways, drawn
 
 VERSUS = ""
-SIZES = {
-    "check": {"batch": 3, "features": 37}, "check/one": {"batch": 1, "features": 1, "normalized": False},
-    "check/narrow": {"batch": 131, "features": 5}, "check/wide": {"batch": 1, "features": 1031},
-    "check/plain": {"batch": 5, "features": 129, "normalized": False},
-    "check/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
-    "check/bf16": {"batch": 3, "features": 33, "dtype": "bfloat16"},
-    "default": {}, "plain/4096x512": {"normalized": False},
-    "types/4096x512/fp16": {"dtype": "float16"}, "types/4096x512/bf16": {"dtype": "bfloat16"},
-    "sweep/1024x128": {"batch": 1024, "features": 128}, "sweep/1024x256": {"batch": 1024, "features": 256},
-    "sweep/1024x512": {"batch": 1024, "features": 512}, "sweep/1024x1024": {"batch": 1024, "features": 1024},
-    "sweep/2048x128": {"batch": 2048, "features": 128}, "sweep/2048x256": {"batch": 2048, "features": 256},
-    "sweep/2048x512": {"batch": 2048, "features": 512}, "sweep/2048x1024": {"batch": 2048, "features": 1024},
-    "sweep/4096x128": {"batch": 4096, "features": 128}, "sweep/4096x256": {"batch": 4096, "features": 256},
-    "sweep/4096x512": {"batch": 4096, "features": 512}, "sweep/4096x1024": {"batch": 4096, "features": 1024},
-    "sweep/8192x128": {"batch": 8192, "features": 128}, "sweep/8192x256": {"batch": 8192, "features": 256},
-    "sweep/8192x512": {"batch": 8192, "features": 512}, "sweep/8192x1024": {"batch": 8192, "features": 1024},
-}  # fmt: skip
 TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
 
 
-def inputs(batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 32 MiB
-    x, y, w = drawn(2, batch, features, dtype, device)
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 64 MiB
+    x, y, w = drawn(dimensions, batch, features, dtype, device)
     w = w.mT.contiguous().mT  # path by path in memory, as a layer keeps it
     return {"x": x, "y": y, "w": w, "gradient": torch.randn_like(x), "normalized": normalized}
 

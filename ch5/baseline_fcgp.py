@@ -1,0 +1,75 @@
+"""Fully connected geometric product: 44 matrix products one by one in 3D, 273 kernels that move 87 tensors.
+
+A path is a triple of grades, such as vector times vector giving a bivector; each of the 20 (2D: 10) has a matrix W[p].
+To blade k, what the path p gives is multiplied by it, with s_ij = +1 or -1 and the gated xh, yh (B, N) for each blade:
+
+    out_k = sum over the paths p to k of (sum over i, j of s_ij xh_i yh_j) @ W[p]
+
+44 pairs of k and p (2D: 14), so many products of B x N by N x N. Written as it is said, a kernel an operation (2D: 95
+of them), all of them through memory. u is what x has, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4:
+
+                                       3D        2D
+    gates of x and y                  8.0 u    10.0 u
+    products of blades, their sums   42.5 u    20.5 u     64 terms, or 16
+    matrix products                  11.7 u     7.4 u     read their sum, write what comes of it, read W[p]
+    adding up, side by side          17.5 u    11.5 u
+    normalization                     7.0 u     6.5 u
+    in all                             87 u      56 u     where x, y and out are 3
+
+    44 (14) * 2 * B * N * N       94 GFLOP  30 GFLOP      1.4 ms, 0.45 ms at an H200's 67 TFLOP/s in float32
+                                                          1.2 ms, 0.39 ms for the bytes at 4.8 TB/s, by its datasheet
+
+one after the other.
+
+Predict before you measure: torch.compile (the column "library") makes few kernels of all but the matrix products.
+Which of the two times can it shorten?
+"""
+
+import connected
+from clifford import reference as formulas
+from compiled import compiled
+
+SIZES = {
+    "check": {"batch": 5, "features": 31}, "check/2d": {"dimensions": 2, "batch": 5, "features": 31},
+    "check/2d/row": {"dimensions": 2, "batch": 1, "features": 131},
+    # one feature in 16 bits: in TF32 nothing would average the error of its few weights
+    "check/one": {"batch": 67, "features": 1, "dtype": "float16", "normalized": False},
+    "check/plain": {"batch": 19, "features": 5, "normalized": False},
+    "check/2d/plain": {"dimensions": 2, "batch": 19, "features": 9, "normalized": False},
+    "check/fp16": {"batch": 3, "features": 33, "dtype": "float16"},
+    "check/2d/fp16": {"dimensions": 2, "batch": 5, "features": 33, "dtype": "float16"},
+    "default": {}, "2d/4096x512": {"dimensions": 2},
+    "plain/3d/4096x512": {"normalized": False}, "plain/2d/4096x512": {"dimensions": 2, "normalized": False},
+    "types/3d/4096x512/fp16": {"dtype": "float16"}, "types/3d/4096x512/bf16": {"dtype": "bfloat16"},
+    "types/2d/4096x512/fp16": {"dimensions": 2, "dtype": "float16"},
+    "types/2d/4096x512/bf16": {"dimensions": 2, "dtype": "bfloat16"},
+    "sweep/3d/1024x128": {"batch": 1024, "features": 128}, "sweep/3d/1024x512": {"batch": 1024, "features": 512},
+    "sweep/3d/1024x1024": {"batch": 1024, "features": 1024}, "sweep/3d/4096x128": {"batch": 4096, "features": 128},
+    "sweep/3d/4096x512": {"batch": 4096, "features": 512}, "sweep/3d/4096x1024": {"batch": 4096, "features": 1024},
+    "sweep/2d/1024x128": {"dimensions": 2, "batch": 1024, "features": 128},
+    "sweep/2d/1024x512": {"dimensions": 2, "batch": 1024, "features": 512},
+    "sweep/2d/1024x1024": {"dimensions": 2, "batch": 1024, "features": 1024},
+    "sweep/2d/4096x128": {"dimensions": 2, "batch": 4096, "features": 128},
+    "sweep/2d/4096x512": {"dimensions": 2, "batch": 4096, "features": 512},
+    "sweep/2d/4096x1024": {"dimensions": 2, "batch": 4096, "features": 1024},
+}  # fmt: skip
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
+    return {**connected.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
+
+
+def reference(x, y, w_weight, normalized):
+    return formulas.fcgp(x, y, w_weight, normalized)
+
+
+def library(x, y, w_weight, normalized):
+    return compiled(formulas.fcgp, x, normalized)(x, y, w_weight, normalized)
+
+
+def cost(x, y, w_weight, normalized):
+    return connected.products_cost(x, w_weight)
+
+
+def run(x, y, w_weight, normalized):
+    return formulas.fcgp(x, y, w_weight, normalized)

@@ -1,0 +1,70 @@
+"""Clifford layer, an operation after the other: in 3D 277 kernels that move 91 tensors around one batch of products.
+
+    y = x @ L[grade] + bias     a matrix for each of the 4 grades (2D: 3); the bias on the scalar blade, as others turn
+    out = product of x and y    the gated, weighted geometric product, each grade normalized
+
+No bias on a vector: rotate x, and out must be rotated with it, but a constant vector stays where it is. u is what x
+has, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4; 2D has 99 kernels, and moves 60:
+
+           3D       2D
+    y      4.6 u    4.8 u     batched product read x, write y; bias; blades side by side again; 17.2 GFLOP (2D: 8.6)
+    out     86 u     56 u     gates, products of blades, weights, sums, squares, each a kernel
+
+By its datasheet an H200 needs 0.26 ms for the FLOPs in float32 (67 TFLOP/s) and 1.3 ms for the bytes (4.8 TB/s); in 2D
+0.13 ms and 0.42 ms.
+
+Size "fcgp": the product is fully connected, 44 products of B x N by N x N, 94 GFLOP, 1.4 ms (2D: 14, 30, 0.45 ms).
+
+Predict before you measure: if the product of x and y took no time at all, how much faster would the layer be? How
+much of that is left to win over torch.compile (the column "library")?
+"""
+
+import connected
+from clifford import reference as formulas
+from compiled import compiled
+
+SIZES = {
+    "check": {"batch": 5, "features": 7}, "check/2d": {"dimensions": 2, "batch": 5, "features": 7},
+    "check/2d/one": {"dimensions": 2, "batch": 1, "features": 1}, "check/row": {"batch": 1, "features": 67},
+    "check/plain": {"batch": 67, "features": 5, "normalized": False},
+    "check/2d/fp16": {"dimensions": 2, "batch": 3, "features": 33, "dtype": "float16"},
+    "check/fcgp": {"batch": 3, "features": 5, "product": "fcgp"},
+    "check/2d/fcgp/plain": {"dimensions": 2, "batch": 1, "features": 9, "product": "fcgp", "normalized": False},
+    "default": {}, "2d/4096x512": {"dimensions": 2},
+    "fcgp/3d/4096x512": {"product": "fcgp"}, "fcgp/2d/4096x512": {"dimensions": 2, "product": "fcgp"},
+    "plain/3d/4096x512": {"normalized": False}, "plain/2d/4096x512": {"dimensions": 2, "normalized": False},
+    "types/3d/4096x512/fp16": {"dtype": "float16"}, "types/3d/4096x512/bf16": {"dtype": "bfloat16"},
+    "types/2d/4096x512/fp16": {"dimensions": 2, "dtype": "float16"},
+    "types/2d/4096x512/bf16": {"dimensions": 2, "dtype": "bfloat16"},
+    "sweep/3d/1024x128": {"batch": 1024, "features": 128}, "sweep/3d/1024x512": {"batch": 1024, "features": 512},
+    "sweep/3d/1024x1024": {"batch": 1024, "features": 1024}, "sweep/3d/4096x128": {"batch": 4096, "features": 128},
+    "sweep/3d/4096x512": {"batch": 4096, "features": 512}, "sweep/3d/4096x1024": {"batch": 4096, "features": 1024},
+    "sweep/2d/1024x128": {"dimensions": 2, "batch": 1024, "features": 128},
+    "sweep/2d/1024x512": {"dimensions": 2, "batch": 1024, "features": 512},
+    "sweep/2d/1024x1024": {"dimensions": 2, "batch": 1024, "features": 1024},
+    "sweep/2d/4096x128": {"dimensions": 2, "batch": 4096, "features": 128},
+    "sweep/2d/4096x512": {"dimensions": 2, "batch": 4096, "features": 512},
+    "sweep/2d/4096x1024": {"dimensions": 2, "batch": 4096, "features": 1024},
+}  # fmt: skip
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, product="sgp", device="cuda"):
+    return {**connected.layer_drawn(dimensions, batch, features, dtype, product, device), "normalized": normalized}
+
+
+def reference(x, w_linear, w_bias, w_weight, normalized):
+    return formulas.layer(x, w_linear, w_bias, w_weight, normalized)
+
+
+def library(x, w_linear, w_bias, w_weight, normalized):
+    layer = compiled(formulas.layer, x, w_weight.shape, normalized)
+    return layer(x, w_linear, w_bias, w_weight, normalized)
+
+
+def cost(x, w_linear, w_bias, w_weight, normalized):
+    return connected.layer_cost(x, w_linear, w_bias, w_weight)
+
+
+def run(x, w_linear, w_bias, w_weight, normalized):
+    return formulas.layer(x, w_linear, w_bias, w_weight, normalized)

@@ -1,0 +1,105 @@
+"""Weighted geometric product as one einsum over a table of signs: 7 of 8 multiplications are by 0 in 3D, and 49 u move.
+
+x and y are multivectors, (D blades, batch, features), u bytes each; D is 8 in 3D and 4 in 2D. Both are gated: times
+phi(x[0]), phi(y[0]). Then
+
+    out[k, b, n] = sum over i, j, p of  w[n, p] * table[i, j, k, p] * x[i, b, n] * y[j, b, n]
+
+and each grade is divided by its root mean square over a row. The table says which blade e_i e_j is, with which sign,
+and by which path (grade, grade -> grade) a weight belongs to it: D^2 of its D^3 signs are not 0, 64 of 512 in 3D, 16
+of 64 in 2D. einsum contracts two operands at a time, from left to right; of each feature, weights and table become D^3
+numbers; then
+                                                                                                        3D       2D
+    two gates            phi of a blade is 4 passes of u / D, its product with all blades one of u     6.3 u    8.5 u
+    ... times x          a matrix D^2 x D a feature: reads u, writes D u, which are [n, j, k, b]         9 u      5 u
+    turned               to [b, n, k, j], for matrix products side by side                              16 u      8 u
+    ... times y          a matrix D x D times a vector, for each row and feature                        10 u      6 u
+    normalization        squares, their sums, quotients, and all grades into one tensor                  8 u    8.5 u
+                                                                                                        49 u     36 u
+
+In memory, both D u at once. Reading x and y and writing the answer would be 3 u.
+
+Predict before you measure: how long do 49 u of 64 MiB take at your GPU's bandwidth, and in 2D 36 u of 32 MiB? Which
+step takes longer still?
+"""
+
+import torch
+from clifford import reference as formulas
+from compiled import compiled
+from inlined import inlined
+from multivectors import drawn
+
+SIZES = {
+    "check": {"batch": 3, "features": 127}, "check/2d": {"dimensions": 2, "batch": 3, "features": 127},
+    "check/2d/one": {"dimensions": 2, "batch": 1, "features": 1}, "check/narrow": {"batch": 131, "features": 5},
+    "check/wide": {"batch": 1, "features": 1031}, "check/plain": {"batch": 5, "features": 129, "normalized": False},
+    "check/2d/plain": {"dimensions": 2, "batch": 5, "features": 129, "normalized": False},
+    "check/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
+    "check/2d/bf16": {"dimensions": 2, "batch": 3, "features": 257, "dtype": "bfloat16"},
+    "default": {}, "2d/4096x512": {"dimensions": 2},
+    "plain/3d/4096x512": {"normalized": False}, "plain/2d/4096x512": {"dimensions": 2, "normalized": False},
+    "types/3d/4096x512/fp16": {"dtype": "float16"}, "types/3d/4096x512/bf16": {"dtype": "bfloat16"},
+    "types/2d/4096x512/fp16": {"dimensions": 2, "dtype": "float16"},
+    "types/2d/4096x512/bf16": {"dimensions": 2, "dtype": "bfloat16"},
+    "sweep/3d/1024x128": {"batch": 1024, "features": 128}, "sweep/3d/1024x256": {"batch": 1024, "features": 256},
+    "sweep/3d/1024x512": {"batch": 1024, "features": 512}, "sweep/3d/1024x1024": {"batch": 1024, "features": 1024},
+    "sweep/3d/2048x128": {"batch": 2048, "features": 128}, "sweep/3d/2048x256": {"batch": 2048, "features": 256},
+    "sweep/3d/2048x512": {"batch": 2048, "features": 512}, "sweep/3d/2048x1024": {"batch": 2048, "features": 1024},
+    "sweep/3d/4096x128": {"batch": 4096, "features": 128}, "sweep/3d/4096x256": {"batch": 4096, "features": 256},
+    "sweep/3d/4096x512": {"batch": 4096, "features": 512}, "sweep/3d/4096x1024": {"batch": 4096, "features": 1024},
+    "sweep/3d/8192x128": {"batch": 8192, "features": 128}, "sweep/3d/8192x256": {"batch": 8192, "features": 256},
+    "sweep/3d/8192x512": {"batch": 8192, "features": 512}, "sweep/3d/8192x1024": {"batch": 8192, "features": 1024},
+    "sweep/2d/1024x128": {"dimensions": 2, "batch": 1024, "features": 128},
+    "sweep/2d/1024x256": {"dimensions": 2, "batch": 1024, "features": 256},
+    "sweep/2d/1024x512": {"dimensions": 2, "batch": 1024, "features": 512},
+    "sweep/2d/1024x1024": {"dimensions": 2, "batch": 1024, "features": 1024},
+    "sweep/2d/2048x128": {"dimensions": 2, "batch": 2048, "features": 128},
+    "sweep/2d/2048x256": {"dimensions": 2, "batch": 2048, "features": 256},
+    "sweep/2d/2048x512": {"dimensions": 2, "batch": 2048, "features": 512},
+    "sweep/2d/2048x1024": {"dimensions": 2, "batch": 2048, "features": 1024},
+    "sweep/2d/4096x128": {"dimensions": 2, "batch": 4096, "features": 128},
+    "sweep/2d/4096x256": {"dimensions": 2, "batch": 4096, "features": 256},
+    "sweep/2d/4096x512": {"dimensions": 2, "batch": 4096, "features": 512},
+    "sweep/2d/4096x1024": {"dimensions": 2, "batch": 4096, "features": 1024},
+    "sweep/2d/8192x128": {"dimensions": 2, "batch": 8192, "features": 128},
+    "sweep/2d/8192x256": {"dimensions": 2, "batch": 8192, "features": 256},
+    "sweep/2d/8192x512": {"dimensions": 2, "batch": 8192, "features": 512},
+    "sweep/2d/8192x1024": {"dimensions": 2, "batch": 8192, "features": 1024},
+}  # fmt: skip
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 64 MiB
+    x, y, w = drawn(dimensions, batch, features, dtype, device)
+    return {"x": x, "y": y, "w": w, "normalized": normalized}
+
+
+def reference(x, y, w, normalized):
+    return formulas.sgp(x, y, w, normalized)
+
+
+def library(x, y, w, normalized):
+    return compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
+    return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u
+    return torch.add(x, y)
+
+
+def cost(x, y, w, normalized):
+    return {"dram_bytes": 3 * x.nbytes + w.nbytes}  # read x, y and w, write the answer
+
+
+def setup(x, y, w, normalized):
+    dimensions = formulas.algebra_of(x).dimensions
+    return {"table": formulas.cayley(dimensions).to(w)}  # [i, j, k, path]: what e_i e_j has of e_k by this path
+
+
+def run(x, y, w, normalized, table):
+    gate, normalize = formulas.gate, formulas.normalize
+    product = torch.einsum("np,ijkp,ibn,jbn->kbn", w, table, gate(x), gate(y))
+    return normalize(product) if normalized else product

@@ -1,0 +1,105 @@
+"""Weighted geometric product, forward and backward, by autograd through an einsum: 130 u in 3D where 8 u would do.
+
+Forward as in `baseline_sgp.py`, and the larger of its intermediates, [b, n, k, j] of D u, is kept for later, beside the
+gated x and y. Backward, each matrix product becomes two:
+                                                                                           3D         2D
+    forward                                                                               49 u       36 u
+    normalization        quotients, the sums that they were divided by, and squares       18 u     18.5 u
+    ... times y          dy; and of [b, n, k, j] its gradient, D u                        20 u       12 u
+    ... times x          dx; and of weights times table their gradient                    18 u       10 u
+    two gates            for one blade, a tensor of u that is 0 elsewhere; sums of two    25 u     29.5 u
+                                                                                         130 u      106 u
+    weights' gradient    from that of all D^3 numbers of a feature: 7 of 8 (3 of 4) belong to zeros of the table
+
+Predict before you measure: how long do 130 u take (2D: 106 u), how long 8 u? What batch of 1024 features do 8 GiB have
+room for?
+"""
+
+from functools import partial
+
+import torch
+from clifford import reference as formulas
+from compiled import compiled
+from inlined import inlined
+from multivectors import both_ways, drawn, gradients
+
+SIZES = {
+    "check": {"batch": 3, "features": 37}, "check/2d": {"dimensions": 2, "batch": 3, "features": 37},
+    "check/one": {"batch": 1, "features": 1, "normalized": False},
+    "check/2d/narrow": {"dimensions": 2, "batch": 131, "features": 5}, "check/wide": {"batch": 1, "features": 1031},
+    "check/plain": {"batch": 5, "features": 129, "normalized": False},
+    "check/2d/plain": {"dimensions": 2, "batch": 5, "features": 129, "normalized": False},
+    "check/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
+    "check/2d/bf16": {"dimensions": 2, "batch": 3, "features": 33, "dtype": "bfloat16"},
+    "default": {}, "2d/4096x512": {"dimensions": 2},
+    "plain/3d/4096x512": {"normalized": False}, "plain/2d/4096x512": {"dimensions": 2, "normalized": False},
+    "types/3d/4096x512/fp16": {"dtype": "float16"}, "types/3d/4096x512/bf16": {"dtype": "bfloat16"},
+    "types/2d/4096x512/fp16": {"dimensions": 2, "dtype": "float16"},
+    "types/2d/4096x512/bf16": {"dimensions": 2, "dtype": "bfloat16"},
+    "sweep/3d/1024x128": {"batch": 1024, "features": 128}, "sweep/3d/1024x256": {"batch": 1024, "features": 256},
+    "sweep/3d/1024x512": {"batch": 1024, "features": 512}, "sweep/3d/1024x1024": {"batch": 1024, "features": 1024},
+    "sweep/3d/2048x128": {"batch": 2048, "features": 128}, "sweep/3d/2048x256": {"batch": 2048, "features": 256},
+    "sweep/3d/2048x512": {"batch": 2048, "features": 512}, "sweep/3d/2048x1024": {"batch": 2048, "features": 1024},
+    "sweep/3d/4096x128": {"batch": 4096, "features": 128}, "sweep/3d/4096x256": {"batch": 4096, "features": 256},
+    "sweep/3d/4096x512": {"batch": 4096, "features": 512}, "sweep/3d/4096x1024": {"batch": 4096, "features": 1024},
+    "sweep/3d/8192x128": {"batch": 8192, "features": 128}, "sweep/3d/8192x256": {"batch": 8192, "features": 256},
+    "sweep/3d/8192x512": {"batch": 8192, "features": 512}, "sweep/3d/8192x1024": {"batch": 8192, "features": 1024},
+    "sweep/2d/1024x128": {"dimensions": 2, "batch": 1024, "features": 128},
+    "sweep/2d/1024x256": {"dimensions": 2, "batch": 1024, "features": 256},
+    "sweep/2d/1024x512": {"dimensions": 2, "batch": 1024, "features": 512},
+    "sweep/2d/1024x1024": {"dimensions": 2, "batch": 1024, "features": 1024},
+    "sweep/2d/2048x128": {"dimensions": 2, "batch": 2048, "features": 128},
+    "sweep/2d/2048x256": {"dimensions": 2, "batch": 2048, "features": 256},
+    "sweep/2d/2048x512": {"dimensions": 2, "batch": 2048, "features": 512},
+    "sweep/2d/2048x1024": {"dimensions": 2, "batch": 2048, "features": 1024},
+    "sweep/2d/4096x128": {"dimensions": 2, "batch": 4096, "features": 128},
+    "sweep/2d/4096x256": {"dimensions": 2, "batch": 4096, "features": 256},
+    "sweep/2d/4096x512": {"dimensions": 2, "batch": 4096, "features": 512},
+    "sweep/2d/4096x1024": {"dimensions": 2, "batch": 4096, "features": 1024},
+    "sweep/2d/8192x128": {"dimensions": 2, "batch": 8192, "features": 128},
+    "sweep/2d/8192x256": {"dimensions": 2, "batch": 8192, "features": 256},
+    "sweep/2d/8192x512": {"dimensions": 2, "batch": 8192, "features": 512},
+    "sweep/2d/8192x1024": {"dimensions": 2, "batch": 8192, "features": 1024},
+}  # fmt: skip
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 64 MiB
+    x, y, w = drawn(dimensions, batch, features, dtype, device)
+    return {"x": x, "y": y, "w": w, "gradient": torch.randn_like(x), "normalized": normalized}
+
+
+def reference(x, y, w, gradient, normalized):
+    return formulas.sgp_backward(gradient, x, y, w, normalized)
+
+
+def library(x, y, w, gradient, normalized):
+    return both_ways(compiled, x, y, w, gradient, normalized)
+
+
+def library_inlined(x, y, w, gradient, normalized):  # told to keep nothing that it can compute again
+    return both_ways(inlined, x, y, w, gradient, normalized)
+
+
+def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing
+    _out = torch.add(x, y)  # 3 u, as much as forward
+    return torch.add(x, y), gradient.clone(), w.clone()  # 3 u and 2 u
+
+
+def cost(x, y, w, gradient, normalized):
+    return {"dram_bytes": 8 * x.nbytes + 3 * w.nbytes}  # 3 u forward, 5 u back: read x, y, gradient, write dx, dy
+
+
+def setup(x, y, w, gradient, normalized):
+    dimensions = formulas.algebra_of(x).dimensions
+    return {"table": formulas.cayley(dimensions).to(w)}  # [i, j, k, path]: what e_i e_j has of e_k by this path
+
+
+def dense(x, y, w, normalized, table):
+    gate, normalize = formulas.gate, formulas.normalize
+    product = torch.einsum("np,ijkp,ibn,jbn->kbn", w, table, gate(x), gate(y))
+    return normalize(product) if normalized else product
+
+
+def run(x, y, w, gradient, normalized, table):
+    return gradients(partial(dense, table=table), x, y, w, gradient, normalized)

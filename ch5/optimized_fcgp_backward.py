@@ -1,0 +1,55 @@
+"""Fully connected geometric product and its gradients in 6 batched matrix products: 51 tensors move in 3D, not 252.
+
+Forward as in `optimized_fcgp.py`, a product for each grade c, two grades at a time; backward two of the same size,
+with z made again, as to keep it would cost 5.5 u of memory (2D: 3.5 u):
+
+    dz_c = dout_c @ W_c^T     [|c| B, N] @ [N, K_c N]
+    dW_c = z_c^T @ dout_c     [K_c N, |c| B] @ [|c| B, N]     over the batch by cuBLAS: no atomics
+
+dz takes the place of z, two grades at a time; then one kernel reads it whole and gives every term's share to dx and
+dy, in registers, gates and their gradients included. u is what x has (64 MiB of float32, in 2D 32 MiB):
+
+                                                3D       2D
+    forward                                    18 u     14 u
+    out's gradient through the normalization    3 u      3 u
+    x and y, z written and read for dW         13 u      9 u
+    dout twice, dz written and read            13 u      9 u
+    x and y, dx and dy                          4 u      4 u
+    in all                                     51 u     39 u
+
+By its datasheet an H200 needs 283 GFLOP / 67 TFLOP/s = 4.2 ms in float32, and 0.71 ms for the bytes (2D: 90 GFLOP, 1.3
+ms and 0.27 ms). `clifford.ops.fcgp` is these two calls for autograd.
+
+Predict before you measure: how much faster than `baseline_fcgp_backward.py`, and than torch.compile? Which of the two
+times decides?
+"""
+
+import connected
+from clifford import fcgp
+from clifford import reference as formulas
+from compiled import compiled
+
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
+    found = connected.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
+    return {**found, "normalized": normalized}
+
+
+def reference(x, y, gradient, w_weight, normalized):
+    return formulas.fcgp_backward(gradient, x, y, w_weight, normalized)
+
+
+def library(x, y, gradient, w_weight, normalized):
+    product = compiled(formulas.fcgp, x, normalized)
+    return connected.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
+
+
+def cost(x, y, gradient, w_weight, normalized):
+    return connected.gradients_cost(x, w_weight)
+
+
+def run(x, y, gradient, w_weight, normalized):
+    out, root = fcgp.forward(x, y, w_weight, normalized)
+    return fcgp.backward(gradient, x, y, w_weight, out, root)

@@ -1,0 +1,52 @@
+"""Fully connected geometric product and gradients, one TF32 product an element: 7 times the rate, 10 bits.
+
+As `optimized_fcgp_backward.py`, with cuBLAS allowed to multiply float32 on the tensor cores: z, W and the gradients
+stay float32 in memory, are taken as TF32 (10 bits of fraction), and added up in float32. A factor is off by up to 2^-11
+of itself, or 2^-10: another precision, labelled as that, never on unless asked for. By an H200's datasheet
+
+    3D    283 GFLOP at 495 TFLOP/s    0.57 ms    51 u at 4.8 TB/s    0.71 ms     z, dz and the tensors, as with float32
+    2D     90 GFLOP                   0.18 ms    39 u                0.27 ms
+
+So it is the bytes now that take longer. 16-bit tensors are multiplied as they are.
+
+Predict before you measure: how much faster than the three products of `optimized_fcgp_backward_tf32x3.py`? And what
+would 16 bits win, at twice the rate and half the bytes?
+"""
+
+import connected
+from clifford import fcgp
+from clifford import reference as formulas
+from compiled import compiled
+
+PRECISION = "tf32"
+VERSUS = "tf32x3"
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
+    found = connected.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
+    return {**found, "normalized": normalized}
+
+
+def reference(x, y, gradient, w_weight, normalized):
+    return formulas.fcgp_backward(gradient, x, y, w_weight, normalized)
+
+
+def library(x, y, gradient, w_weight, normalized):
+    product = compiled(formulas.fcgp, x, normalized)
+    return connected.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
+
+
+def library_tf32(x, y, gradient, w_weight, normalized):  # in this file's precision: the same work
+    product = compiled(formulas.fcgp, x, normalized, "tf32")
+    with fcgp.float32_in("tf32", x.dtype):
+        return connected.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
+
+
+def cost(x, y, gradient, w_weight, normalized):
+    return connected.gradients_cost(x, w_weight)
+
+
+def run(x, y, gradient, w_weight, normalized):
+    out, root = fcgp.forward(x, y, w_weight, normalized, "tf32")
+    return fcgp.backward(gradient, x, y, w_weight, out, root, "tf32")

@@ -1,0 +1,51 @@
+"""Fully connected geometric product and gradients: float32 out of three TF32 products, at 7 times the rate.
+
+Each operand is split into two TF32 numbers, what it is rounded to and what that leaves, and three of their four
+products are made on the tensor cores, of z, W and now also of out's gradient (`optimized_fcgp_tf32x3.py`). The answer
+is judged as float32, like the baseline's. By an H200's datasheet
+                                           3D                           2D
+    CUDA cores      at 67 TFLOP/s          283 GFLOP         4.2 ms     90 GFLOP         1.3 ms
+    tensor cores    at 495 TFLOP/s         3 * 283 GFLOP     1.7 ms     3 * 90 GFLOP    0.55 ms
+
+a third of the limit beside the time. Three products into one result cost bytes as well. out and dW are small beside
+what is summed over; but dz is as large as z, 5.5 u (2D: 3.5 u), and is written, then twice read, added to and written:
+
+    dz = dout' @ W^T;  dz += dout @ W'^T;  dz += dout @ W^T     5 * 5.5 = 27.5 u, where it was 5.5 (2D: 17.5 u, 3.5)
+
+Sums over N = 512 features are that short: 2 * 512 FLOPs for 8 bytes read and written are 128 a byte, and an H200's
+ridge in TF32 is at 495 / 4.8 = 103.
+
+Predict before you measure: how near to 3 products' time of tensor cores does it come, and at N = 1024? How would one
+product over 3 * 512 do?
+"""
+
+import connected
+from clifford import fcgp
+from clifford import reference as formulas
+from compiled import compiled
+
+VERSUS = ""
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
+    found = connected.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
+    return {**found, "normalized": normalized}
+
+
+def reference(x, y, gradient, w_weight, normalized):
+    return formulas.fcgp_backward(gradient, x, y, w_weight, normalized)
+
+
+def library(x, y, gradient, w_weight, normalized):
+    product = compiled(formulas.fcgp, x, normalized)
+    return connected.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
+
+
+def cost(x, y, gradient, w_weight, normalized):
+    return connected.gradients_cost(x, w_weight)
+
+
+def run(x, y, gradient, w_weight, normalized):
+    out, root = fcgp.forward(x, y, w_weight, normalized, "tf32x3")
+    return fcgp.backward(gradient, x, y, w_weight, out, root, "tf32x3")

@@ -1,0 +1,47 @@
+"""Fully connected geometric product, z formed where the product loads it: 5 tensors move, z is made 8 times.
+
+A program has 64 rows and 64 columns of all blades of an output grade. It walks along the features that are summed over,
+16 at a time: loads that tile of all blades of x and y, forms from it the z of each path and blade in registers, and
+multiplies them by the path's tile of W. z is never in memory:
+
+    read x and y 2 u, write out 1 u, normalize it 2 u     5 u instead of 18 (2D: 14), and no z beside them
+
+But a row of x and y is loaded, and its z formed, for each of the 512 / 64 = 8 tiles of columns, and each of G = 4
+grades (2D: 3). The first to come reads memory, the others L2. With D blades and at most K = 6 paths (2D: 4):
+
+    G * 64 * 8 programs * (2 * D * 64 + K * 64) * 512 * 4 bytes     5.9 GB at most, some 0.6 ms of an H200's L2
+                                                                    2D: 2.4 GB, 0.3 ms
+
+against 18 u = 1.2 GB (2D: 0.5 GB) from memory, and beside 94 (30) GFLOP. In float32 a tile of 64 x 64 is multiplied on
+the CUDA cores, by code of a compiler; that of cuBLAS is made by hand.
+
+Predict before you measure: faster or slower than `optimized_fcgp.py` in float32? In 16 bits (size "types"), where
+tensor cores leave the CUDA cores to z? At which N would you try it again?
+"""
+
+import connected
+from clifford import reference as formulas
+from clifford.fcgp_fused import forward_fused
+from compiled import compiled
+
+VERSUS = ""
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
+    return {**connected.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
+
+
+def reference(x, y, w_weight, normalized):
+    return formulas.fcgp(x, y, w_weight, normalized)
+
+
+def library(x, y, w_weight, normalized):
+    return compiled(formulas.fcgp, x, normalized)(x, y, w_weight, normalized)
+
+
+def cost(x, y, w_weight, normalized):
+    return connected.products_cost(x, w_weight)
+
+
+def run(x, y, w_weight, normalized):
+    return forward_fused(x, y, w_weight, normalized)[0]

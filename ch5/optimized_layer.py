@@ -1,0 +1,59 @@
+"""Clifford layer of two operators: a batched product, then gate, product and norm in one pass; 5.25 tensors in 3D.
+
+    y = x @ L[grade] + bias     torch.bmm, a matrix for each blade: that of its grade; the bias is added in place
+    out = product of x and y    one kernel: a batch row of all blades and features, from read to normalized
+
+u is what x has, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4:
+
+                                                            3D         2D
+    y      read x, write y, add the bias to 1 blade of D    2.25 u     2.5 u     17.2 GFLOP (2D: 8.6)
+    out    read x and y, write out                          3 u        3 u
+    in all                                                  5.25 u     5.5 u     instead of 90 (61)
+
+By its datasheet an H200 needs 0.07 ms for the bytes, and still 0.26 ms for the FLOPs in float32 (2D: 0.04 ms and 0.13
+ms): the layer is now as long as its matrix product. In 16 bits (989 TFLOP/s, half the bytes) the two change places once
+more. The limit beside the time counts float32 at TF32's rate, see connected.py: of that the CUDA cores reach 14 %.
+
+Size "fcgp": the product is fully connected, a matrix product for each grade, 94 GFLOP, 1.4 ms (2D: 30, 0.45 ms).
+
+Predict before you measure: how much faster than `baseline_layer.py`? Faster or slower than torch.compile? At which
+size of the sweep most, at which least? (`clifford.CliffordLayer` is this as a module.)
+"""
+
+import connected
+import torch
+from clifford import fcgp, sgp
+from clifford import reference as formulas
+from clifford.reference import algebra_of
+from compiled import compiled
+
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, product="sgp", device="cuda"):
+    found = connected.layer_drawn(dimensions, batch, features, dtype, product, device)
+    if product == "sgp":  # path by path in memory, as a layer keeps them
+        found["w_weight"] = found["w_weight"].mT.contiguous().mT
+    return {**found, "normalized": normalized}
+
+
+def reference(x, w_linear, w_bias, w_weight, normalized):
+    return formulas.layer(x, w_linear, w_bias, w_weight, normalized)
+
+
+def library(x, w_linear, w_bias, w_weight, normalized):
+    layer = compiled(formulas.layer, x, w_weight.shape, normalized)
+    return layer(x, w_linear, w_bias, w_weight, normalized)
+
+
+def cost(x, w_linear, w_bias, w_weight, normalized):
+    return connected.layer_cost(x, w_linear, w_bias, w_weight)
+
+
+def run(x, w_linear, w_bias, w_weight, normalized):
+    grades = zip(w_linear, algebra_of(x).sizes, strict=True)
+    y = torch.bmm(x, torch.cat([matrix.expand(size, -1, -1) for matrix, size in grades]))
+    y[0] += w_bias
+    if w_weight.dim() == 2:
+        return sgp.forward(x, y, w_weight.mT.contiguous(), normalized)
+    return fcgp.forward(x, y, w_weight, normalized)[0]

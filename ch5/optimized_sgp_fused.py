@@ -1,0 +1,60 @@
+"""Weighted geometric product in one kernel: gate, products and normalization of whole rows in registers, 3 u.
+
+A program reads rows of x and of y, all blades and features of them, and keeps them until the answer is written:
+
+                                                                                     3D        2D
+    in memory           read x, read y, write the answer: the least there is          3 u       3 u
+    in registers        x, y and the answer of 512 features: 3 * D * 512 * 4         48 KiB    24 KiB    of an SM's 256
+                        20 or 10 weights for each of them, read once for all rows    40 KiB    20 KiB
+    in shared memory    the next row of x and y, in flight meanwhile                 32 KiB    16 KiB    and this row
+
+So a row's sums of squares are there before it leaves, and the normalization needs no second pass. The gates are one
+factor a feature, phi(x[0]) * phi(y[0]), which multiplies the answer instead of 2 D blades. All D^2 products are
+multiply-adds of the program's own numbers: they cost no bytes, and some 250 FLOP where 96 bytes move (2D: 70 and 48).
+A row wider than 1024 features is shared by several programs, and a first kernel finds its sums: 2 u more. As an
+operator of PyTorch, with gradients, this kernel is `clifford.ops.sgp`.
+
+Predict before you measure: `yardstick_add` reads two tensors, writes one and computes next to nothing. How near to its
+time does this come, and what would keep it from there? What does torch.compile, given `optimized_sgp.py`, leave? In 2D
+3 u are 96 MiB, little for a GPU with 132 SMs: does `yardstick_add` reach the measured limit there?
+"""
+
+import torch
+from clifford import reference as formulas
+from clifford.sgp import forward
+from compiled import compiled
+from inlined import inlined
+from multivectors import drawn
+
+VERSUS = ""
+TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
+
+
+def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):  # u = 64 MiB
+    x, y, w = drawn(dimensions, batch, features, dtype, device)
+    w = w.mT.contiguous().mT  # path by path in memory, as a layer keeps it
+    return {"x": x, "y": y, "w": w, "normalized": normalized}
+
+
+def reference(x, y, w, normalized):
+    return formulas.sgp(x, y, w, normalized)
+
+
+def library(x, y, w, normalized):
+    return compiled(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
+    return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u
+    return torch.add(x, y)
+
+
+def cost(x, y, w, normalized):
+    return {"dram_bytes": 3 * x.nbytes + w.nbytes}  # read x, y and w, write the answer
+
+
+def run(x, y, w, normalized):
+    return forward(x.contiguous(), y.contiguous(), w.mT.contiguous(), normalized)  # one kernel
