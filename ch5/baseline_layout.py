@@ -47,15 +47,16 @@ def laid_out(x):
 
 @triton.jit
 def gate_kernel(x_ptr, out_ptr, size, D: tl.constexpr, BLOCK: tl.constexpr):
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)  # 64 bits: there may be more than 2^31 elements
-    inside = place < size
-    at, apart = place * D, 1  # neighbours D elements apart
-    x = tl.load(x_ptr + at, mask=inside)
+    pid = tl.program_id(0).to(tl.int64)  # 64 bits: there may be more than 2^31 elements
+    feature = pid * BLOCK + tl.arange(0, BLOCK)
+    mask = feature < size
+    offsets, stride_d = feature * D, 1  # neighbours D elements apart
+    x = tl.load(x_ptr + offsets, mask=mask)
     phi = 0.5 + 0.5 * tl.erf(x * 0.7071067811865476)
-    tl.store(out_ptr + at, x * phi, mask=inside)
+    tl.store(out_ptr + offsets, x * phi, mask=mask)
     for i in tl.static_range(1, D):
-        x = tl.load(x_ptr + at + i * apart, mask=inside)
-        tl.store(out_ptr + at + i * apart, x * phi, mask=inside)
+        x = tl.load(x_ptr + offsets + i * stride_d, mask=mask)
+        tl.store(out_ptr + offsets + i * stride_d, x * phi, mask=mask)
 
 
 def run(x):

@@ -85,10 +85,10 @@ def layout(dimensions, grades):
 
 
 @triton.jit
-def place_of(slot, row, column, features, TABLE: tl.constexpr, part: tl.constexpr, n: tl.constexpr):
-    """Where z has these rows and columns of a z_pk; a slot has `slot` elements."""
+def offsets_in_z(stride_slot, row, cols, features, TABLE: tl.constexpr, part: tl.constexpr, n: tl.constexpr):
+    """Where z has these rows and columns of a z_pk; a slot has `stride_slot` elements."""
     wide_row = row * item(TABLE, part, n, 0, 1) + item(TABLE, part, n, 0, 2)
-    return item(TABLE, part, n, 0, 0) * slot + wide_row * features + column
+    return item(TABLE, part, n, 0, 0) * stride_slot + wide_row * features + cols
 
 
 @triton.jit
@@ -104,20 +104,20 @@ def products_kernel(
 ):  # fmt: skip
     """z of `rows` of the `batch` rows, as `layout` has it. SPLIT: z rounded to TF32, and in low what that leaves."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
-    inside = (row < rows) & (column < features)
-    plane, slot = tl.cast(batch, tl.int64) * features, tl.cast(rows, tl.int64) * features
-    x = load_blades(x_ptr, plane, row * features + column, inside, D)
-    y = load_blades(y_ptr, plane, row * features + column, inside, D)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    mask = (row < rows) & (cols < features)
+    stride_d, stride_slot = tl.cast(batch, tl.int64) * features, tl.cast(rows, tl.int64) * features
+    x = load_blades(x_ptr, stride_d, row * features + cols, mask, D)
+    y = load_blades(y_ptr, stride_d, row * features + cols, mask, D)
     gate = phi(x[0]) * phi(y[0])
     for part in tl.static_range(length(TABLE)):
         for n in tl.static_range(length(TABLE, part)):
-            at = place_of(slot, row, column, features, TABLE, part, n)
+            offsets = offsets_in_z(stride_slot, row, cols, features, TABLE, part, n)
             z = gate * signed(x, y, TABLE, part, n)
             if SPLIT:
-                tl.store(low_ptr + at, z - tf32(z), mask=inside)
+                tl.store(low_ptr + offsets, z - tf32(z), mask=mask)
                 z = tf32(z)
-            tl.store(z_ptr + at, z, mask=inside)
+            tl.store(z_ptr + offsets, z, mask=mask)
 
 
 @triton.jit(do_not_specialize=["batch", "rows"])
@@ -131,60 +131,60 @@ def distribute_kernel(
     dx_i = phi(x_0) phi(y_0) X_i, and dx_0 has density(x_0) phi(y_0) S besides, through its gate; dy likewise.
     """
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)[:, None]
-    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
-    inside = (row < rows) & (column < features)
-    plane, slot = tl.cast(batch, tl.int64) * features, tl.cast(rows, tl.int64) * features
-    x = load_blades(x_ptr, plane, row * features + column, inside, D)
-    y = load_blades(y_ptr, plane, row * features + column, inside, D)
+    cols = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    mask = (row < rows) & (cols < features)
+    stride_d, stride_slot = tl.cast(batch, tl.int64) * features, tl.cast(rows, tl.int64) * features
+    x = load_blades(x_ptr, stride_d, row * features + cols, mask, D)
+    y = load_blades(y_ptr, stride_d, row * features + cols, mask, D)
     dx, dy = zeros(D, ROWS, BLOCK), zeros(D, ROWS, BLOCK)
     for part in tl.static_range(length(TABLE)):
         for n in tl.static_range(length(TABLE, part)):
-            at = place_of(slot, row, column, features, TABLE, part, n)
-            dz = tl.load(dz_ptr + at, mask=inside, other=0.0).to(tl.float32)
+            offsets = offsets_in_z(stride_slot, row, cols, features, TABLE, part, n)
+            dz = tl.load(dz_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
             for term in tl.static_range(length(TABLE, part, n, 1)):
                 signed_dz = item(TABLE, part, n, 1, term, 2) * dz
                 dx = added_at(dx, item(TABLE, part, n, 1, term, 0), signed_dz * y[item(TABLE, part, n, 1, term, 1)])
                 dy = added_at(dy, item(TABLE, part, n, 1, term, 1), signed_dz * x[item(TABLE, part, n, 1, term, 0)])
-    total = x[0] * dx[0]
+    acc = x[0] * dx[0]
     for i in tl.static_range(1, D):
-        total += x[i] * dx[i]
+        acc += x[i] * dx[i]
     gate_x, gate_y = phi(x[0]), phi(y[0])
     for i in tl.static_range(D):
         dx_i, dy_i = gate_x * gate_y * dx[i], gate_x * gate_y * dy[i]
         if i == 0:
-            dx_i += density(x[0]) * gate_y * total
-            dy_i += density(y[0]) * gate_x * total
-        at = i * plane + row * features + column
-        tl.store(dx_ptr + at, dx_i, mask=inside)
-        tl.store(dy_ptr + at, dy_i, mask=inside)
+            dx_i += density(x[0]) * gate_y * acc
+            dy_i += density(y[0]) * gate_x * acc
+        offsets = i * stride_d + row * features + cols
+        tl.store(dx_ptr + offsets, dx_i, mask=mask)
+        tl.store(dy_ptr + offsets, dy_i, mask=mask)
 
 
 @triton.jit(do_not_specialize=["count"])
 def split_kernel(t_ptr, high_ptr, low_ptr, count, BLOCK: tl.constexpr):
     """t rounded to TF32, and what that leaves."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    t = tl.load(t_ptr + at, mask=at < count, other=0.0)
-    tl.store(high_ptr + at, tf32(t), mask=at < count)
-    tl.store(low_ptr + at, t - tf32(t), mask=at < count)
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    t = tl.load(t_ptr + offsets, mask=offsets < count, other=0.0)
+    tl.store(high_ptr + offsets, tf32(t), mask=offsets < count)
+    tl.store(low_ptr + offsets, t - tf32(t), mask=offsets < count)
 
 
 @triton.jit
 def normalize_grade(
-    source_ptr, out_ptr, root_ptr, source_plane, plane, features, epsilon, COUNT: tl.constexpr, BLOCK: tl.constexpr
+    source_ptr, out_ptr, root_ptr, stride_src, stride_d, features, epsilon, COUNT: tl.constexpr, BLOCK: tl.constexpr
 ):
     squares = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, features, BLOCK):
-        column = first + tl.arange(0, BLOCK)
+        cols = first + tl.arange(0, BLOCK)
         for k in tl.static_range(COUNT):
-            o = tl.load(source_ptr + k * source_plane + column, mask=column < features, other=0.0).to(tl.float32)
+            o = tl.load(source_ptr + k * stride_src + cols, mask=cols < features, other=0.0).to(tl.float32)
             squares += o * o
     root = tl.sqrt(tl.sum(squares, 0) / features + epsilon)
     tl.store(root_ptr, root)
     for first in range(0, features, BLOCK):
-        column = first + tl.arange(0, BLOCK)
+        cols = first + tl.arange(0, BLOCK)
         for k in tl.static_range(COUNT):  # read again, from L1
-            o = tl.load(source_ptr + k * source_plane + column, mask=column < features, other=0.0).to(tl.float32)
-            tl.store(out_ptr + k * plane + column, o / root, mask=column < features)
+            o = tl.load(source_ptr + k * stride_src + cols, mask=cols < features, other=0.0).to(tl.float32)
+            tl.store(out_ptr + k * stride_d + cols, o / root, mask=cols < features)
 
 
 @triton.jit(do_not_specialize=["rows", "batch", "epsilon"])
@@ -196,33 +196,33 @@ def normalize_kernel(
     source has `rows` rows, out (which it may be) and root have `batch`.
     """
     row, grade = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    source_plane, plane = tl.cast(rows, tl.int64) * features, tl.cast(batch, tl.int64) * features
+    stride_src, stride_d = tl.cast(rows, tl.int64) * features, tl.cast(batch, tl.int64) * features
     for g in tl.static_range(length(STARTS) - 1):
         if grade == g:
             normalize_grade(
-                source_ptr + STARTS[g] * source_plane + row * features, out_ptr + STARTS[g] * plane + row * features,
-                root_ptr + g * tl.cast(batch, tl.int64) + row, source_plane, plane, features, epsilon,
+                source_ptr + STARTS[g] * stride_src + row * features, out_ptr + STARTS[g] * stride_d + row * features,
+                root_ptr + g * tl.cast(batch, tl.int64) + row, stride_src, stride_d, features, epsilon,
                 STARTS[g + 1] - STARTS[g], BLOCK,
             )  # fmt: skip
 
 
 @triton.jit
 def normalize_grade_backward(
-    dout_ptr, out_ptr, root_ptr, dsource_ptr, plane, source_plane, features, COUNT: tl.constexpr, BLOCK: tl.constexpr
+    dout_ptr, out_ptr, root_ptr, dsource_ptr, stride_d, stride_src, features, COUNT: tl.constexpr, BLOCK: tl.constexpr
 ):
-    along = tl.zeros((BLOCK,), tl.float32)
+    acc = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, features, BLOCK):
-        column = first + tl.arange(0, BLOCK)
+        cols = first + tl.arange(0, BLOCK)
         for k in tl.static_range(COUNT):
-            g = tl.load(dout_ptr + k * plane + column, mask=column < features, other=0.0).to(tl.float32)
-            along += g * tl.load(out_ptr + k * plane + column, mask=column < features, other=0.0).to(tl.float32)
-    mean, root = tl.sum(along, 0) / features, tl.load(root_ptr)
+            g = tl.load(dout_ptr + k * stride_d + cols, mask=cols < features, other=0.0).to(tl.float32)
+            acc += g * tl.load(out_ptr + k * stride_d + cols, mask=cols < features, other=0.0).to(tl.float32)
+    mean, root = tl.sum(acc, 0) / features, tl.load(root_ptr)
     for first in range(0, features, BLOCK):
-        column = first + tl.arange(0, BLOCK)
+        cols = first + tl.arange(0, BLOCK)
         for k in tl.static_range(COUNT):  # read again, from L1
-            g = tl.load(dout_ptr + k * plane + column, mask=column < features, other=0.0).to(tl.float32)
-            o = tl.load(out_ptr + k * plane + column, mask=column < features, other=0.0).to(tl.float32)
-            tl.store(dsource_ptr + k * source_plane + column, (g - o * mean) / root, mask=column < features)
+            g = tl.load(dout_ptr + k * stride_d + cols, mask=cols < features, other=0.0).to(tl.float32)
+            o = tl.load(out_ptr + k * stride_d + cols, mask=cols < features, other=0.0).to(tl.float32)
+            tl.store(dsource_ptr + k * stride_src + cols, (g - o * mean) / root, mask=cols < features)
 
 
 @triton.jit(do_not_specialize=["rows", "batch"])
@@ -231,13 +231,13 @@ def normalize_backward_kernel(
 ):
     """One row of one grade: dsource = (dout - out * mean of dout . out) / root. dsource has `rows` rows."""
     row, grade = tl.program_id(0).to(tl.int64), tl.program_id(1)
-    source_plane, plane = tl.cast(rows, tl.int64) * features, tl.cast(batch, tl.int64) * features
+    stride_src, stride_d = tl.cast(rows, tl.int64) * features, tl.cast(batch, tl.int64) * features
     for g in tl.static_range(length(STARTS) - 1):
         if grade == g:
             normalize_grade_backward(
-                dout_ptr + STARTS[g] * plane + row * features, out_ptr + STARTS[g] * plane + row * features,
-                root_ptr + g * tl.cast(batch, tl.int64) + row, dsource_ptr + STARTS[g] * source_plane + row * features,
-                plane, source_plane, features, STARTS[g + 1] - STARTS[g], BLOCK,
+                dout_ptr + STARTS[g] * stride_d + row * features, out_ptr + STARTS[g] * stride_d + row * features,
+                root_ptr + g * tl.cast(batch, tl.int64) + row, dsource_ptr + STARTS[g] * stride_src + row * features,
+                stride_d, stride_src, features, STARTS[g + 1] - STARTS[g], BLOCK,
             )  # fmt: skip
 
 

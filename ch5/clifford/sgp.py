@@ -32,16 +32,16 @@ from .reference import EPSILON, algebra_of
 
 
 @triton.constexpr_function
-def length(table, *places):
-    for place in places:
-        table = table[place]
+def length(table, *indices):
+    for index in indices:
+        table = table[index]
     return len(table)
 
 
 @triton.constexpr_function
-def item(table, *places):
-    for place in places:
-        table = table[place]
+def item(table, *indices):
+    for index in indices:
+        table = table[index]
     return table
 
 
@@ -59,12 +59,12 @@ def blade_count(grades, grade):
 
 
 @triton.jit
-def load_blades(ptr, plane, at, inside, D: tl.constexpr):
-    """All blades, `plane` elements apart: 0 outside, where all products are then 0, too."""
+def load_blades(ptr, stride_d, offsets, mask, D: tl.constexpr):
+    """All blades, `stride_d` elements apart: 0 outside, where all products are then 0, too."""
     blades = ()
     for i in tl.static_range(D):
         blades = blades + (
-            tl.load(ptr + i * plane + at, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32),
+            tl.load(ptr + i * stride_d + offsets, mask=mask, other=0.0, eviction_policy="evict_first").to(tl.float32),
         )
     return blades
 
@@ -78,32 +78,32 @@ def zeros(COUNT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def added_at(tiles, PLACE: tl.constexpr, more):
-    return tiles[:PLACE] + (tiles[PLACE] + more,) + tiles[PLACE + 1 :]
+def added_at(tiles, INDEX: tl.constexpr, more):
+    return tiles[:INDEX] + (tiles[INDEX] + more,) + tiles[INDEX + 1 :]
 
 
 @triton.jit
-def signed(left, right, TABLE: tl.constexpr, path: tl.constexpr, place: tl.constexpr):
+def signed(left, right, TABLE: tl.constexpr, path: tl.constexpr, index: tl.constexpr):
     """The sum of one blade's products of one path."""
-    total = tl.zeros_like(left[0])
-    for n in tl.static_range(length(TABLE, path, place, 1)):
-        product = left[item(TABLE, path, place, 1, n, 0)] * right[item(TABLE, path, place, 1, n, 1)]
-        total = total + product if item(TABLE, path, place, 1, n, 2) > 0 else total - product
-    return total
+    acc = tl.zeros_like(left[0])
+    for n in tl.static_range(length(TABLE, path, index, 1)):
+        product = left[item(TABLE, path, index, 1, n, 0)] * right[item(TABLE, path, index, 1, n, 1)]
+        acc = acc + product if item(TABLE, path, index, 1, n, 2) > 0 else acc - product
+    return acc
 
 
 @triton.jit
-def load_weight(w_ptr, path, columns, inside, KEEP: tl.constexpr):
+def load_weight(w_ptr, path, columns, mask, KEEP: tl.constexpr):
     """Of one path, where w_ptr has the first: (1, BLOCK), or each row's, (ROWS, BLOCK)."""
-    at = w_ptr + path * columns
-    return tl.load(at, mask=inside, other=0.0, eviction_policy=KEEP).to(tl.float32)
+    ptrs = w_ptr + path * columns
+    return tl.load(ptrs, mask=mask, other=0.0, eviction_policy=KEEP).to(tl.float32)
 
 
 @triton.jit
-def load_weights(w_ptr, columns, inside, PATHS: tl.constexpr):
+def load_weights(w_ptr, columns, mask, PATHS: tl.constexpr):
     weights = ()
     for path in tl.static_range(PATHS):
-        weights = weights + (load_weight(w_ptr, path, columns, inside, ""),)
+        weights = weights + (load_weight(w_ptr, path, columns, mask, ""),)
     return weights
 
 
@@ -112,51 +112,51 @@ def weighted(left, right, weights, TABLE: tl.constexpr, D: tl.constexpr):
     """All blades of the weighted sums of a table."""
     out = zeros(D, left[0].shape[0], left[0].shape[1])
     for path in tl.static_range(length(TABLE)):
-        for place in tl.static_range(length(TABLE, path)):
-            products = signed(left, right, TABLE, path, place)
-            out = added_at(out, item(TABLE, path, place, 0), weights[path] * products)
+        for index in tl.static_range(length(TABLE, path)):
+            products = signed(left, right, TABLE, path, index)
+            out = added_at(out, item(TABLE, path, index, 0), weights[path] * products)
     return out
 
 
 @triton.jit
-def weighted_from(left, right, w_ptr, columns, inside, TABLE: tl.constexpr, D: tl.constexpr):
+def weighted_from(left, right, w_ptr, columns, mask, TABLE: tl.constexpr, D: tl.constexpr):
     """The same, path by path with weights that are read, from L1: 10 or 20 of them would fill the registers."""
     out = zeros(D, left[0].shape[0], left[0].shape[1])
     for path in tl.static_range(length(TABLE)):
-        weight = load_weight(w_ptr, path, columns, inside, "evict_last")
-        for place in tl.static_range(length(TABLE, path)):
-            out = added_at(out, item(TABLE, path, place, 0), weight * signed(left, right, TABLE, path, place))
+        weight = load_weight(w_ptr, path, columns, mask, "evict_last")
+        for index in tl.static_range(length(TABLE, path)):
+            out = added_at(out, item(TABLE, path, index, 0), weight * signed(left, right, TABLE, path, index))
     return out
 
 
 @triton.jit
-def weighted_and_gradient(left, right, of, factor, dw, w_ptr, columns, inside, TABLE: tl.constexpr, D: tl.constexpr):
+def weighted_and_gradient(left, right, of, factor, dw, w_ptr, columns, mask, TABLE: tl.constexpr, D: tl.constexpr):
     """`weighted`, the gradient of the blades of `of`, and dw plus that of the weights, times `factor`.
 
     A weight multiplies the same sums that it multiplies in the gradient of `of`, so these are worked out once.
     """
     out = zeros(D, left[0].shape[0], left[0].shape[1])
     for path in tl.static_range(length(TABLE)):
-        weight = load_weight(w_ptr, path, columns, inside, "")  # else Triton keeps what `weighted_from` has read
-        along = tl.zeros_like(left[0])
-        for place in tl.static_range(length(TABLE, path)):
-            products = signed(left, right, TABLE, path, place)
-            along += of[item(TABLE, path, place, 0)] * products
-            out = added_at(out, item(TABLE, path, place, 0), weight * products)
-        dw = added_at(dw, path, factor * along)
+        weight = load_weight(w_ptr, path, columns, mask, "")  # else Triton keeps what `weighted_from` has read
+        acc = tl.zeros_like(left[0])
+        for index in tl.static_range(length(TABLE, path)):
+            products = signed(left, right, TABLE, path, index)
+            acc += of[item(TABLE, path, index, 0)] * products
+            out = added_at(out, item(TABLE, path, index, 0), weight * products)
+        dw = added_at(dw, path, factor * acc)
     return out, dw
 
 
 @triton.jit
-def weighted_of(left, right, w_ptr, columns, inside, TABLE: tl.constexpr, GRADES: tl.constexpr, GRADE: tl.constexpr):
+def weighted_of(left, right, w_ptr, columns, mask, TABLE: tl.constexpr, GRADES: tl.constexpr, GRADE: tl.constexpr):
     """Of `weighted` the blades of one grade: what a path adds to is of one grade."""
     out = zeros(blade_count(GRADES, GRADE), left[0].shape[0], left[0].shape[1])
     for path in tl.static_range(length(TABLE)):
         if item(GRADES, item(TABLE, path, 0, 0)) == GRADE:
-            weight = load_weight(w_ptr, path, columns, inside, "")
-            for place in tl.static_range(length(TABLE, path)):
-                products = signed(left, right, TABLE, path, place)
-                out = added_at(out, item(TABLE, path, place, 0) - first_blade(GRADES, GRADE), weight * products)
+            weight = load_weight(w_ptr, path, columns, mask, "")
+            for index in tl.static_range(length(TABLE, path)):
+                products = signed(left, right, TABLE, path, index)
+                out = added_at(out, item(TABLE, path, index, 0) - first_blade(GRADES, GRADE), weight * products)
     return out
 
 
@@ -169,18 +169,18 @@ def scaled(blades, factor, D: tl.constexpr):
 
 
 @triton.jit
-def store_blades(ptr, plane, at, blades, inside, FIRST: tl.constexpr, COUNT: tl.constexpr):
+def store_blades(ptr, stride_d, offsets, blades, mask, FIRST: tl.constexpr, COUNT: tl.constexpr):
     for i in tl.static_range(COUNT):
-        tl.store(ptr + (FIRST + i) * plane + at, blades[i], mask=inside)
+        tl.store(ptr + (FIRST + i) * stride_d + offsets, blades[i], mask=mask)
 
 
 @triton.jit
-def before_normalization(gradient, out, squares, along, columns, epsilon, GRADES: tl.constexpr):
+def before_normalization(gradient, out, squares, dots, columns, epsilon, GRADES: tl.constexpr):
     """The gradient of the sums `out` from that of these normalized."""
     inner = ()
     for i in tl.static_range(length(GRADES)):
         scale = tl.rsqrt(squares[item(GRADES, i)] / columns + epsilon)
-        turned = along[item(GRADES, i)] / columns * scale * scale * scale
+        turned = dots[item(GRADES, i)] / columns * scale * scale * scale
         inner = inner + (gradient[i] * scale - out[i] * turned,)
     return inner
 
@@ -200,11 +200,11 @@ def grade_sums(left, right, GRADES: tl.constexpr):
     """For each grade the sum over its blades of left times right, feature by feature."""
     sums = ()
     for grade in tl.static_range(item(GRADES, -1) + 1):
-        total = tl.zeros_like(left[0])
+        acc = tl.zeros_like(left[0])
         for i in tl.static_range(length(GRADES)):
             if item(GRADES, i) == grade:
-                total += left[i] * right[i]
-        sums = sums + (total,)
+                acc += left[i] * right[i]
+        sums = sums + (acc,)
     return sums
 
 
@@ -261,18 +261,19 @@ def sgp_kernel(
 ):  # fmt: skip
     D: tl.constexpr = length(GRADES)
     parts = tl.cdiv(columns, BLOCK)
-    part, group, groups = tl.program_id(0) % parts, tl.program_id(0) // parts, tl.num_programs(0) // parts
-    plane = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    column = part * BLOCK + tl.arange(0, BLOCK)[None, :]
-    used = column < columns
-    weights = load_weights(w_ptr + tl.broadcast_to(column, (ROWS, BLOCK)), columns, used, length(TABLE))
+    pid = tl.program_id(0)
+    part, group, groups = pid % parts, pid // parts, tl.num_programs(0) // parts
+    stride_d = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    cols = part * BLOCK + tl.arange(0, BLOCK)[None, :]
+    col_mask = cols < columns
+    weights = load_weights(w_ptr + tl.broadcast_to(cols, (ROWS, BLOCK)), columns, col_mask, length(TABLE))
     for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)[:, None]
-        inside = (row < rows) & used
-        at = tl.arange(0, ROWS)[:, None] * columns + column
+        mask = (row < rows) & col_mask
+        offsets = tl.arange(0, ROWS)[:, None] * columns + cols
         start = tl.cast(first, tl.int64) * columns
-        x = load_blades(x_ptr + start, plane, at, inside, D)
-        y = load_blades(y_ptr + start, plane, at, inside, D)
+        x = load_blades(x_ptr + start, stride_d, offsets, mask, D)
+        y = load_blades(y_ptr + start, stride_d, offsets, mask, D)
         if first < rows:  # always: in a branch, this row's work does not keep the next row's loads from being issued
             out = scaled(weighted(x, y, weights, TABLE, D), phi(x[0]) * phi(y[0]), D)
             if NORMALIZED:
@@ -284,7 +285,7 @@ def sgp_kernel(
                 blade = out[i]
                 if NORMALIZED:
                     blade *= tl.rsqrt(squares[item(GRADES, i)] / columns + epsilon)
-                tl.store(out_ptr + start + i * plane + at, blade, mask=inside)
+                tl.store(out_ptr + start + i * stride_d + offsets, blade, mask=mask)
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -296,49 +297,50 @@ def sgp_backward_kernel(
     D: tl.constexpr = length(GRADES)
     G: tl.constexpr = item(GRADES, -1) + 1
     parts = tl.cdiv(columns, BLOCK)
-    part, group, groups = tl.program_id(0) % parts, tl.program_id(0) // parts, tl.num_programs(0) // parts
-    plane = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
-    column = part * BLOCK + tl.arange(0, BLOCK)[None, :]
-    used = column < columns
-    weights = w_ptr + tl.broadcast_to(column, (ROWS, BLOCK))  # each row's anew: no exchange between threads
+    pid = tl.program_id(0)
+    part, group, groups = pid % parts, pid // parts, tl.num_programs(0) // parts
+    stride_d = tl.cast(rows, tl.int64) * columns  # 64 bits: a tensor may have more than 2^31 elements
+    cols = part * BLOCK + tl.arange(0, BLOCK)[None, :]
+    col_mask = cols < columns
+    weights = w_ptr + tl.broadcast_to(cols, (ROWS, BLOCK))  # each row's anew: no exchange between threads
     dw = zeros(length(TABLE), ROWS, BLOCK)
     for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)[:, None]
-        inside = (row < rows) & used
-        at = tl.arange(0, ROWS)[:, None] * columns + column
+        mask = (row < rows) & col_mask
+        offsets = tl.arange(0, ROWS)[:, None] * columns + cols
         start = tl.cast(first, tl.int64) * columns
-        x = load_blades(x_ptr + start, plane, at, inside, D)
-        y = load_blades(y_ptr + start, plane, at, inside, D)
-        gradient = load_blades(gradient_ptr + start, plane, at, inside, D)
+        x = load_blades(x_ptr + start, stride_d, offsets, mask, D)
+        y = load_blades(y_ptr + start, stride_d, offsets, mask, D)
+        gradient = load_blades(gradient_ptr + start, stride_d, offsets, mask, D)
         if first < rows:  # always: see `sgp_kernel`; and the weights' loads are not taken for the next row's
             factor = phi(x[0]) * phi(y[0])
             if NORMALIZED:
-                out = scaled(weighted_from(x, y, weights, columns, used, TABLE, D), factor, D)
+                out = scaled(weighted_from(x, y, weights, columns, col_mask, TABLE, D), factor, D)
                 if WIDE:
                     squares = load_sums(sums_ptr, row, rows, GRADES)
-                    along = load_sums(sums_ptr + tl.cast(rows, tl.int64) * G, row, rows, GRADES)
+                    dots = load_sums(sums_ptr + tl.cast(rows, tl.int64) * G, row, rows, GRADES)
                 else:
                     sums = over_features(grade_sums(out, out, GRADES) + grade_sums(gradient, out, GRADES))
-                    squares, along = sums[:G], sums[G:]
-                gradient = before_normalization(gradient, out, squares, along, columns, epsilon, GRADES)
-            dx, dw = weighted_and_gradient(y, gradient, x, factor, dw, weights, columns, used, LEFT, D)
-            shared = tl.zeros_like(factor)
+                    squares, dots = sums[:G], sums[G:]
+                gradient = before_normalization(gradient, out, squares, dots, columns, epsilon, GRADES)
+            dx, dw = weighted_and_gradient(y, gradient, x, factor, dw, weights, columns, col_mask, LEFT, D)
+            acc = tl.zeros_like(factor)
             for i in tl.static_range(D):
-                shared += x[i] * dx[i]
+                acc += x[i] * dx[i]
             dx = scaled(dx, factor, D)
-            dx = (dx[0] + density(x[0]) * phi(y[0]) * shared,) + dx[1:]
-            store_blades(dx_ptr + start, plane, at, dx, inside, 0, D)
+            dx = (dx[0] + density(x[0]) * phi(y[0]) * acc,) + dx[1:]
+            store_blades(dx_ptr + start, stride_d, offsets, dx, mask, 0, D)
             for grade in tl.static_range(G):  # each is stored before the next: registers are what there is least of
-                dy = weighted_of(x, gradient, weights, columns, used, RIGHT, GRADES, grade)
+                dy = weighted_of(x, gradient, weights, columns, col_mask, RIGHT, GRADES, grade)
                 dy = scaled(dy, factor, blade_count(GRADES, grade))
                 if grade == 0:
-                    dy = (dy[0] + density(y[0]) * phi(x[0]) * shared,)
+                    dy = (dy[0] + density(y[0]) * phi(x[0]) * acc,)
                 store_blades(
-                    dy_ptr + start, plane, at, dy, inside, first_blade(GRADES, grade), blade_count(GRADES, grade)
+                    dy_ptr + start, stride_d, offsets, dy, mask, first_blade(GRADES, grade), blade_count(GRADES, grade)
                 )
     for path in tl.static_range(length(TABLE)):
-        mine = dw_ptr + (group * length(TABLE) + path) * tl.cast(columns, tl.int64) + column
-        tl.store(mine, tl.sum(dw[path], 0, keep_dims=True), mask=used)
+        dw_ptrs = dw_ptr + (group * length(TABLE) + path) * tl.cast(columns, tl.int64) + cols
+        tl.store(dw_ptrs, tl.sum(dw[path], 0, keep_dims=True), mask=col_mask)
 
 
 @triton.jit
@@ -350,22 +352,22 @@ def sgp_sums_kernel(
     D: tl.constexpr = length(GRADES)
     G: tl.constexpr = item(GRADES, -1) + 1
     row, rows = tl.program_id(0), tl.num_programs(0)
-    plane, start = tl.cast(rows, tl.int64) * columns, tl.cast(row, tl.int64) * columns
-    squares, along = zeros(G, 1, BLOCK), zeros(G, 1, BLOCK)
+    stride_d, start = tl.cast(rows, tl.int64) * columns, tl.cast(row, tl.int64) * columns
+    squares, dots = zeros(G, 1, BLOCK), zeros(G, 1, BLOCK)
     for first in range(0, columns, BLOCK):
-        column = first + tl.arange(0, BLOCK)[None, :]
-        inside = column < columns
-        x = load_blades(x_ptr + start, plane, column, inside, D)
-        y = load_blades(y_ptr + start, plane, column, inside, D)
-        out = weighted_from(x, y, w_ptr + column, columns, inside, TABLE, D)
+        cols = first + tl.arange(0, BLOCK)[None, :]
+        mask = cols < columns
+        x = load_blades(x_ptr + start, stride_d, cols, mask, D)
+        y = load_blades(y_ptr + start, stride_d, cols, mask, D)
+        out = weighted_from(x, y, w_ptr + cols, columns, mask, TABLE, D)
         out = scaled(out, phi(x[0]) * phi(y[0]), D)
         squares = added(squares, grade_sums(out, out, GRADES), G)
         if BACKWARD:
-            gradient = load_blades(gradient_ptr + start, plane, column, inside, D)
-            along = added(along, grade_sums(gradient, out, GRADES), G)
+            gradient = load_blades(gradient_ptr + start, stride_d, cols, mask, D)
+            dots = added(dots, grade_sums(gradient, out, GRADES), G)
     store_sums(sums_ptr + row, rows, over_features(squares), G)
     if BACKWARD:
-        store_sums(sums_ptr + row + G * tl.cast(rows, tl.int64), rows, over_features(along), G)
+        store_sums(sums_ptr + row + G * tl.cast(rows, tl.int64), rows, over_features(dots), G)
 
 
 @triton.jit
@@ -385,13 +387,13 @@ def store_sums(ptr, rows, sums, COUNT: tl.constexpr):
 @triton.jit(do_not_specialize=["programs"])
 def add_kernel(parts_ptr, total_ptr, programs, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """What all programs have of the gradient of w, `size` numbers each, added up."""
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
-    total = tl.zeros((ROWS, BLOCK), tl.float32)
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    acc = tl.zeros((ROWS, BLOCK), tl.float32)
     for first in range(0, programs, ROWS):
         row = first + tl.arange(0, ROWS)[:, None]
-        inside = (row < programs) & (place < size)
-        total += tl.load(parts_ptr + row * tl.cast(size, tl.int64) + place, mask=inside, other=0.0)
-    tl.store(total_ptr + place, tl.sum(total, 0, keep_dims=True), mask=place < size)
+        mask = (row < programs) & (offsets < size)
+        acc += tl.load(parts_ptr + row * tl.cast(size, tl.int64) + offsets, mask=mask, other=0.0)
+    tl.store(total_ptr + offsets, tl.sum(acc, 0, keep_dims=True), mask=offsets < size)
 
 
 # Their launches: shapes and types are the callers' business
