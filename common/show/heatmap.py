@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from common.record.recording import class_of
 from common.record.result import PairResult, Record, Row
 from common.show.plot import ratio_bars, sweep
 from common.show.report import digits, origin
@@ -24,7 +23,10 @@ LEAST = 4  # cells: two by two
 
 @dataclass(frozen=True)
 class Grid:
-    """Results of one pair at every combination of two arguments: `cells[row value, column value]`."""
+    """Results of one pair at every combination of two arguments: `cells[row value, column value]`.
+
+    `name`: the pair's, and what its sizes have in common after their class: "sgp 2d" of "sweep/2d/...".
+    """
 
     name: str
     arguments: tuple[str, str]
@@ -33,14 +35,14 @@ class Grid:
 
 
 def grids(record: Record) -> list[Grid]:
-    """The grids that a record has, each of one class of a pair's sizes; those with cells missing are none."""
+    """The grids that a record has: a pair's sizes of one name up to its last "/"; those with cells missing are none."""
     groups: dict[tuple[str, str, str], list[PairResult]] = {}
     for pair in record.pairs:
-        groups.setdefault((pair.chapter, pair.name, class_of(pair.size)), []).append(pair)
-    return [grid for pairs in groups.values() if len(pairs) >= LEAST and (grid := _grid(pairs))]
+        groups.setdefault((pair.chapter, pair.name, pair.size.rpartition("/")[0]), []).append(pair)
+    return [grid for (_, _, of), pairs in groups.items() if len(pairs) >= LEAST and (grid := _grid(pairs, of))]
 
 
-def _grid(pairs: list[PairResult]) -> Grid | None:
+def _grid(pairs: list[PairResult], of: str) -> Grid | None:
     shared = set.intersection(*(set(pair.sizes) for pair in pairs))
     varied = [name for name in pairs[0].sizes if name in shared and len({repr(pair.sizes[name]) for pair in pairs}) > 1]
     if len(varied) != 2 or not all(type(pair.sizes[name]) is int for pair in pairs for name in varied):
@@ -50,7 +52,8 @@ def _grid(pairs: list[PairResult]) -> Grid | None:
     cells = {(pair.sizes[row], pair.sizes[column]): pair for pair in pairs}
     if not len(cells) == len(pairs) == len(rows) * len(columns):
         return None
-    return Grid(pairs[0].name, (row, column), (rows, columns), cells)
+    name = f"{pairs[0].name} {of.partition('/')[2]}".strip()
+    return Grid(name, (row, column), (rows, columns), cells)
 
 
 def draw(found: list[Grid], record: Record) -> Figure:

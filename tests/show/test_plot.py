@@ -272,6 +272,15 @@ def test_without_a_library_a_heat_map_compares_with_the_baseline():
     assert "baseline" in speed.get_title()
 
 
+def test_sizes_of_one_class_may_be_several_grids():
+    cells = [cell(*place, 3.0, 1 << 20) for place in GRID]
+    both = [replace(each, size=each.size.replace("/", f"/{of}/")) for of in ("2d", "3d") for each in cells]
+    found = heatmap.grids(record(*both))
+    assert [(grid.name, len(grid.cells)) for grid in found] == [("double 2d", 6), ("double 3d", 6)]
+    titles = [axes.get_title() for axes in heatmap.for_record(record(*both)).axes[::2]]
+    assert [title.partition(":")[0] for title in titles] == ["double 2d", "double 3d"]
+
+
 def test_a_cell_that_was_not_timed_says_so_and_a_grid_with_holes_is_a_sweep():
     cells = [cell(*place, 3.0, 1 << 20) for place in GRID]
     untimed = replace(cells[-1], arms={}, rows=[Row("optimized", "baseline", "skipped", "does not fit")])
