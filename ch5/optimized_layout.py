@@ -10,7 +10,7 @@ batch * features elements further on. Of one blade, a warp loads
 and, where the planes begin at multiples of 16 bytes, four features a lane at once: 16 bytes an access. A matrix product
 over features finds its operands in this order, too: a plane is a matrix [batch, features].
 
-Predict before you measure: 2 u, u being the bytes of x, cross the memory bus in both halves. What does
+Predict before you measure: 2 u, u being the bytes of x, cross the memory bus in both versions. What does
 `yardstick_copy`, which moves the same bytes and computes nothing, take beside this?
 """
 

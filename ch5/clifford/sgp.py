@@ -412,8 +412,8 @@ class Cut:
 
 # By (D, backward, itemsize): features of a thread, stages, programs of 512 features that an SM has room for. Registers
 # and shared memory decide: in float32 and for D = 8 a feature takes up to 54 registers forward, 20 of them its weights,
-# and 64 backward, and a thread has 255 at most. With two stages a row is on its way to shared memory while its program
-# works on another: forward 32 to 64 KiB an SM on their way are enough for an H200's memory, and more were slower.
+# and 64 backward, and a thread has 255 at most. With two stages a row is in flight to shared memory while its program
+# works on another: forward 32 to 64 KiB an SM in flight are enough for an H200's memory, and more were slower.
 TILE = {False: 256, True: 512}  # features of a program, of several rows where these are short; by `backward`
 PART = 512  # features of a program, of rows that no program holds
 WIDEST = 1024  # features of a row that one program holds
@@ -433,7 +433,7 @@ def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: 
     halved = backward and (rows > 1 or columns > WIDEST or (blades == 8 and capability >= 10))
     features, stages, per_sm = HALVED[blades] if halved else CUTS[blades, backward, itemsize]
     programs = max(512 * per_sm // (rows * block), 1)
-    kept = stages - (itemsize == 2)  # Triton has a row less on its way where it converts what it loads
+    kept = stages - (itemsize == 2)  # Triton has a row less in flight where it converts what it loads
     ahead = kept * (2 + backward) * blades * rows * block * itemsize + 4096  # x, y, dout; and what threads exchange
     return Cut(
         rows, block, rows * block // (32 * features), stages if programs * ahead <= shared_bytes else 1, programs

@@ -11,7 +11,7 @@ import torch
 from common.pairs.pair import ROOT, discover
 
 PAIRS = {pair.name: pair for pair in discover(ROOT / "ch5")}
-SIZE = re.compile(r"(sweep|types|plain|fcgp)/[\w/]+")
+SIZE = re.compile(r"(2d|sweep|types|plain|fcgp)/[\w/]+")
 CELLS = json.loads((ROOT / "notebooks/ch5_clifford.ipynb").read_text(encoding="utf-8"))["cells"]
 CODE = {cell["id"]: "".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "code"}
 README = (ROOT / "ch5/README.md").read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def test_each_size_that_a_cell_names_is_one_of_its_pairs(cell: str):
 
 def test_sizes_that_a_cell_puts_together_exist():
     named = re.search(r"for name, wanted in (\(.*\)):", CODE["xray"])
-    made = [(pair, f"sweep/4096x{width}") for pair, widths in ast.literal_eval(named[1]) for width in widths]
+    made = [(pair, f"sweep/3d/4096x{width}") for pair, widths in ast.literal_eval(named[1]) for width in widths]
     assert [size for pair, size in made if size not in PAIRS[pair].sizes] == []
 
 

@@ -1,0 +1,346 @@
+"""The kernels of chapter 5's products, by their operators and alone, against the formulas in float64.
+
+Without a GPU they run in Triton's interpreter, in a process of its own; with one there and on the GPU.
+"""
+
+from functools import partial
+from itertools import chain, product
+
+import products
+import pytest
+import torch
+from products import DEVICES, DIMENSIONS, GPU, LAYOUTS, NORMALIZED, PRODUCTS, answer, assert_right, drawn, needs_triton
+
+FLOAT, HALF, BFLOAT = torch.float32, torch.float16, torch.bfloat16
+
+
+@pytest.fixture(autouse=True)
+def _same_numbers_in_every_run():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def call(run_on):
+    """call(device, ...): what `answer` returns, from here or from the interpreter."""
+    return lambda device, *arguments, **how: run_on(device, answer, device, *arguments, **how)
+
+
+@pytest.fixture(scope="module")
+def known():
+    return {}
+
+
+@pytest.fixture
+def at_work(call, known):
+    """at_work(device, product, dimensions, normalized): inputs of an odd size, and the answer, worked out once."""
+
+    def found(*case):
+        if case not in known:
+            device, of, dimensions, normalized = case
+            inputs = drawn(of, dimensions, 7, 37)
+            known[case] = inputs, call(device, of, inputs, normalized)
+        return known[case]
+
+    return found
+
+
+def cases(everywhere, on_gpu):
+    """Parameters of tests: each case of `everywhere` on both devices, those of `on_gpu` there alone."""
+    here = [pytest.param("cpu", *case, marks=needs_triton) for case in everywhere]
+    return here + [pytest.param("cuda", *case, marks=GPU) for case in (*everywhere, *on_gpu)]
+
+
+# From a row of one number to rows that no program holds; of 17 rows in two TF32 numbers the last is the second part.
+# The interpreter leaves out what takes long, and of matrix products bfloat16, which it cuts off
+ROWS = [(1, 1), (2, 3), (127, 2), (1, 129), (1, 600), (1, 1100)]
+ON_GPU = product([1, 2, 3, 127, 129], [1, 2, 3, 127, 129, 512, 1024, 2500])
+BOTH = [
+    ("sgp", 7, 37, HALF), ("sgp", 7, 37, BFLOAT), ("fcgp", 1, 1, FLOAT), ("fcgp", 2, 129, FLOAT),
+    ("fcgp", 2, 127, HALF), ("fcgp", 17, 2, FLOAT, "tf32x3"),
+]  # fmt: skip
+BOTH_ON_GPU = [
+    *(("sgp", *shape, FLOAT) for shape in ON_GPU), ("fcgp", 2, 3, FLOAT), ("fcgp", 17, 2, FLOAT),
+    ("fcgp", 1, 1, FLOAT, "tf32x3"), ("fcgp", 3, 127, BFLOAT),
+    *(("fcgp", 1000, 256, dtype) for dtype in (FLOAT, HALF, BFLOAT)),
+]  # fmt: skip
+
+
+def each_way(of_both, normalized_only=()):
+    return [(case, way) for case in of_both for way in (True, False)] + [(case, True) for case in normalized_only]
+
+
+@DIMENSIONS
+@pytest.mark.parametrize(
+    ("device", "case", "normalized"),
+    cases(each_way(BOTH, [("sgp", *shape, FLOAT) for shape in ROWS]), each_way(BOTH_ON_GPU)),
+    ids=str,
+)
+def test_kernels_compute_what_the_formulas_say(device, case, dimensions, normalized, call):
+    of, batch, features, dtype, *precision = case
+    inputs = drawn(of, dimensions, batch, features, dtype)
+    assert_right(of, call(device, of, inputs, normalized, precision), inputs, normalized)
+
+
+@DEVICES
+@PRODUCTS
+@DIMENSIONS
+@NORMALIZED
+def test_a_gradient_that_is_1_percent_too_large_is_seen(device, product, dimensions, normalized, at_work):
+    inputs, right = at_work(device, product, dimensions, normalized)
+    assert_right(product, right, inputs, normalized)
+    for index, name in enumerate(("dx", "dy", "dw"), 1):
+        wrong = [1.01 * part if i == index else part for i, part in enumerate(right)]
+        with pytest.raises(AssertionError, match=f"{name} is off by"):
+            assert_right(product, wrong, inputs, normalized)
+
+
+@DEVICES
+@PRODUCTS
+@DIMENSIONS
+def test_repeated_runs_give_equal_bits(device, product, dimensions, at_work, call):
+    inputs, first = at_work(device, product, dimensions, True)
+    assert all(map(torch.equal, first, call(device, product, inputs)))
+    if product == "fcgp":
+        first, again = (call(device, product, inputs, True, ("tf32x3",)) for _ in range(2))
+        assert all(map(torch.equal, first, again))
+
+
+@DEVICES
+@DIMENSIONS
+@NORMALIZED
+@pytest.mark.parametrize("reflection", [False, True], ids=["rotation", "reflection"])
+def test_kernels_turn_with_their_input(device, dimensions, normalized, reflection, at_work, call):
+    (x, y, w, dout), actual = at_work(device, "sgp", dimensions, normalized)
+    q = products.orthogonal(dimensions, reflection)
+    turned = partial(products.turned, q=q)
+    around = call(device, "sgp", (turned(x), turned(y), w, turned(dout)), normalized)
+    for mine, other in zip((*map(turned, actual[:3]), actual[3]), around, strict=True):
+        torch.testing.assert_close(other, mine, rtol=1e-5, atol=1e-5 * mine.abs().max().item())
+
+
+@DEVICES
+@PRODUCTS
+@DIMENSIONS
+@pytest.mark.parametrize("layout", list(LAYOUTS)[1:])
+def test_tensors_may_lie_in_memory_in_any_way(device, product, dimensions, layout, call):
+    inputs = drawn(product, dimensions, 3, 5)
+    actual = call(device, product, inputs, layout=layout)
+    assert_right(product, actual, [LAYOUTS[layout](t) for t in inputs])
+
+
+@DEVICES
+@PRODUCTS
+@NORMALIZED
+def test_a_batch_of_one_may_lie_in_memory_in_any_way(device, product, normalized, call):
+    """The strides of a dimension of size 1 say nothing, and PyTorch takes such tensors for contiguous."""
+    inputs = drawn(product, 3, 1, 5)
+    x, y, w, dout = inputs
+    x, y, dout = (torch.cat([t.swapdims(0, 1), torch.randn(8, 8, 5)])[:1].swapdims(0, 1) for t in (x, y, dout))
+    assert x.is_contiguous() and x.stride(1) != 5
+    assert_right(product, call(device, product, (x, y, w, dout), normalized), inputs, normalized)
+
+
+@DEVICES
+@PRODUCTS
+@DIMENSIONS
+@NORMALIZED
+def test_a_row_does_not_harm_others(device, product, dimensions, normalized, call):
+    x, *others = drawn(product, dimensions, 6, 5)
+    x[1, 2, 3] = float("nan")
+    out, dx, dy, dw = call(device, product, (x, *others), normalized)
+    for rows in (out, dx, dy):
+        assert rows[:, [0, 1, 3, 4, 5]].isfinite().all()
+        assert rows[:, 2].isnan().any()
+    assert dw.isnan().any()
+
+
+@DEVICES
+@PRODUCTS
+@DIMENSIONS
+def test_an_empty_batch_gives_an_empty_answer(device, product, dimensions, call):
+    inputs = drawn(product, dimensions, 0, 5)
+    out, dx, dy, dw = call(device, product, inputs)
+    assert out.shape == dx.shape == dy.shape == (2**dimensions, 0, 5)
+    assert dw.shape == inputs[2].shape and not dw.any()
+
+
+@GPU
+@NORMALIZED
+def test_more_than_2_to_the_31_elements(normalized):
+    batch, features = 2**19 + 3, 513
+    torch.cuda.empty_cache()
+    if torch.cuda.mem_get_info()[0] < 32 * 2**30:
+        pytest.skip("needs 32 GiB of GPU memory")
+    x, y, w, dout = drawn("sgp", 3, 3, features, HALF)
+    large = [torch.zeros(8, batch, features, dtype=HALF, device="cuda") for _ in range(3)]
+    for whole, last in zip(large, (x, y, dout), strict=True):
+        whole[:, -3:] = last.cuda()
+    x_large, y_large, dout_large = large
+    leaves = [x_large.requires_grad_(), y_large.requires_grad_(), w.cuda().requires_grad_()]
+    out = products.ops.sgp(*leaves, normalized)
+    dx, dy, dw = torch.autograd.grad(out, leaves, dout_large)
+    actual = [*(part[:, -3:].detach().cpu() for part in (out, dx, dy)), dw.cpu()]
+    assert_right("sgp", actual, (x, y, w, dout), normalized)
+
+
+def compilations():
+    from clifford import fcgp, fcgp_fused, sgp
+
+    found = chain(*(vars(module).items() for module in (sgp, fcgp, fcgp_fused)))
+    kernels = {name: kernel for name, kernel in found if name.endswith("_kernel") and name != "sgp_sums_kernel"}
+    return {name: sum(len(cache[0]) for cache in kernel.device_caches.values()) for name, kernel in kernels.items()}
+
+
+@GPU
+@DIMENSIONS
+def test_a_batch_of_another_size_compiles_nothing(dimensions):
+    def run(batch):
+        answer("cuda", "sgp", drawn("sgp", dimensions, batch, 64))
+        inputs = drawn("fcgp", dimensions, batch, 32)
+        fused([t.cuda() for t in inputs])
+        for precision in ((), ("tf32x3",)):
+            answer("cuda", "fcgp", inputs, True, precision)
+
+    run(4096)
+    before = compilations()
+    for batch in (1, 2, 16, 17, 33, 100, 129, 256, 1024):
+        run(batch)
+    assert all(before.values()) and compilations() == before
+
+
+# Of the weighted product: how its work is cut
+
+
+@needs_triton
+def test_rows_are_in_flight_where_all_programs_have_room_for_two_and_what_threads_exchange():
+    from clifford.sgp import cut
+
+    of_smaller_gpus, of_larger = 163 * 1024, 227 * 1024
+    assert cut(4, 1023, True, 4, 97 * 1024).stages == 1  # the rows alone take 96 KiB
+    assert [cut(8, 512, True, itemsize, of_smaller_gpus).stages for itemsize in (2, 4)] == [2, 1]
+    assert [cut(8, 512, True, itemsize, of_larger).stages for itemsize in (2, 4)] == [2, 2]
+    for smallest in (99 * 1024, of_smaller_gpus, of_larger):
+        assert [cut(8, 512, False, itemsize, smallest).stages for itemsize in (2, 4)] == [3, 2]
+        assert [cut(4, 1024, False, itemsize, smallest).stages for itemsize in (2, 4)] == [3, 2]
+    assert cut(8, 1024, False, 4, 99 * 1024).stages == 1  # 128 KiB
+
+
+@needs_triton
+@pytest.mark.parametrize("columns", [1, 31, 128, 200, 512, 1000, 1024, 1025, 5000])
+@pytest.mark.parametrize("capability", [8, 9, 10])
+def test_every_row_is_cut_into_whole_warps(columns, capability):
+    from clifford.sgp import CUTS, TILE, cut
+
+    for blades, backward, itemsize in CUTS:
+        by = cut(blades, columns, backward, itemsize, 227 * 1024, capability)
+        assert by.warps & (by.warps - 1) == 0 and 1 <= by.warps <= 32  # as Triton wants them
+        assert by.rows * by.block >= TILE[backward] and (by.rows == 1 or by.block >= columns)
+        assert by.block >= columns or columns > 1024
+        assert by.per_sm >= 1
+
+
+# Of the fully connected product: its parts
+
+
+def fused(inputs, normalized=True):
+    from clifford.fcgp_fused import forward_fused
+
+    return [forward_fused(*inputs[:3], normalized)[0].cpu()]
+
+
+@DIMENSIONS
+@NORMALIZED
+@pytest.mark.parametrize(
+    ("device", "batch", "features", "dtype"),
+    cases([(1, 1, FLOAT), (3, 70, FLOAT), (65, 3, HALF)], [(3, 70, BFLOAT)]),
+)
+def test_the_fused_form_computes_the_same(device, batch, features, dtype, dimensions, normalized, run_on):
+    inputs = drawn("fcgp", dimensions, batch, features, dtype)
+    assert_right("fcgp", run_on(device, fused, [t.to(device) for t in inputs], normalized), inputs, normalized)
+
+
+@GPU
+@pytest.mark.parametrize(("batch", "features", "normalized"), [(512, 256, True), (256, 512, False)])
+@DIMENSIONS
+def test_three_tf32_products_are_nearly_float32_and_one_is_not(dimensions, batch, features, normalized):
+    inputs = drawn("fcgp", dimensions, batch, features)
+    right = products.by_formulas("fcgp", *(t.double() for t in inputs), normalized)
+    off = []
+    for precision in ("ieee", "tf32x3", "tf32"):
+        found = answer("cuda", "fcgp", inputs, normalized, (precision,))
+        off.append([error(mine, exact) for mine, exact in zip(found, right, strict=True)])
+    for ieee, three, one in zip(*off, strict=True):
+        assert three < 10 * ieee and three < one / 20, off
+
+
+def error(found, right):
+    return float((found.double() - right).norm() / right.norm())
+
+
+@needs_triton
+def test_what_was_set_for_float32_stays_set():
+    from clifford.fcgp import float32_in
+
+    general, matmul = torch.backends, torch.backends.cuda.matmul
+    before = general.fp32_precision, matmul.fp32_precision
+    try:
+        general.fp32_precision = matmul.fp32_precision = "none"
+        with float32_in("ieee", FLOAT), float32_in("tf32", HALF):
+            assert matmul.fp32_precision in ("none", "ieee")
+        general.fp32_precision = "tf32"
+        with float32_in("tf32", FLOAT):
+            assert matmul.fp32_precision == "tf32"
+        general.fp32_precision = "ieee"
+        assert matmul.fp32_precision == "ieee", "it no longer follows"
+        for wanted in ("tf32", "tf32x3"):
+            with float32_in(wanted, FLOAT):
+                assert matmul.fp32_precision == "tf32"
+            assert matmul.fp32_precision == "ieee"
+    finally:
+        general.fp32_precision, matmul.fp32_precision = before
+
+
+@needs_triton
+def test_long_sums_of_split_numbers_are_made_in_parts(monkeypatch):
+    from clifford import fcgp as kernels
+
+    monkeypatch.setattr(kernels, "DEPTH", 8)
+    (high, low), (large, small) = torch.randn(2, 4, 5, 21), torch.randn(2, 4, 21, 3)
+    for add in (False, True):
+        out = torch.ones(4, 5, 3)
+        kernels.multiply([high, low], [large, small], out, add)
+        torch.testing.assert_close(out, add + low @ large + high @ small + high @ large)
+
+
+def normalizations(source, gradient):
+    """By the kernels: what is normalized, and the gradient of the source."""
+    from clifford.fcgp import normalize, normalize_backward
+
+    out, root = torch.empty_like(source), source.new_empty(4, source.shape[1])
+    normalize(source, out, root, source.shape[1])
+    return out.cpu(), normalize_backward(gradient, out, root, source.shape[1]).cpu()
+
+
+@DEVICES
+def test_rows_wider_than_a_block_are_normalized(device, run_on):
+    source, gradient = torch.randn(2, 8, 3, 1500)
+    out, dsource = run_on(device, normalizations, source.to(device), gradient.to(device))
+    leaf = source.double().requires_grad_()
+    right = products.reference.normalize(leaf)
+    assert error(out, right) < 1e-6
+    assert error(dsource, *torch.autograd.grad(right, leaf, gradient.double())) < 1e-6
+
+
+def parts(t):
+    from clifford.fcgp import split
+
+    return [part.cpu() for part in split(t, 2)]
+
+
+@DEVICES
+def test_a_number_is_the_sum_of_its_tf32_number_and_the_rest(device, run_on):
+    t = torch.randn(1100) * torch.logspace(-30, 30, 1100)
+    high, low = run_on(device, parts, t.to(device))
+    assert torch.equal(high + low, t)
+    assert not (high.view(torch.int32) & 0x1FFF).any()  # the 13 bits that TF32 does not have
+    assert (low.abs() <= t.abs() * 2**-11).all()
