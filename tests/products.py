@@ -35,7 +35,7 @@ DEVICES = pytest.mark.parametrize("device", [pytest.param("cpu", marks=needs_tri
 def drawn(product, dimensions, batch, features, dtype=torch.float32):
     """x, y, the weights of the product (SGP: as (P, N), transposed), and a gradient of the answer; on the CPU."""
     found = algebra(dimensions)
-    x, y, dout = torch.randn(3, len(found.blades), batch, features).to(dtype)
+    x, y, dout = (torch.randn(len(found.blades), batch, features).to(dtype) for _ in range(3))
     if product == "sgp":
         return x, y, torch.randn(len(found.paths), features).to(dtype).mT, dout
     return x, y, (torch.randn(len(found.paths), features, features) / features**0.5).to(dtype), dout
