@@ -80,11 +80,6 @@ def test_terms_and_sums_are_all_products(dimensions):
         assert listed == {(term[4], *(term[place] for place in places), term[3]) for term in found.terms}
 
 
-def test_other_dimensions():
-    with pytest.raises(ValueError, match="dimensions must be 2 or 3, not 4"):
-        algebra(4)
-
-
 # The formulas
 
 
@@ -111,9 +106,8 @@ def test_gate_normalization_and_linear(dimensions):
     torch.testing.assert_close(reference.gate(x)[0], torch.nn.functional.gelu(x[0]))
     for part in reference.normalize(x).split(algebra(dimensions).sizes):
         torch.testing.assert_close(part.square().sum(0).mean(1), torch.ones(2).double(), rtol=1e-4, atol=0)
-    assert torch.autograd.gradcheck(reference.gate, [x])
-    assert torch.autograd.gradcheck(reference.normalize, [x])
-    assert torch.autograd.gradcheck(reference.linear, [x, matrices, bias])
+    for function, *leaves in ((reference.gate, x), (reference.normalize, x), (reference.linear, x, matrices, bias)):
+        assert torch.autograd.gradcheck(function, leaves)
     y = reference.linear(x, matrices, bias)
     for blade, grade in enumerate(algebra(dimensions).grades):
         torch.testing.assert_close(y[blade], x[blade] @ matrices[grade] + (bias if blade == 0 else 0))
@@ -195,8 +189,7 @@ def test_a_layer_without_data_has_shapes(product):
     out = layer(x)
     assert (out.shape, out.device.type) == (x.shape, "meta")
     out.sum().backward()
-    assert x.grad.shape == x.shape
-    assert all(parameter.grad.shape == parameter.shape for parameter in layer.parameters())
+    assert all(leaf.grad.shape == leaf.shape for leaf in (x, *layer.parameters()))
 
 
 X = torch.zeros(4, 3, 5)
@@ -261,6 +254,7 @@ def test_a_layer(dimensions, product):
 
 
 @pytest.mark.parametrize(("message", "made"), {
+    "dimensions must be 2 or 3, not 4": partial(algebra, 4),
     "no product 'dot' in 3 dimensions": partial(CliffordLayer, 3, 5, "dot"),
     "no product 'sgp' in 4 dimensions": partial(CliffordLayer, 4, 5),
     "at least one feature, not 0": partial(CliffordLayer, 3, 0),
@@ -269,7 +263,7 @@ def test_a_layer(dimensions, product):
     "must be one of ieee, tf32x3, tf32, not 'fp8'": partial(CliffordLayer, 3, 5, "fcgp", precision="fp8"),
     "precision is of matrix products: sgp has none": partial(CliffordLayer, 3, 5, precision="tf32"),
 }.items())  # fmt: skip
-def test_a_layer_that_does_not_exist(message, made):
+def test_what_does_not_exist(message, made):
     with pytest.raises(ValueError, match=message):
         made()
 

@@ -64,8 +64,9 @@ def test_the_plain_network_has_as_many_parameters(features, product):
 @pytest.mark.parametrize("product", ["sgp", "fcgp"])
 def test_layers_learn_what_the_plain_network_does_not(product):
     clifford, plain = volume.models(0, DEVICE, features=8, product=product)
-    losses, others = volume.train(clifford, 120), volume.train(plain, 120)
-    assert len(losses) == len(others) == 120
+    told = []
+    losses = volume.train(clifford, 120, tell=lambda step, loss: told.append((step, loss)))
+    assert told == list(enumerate(losses)) and len(losses) == len(volume.train(plain, 120)) == 120
     assert sum(losses[-16:]) < sum(losses[:16]) / 50  # 16 steps see every body once
     points, _ = volume.bodies(500, 1, DEVICE)
     q = volume.turns(500, 0, DEVICE)
@@ -96,12 +97,6 @@ def test_the_kernels_draw_it_too(run_on, product):
     pytest.importorskip("triton")
     fused = run_on("cpu", losses_of, "cpu", 2, features=3, product=product)
     assert close(fused, losses_of("cpu", 2, features=3, product=product, eager=True))
-
-
-def test_every_step_is_told():
-    told = []
-    assert volume.train(volume.models()[1], 3, tell=lambda step, loss: told.append((step, loss)))
-    assert [step for step, _ in told] == [0, 1, 2]
 
 
 # The command line
