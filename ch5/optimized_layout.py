@@ -18,12 +18,6 @@ import torch
 import triton
 import triton.language as tl
 
-SIZES = {
-    "check": {"batch": 3, "features": 127}, "check/one": {"batch": 1, "features": 1},
-    "check/2d": {"dimensions": 2, "batch": 5, "features": 129}, "check/several": {"batch": 67, "features": 33},
-    "default": {"batch": 4096, "features": 512},  # 64 MiB of float32 in, 64 MiB out: larger than an L2
-}  # fmt: skip
-
 
 def inputs(dimensions=3, batch=4096, features=512, device="cuda"):
     return {"x": laid_out(torch.randn(2**dimensions, batch, features, device=device))}
