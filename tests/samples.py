@@ -148,7 +148,7 @@ def arms_for(rows: list[Row]) -> dict[str, Arm]:
         found[row.variant] = _scaled(versus, [1 / factor for factor in _factors(row.ratio, row.interval)])
         for label, value in row.vs_library.items():
             found[label] = _scaled(found[row.variant], _factors(value["ratio"], value["interval"]))
-    return {**found, "repeat": found["baseline"]}
+    return {**found, "control": found["baseline"]}
 
 
 def _factors(ratio: float, interval: tuple[float, float] | None) -> list[float]:
@@ -169,7 +169,7 @@ def pair_result(name: str = "double", ratio: float = 2.0, **fields: Any) -> Pair
     rows = fields.setdefault("rows", [Row("optimized", "baseline", verdict, ratio=ratio, interval=interval)])
     figures = {
         "clock": "device", "noise_floor": 0.0, "cost": {"dram_bytes": 8.0}, "limit_s": 5e-4, "limit_by": "dram_bytes",
-        "arms": arms_for(rows), "orders": [[["baseline", "optimized", "repeat"]] * 5] * 6, "seeds": [1, 2],
+        "arms": arms_for(rows), "orders": [[["baseline", "optimized", "control"]] * 5] * 6, "seeds": [1, 2],
     }  # fmt: skip
     named = {"chapter": "ch1", "name": name, "size": "default", "sizes": {"n": 8}, "source_hash": "0123456789abcdef"}
     return PairResult(**{**named, **figures, **fields})

@@ -17,15 +17,18 @@ import pytest
 import torch
 from samples import wait_until
 
-from common.calibration import calibrate, known_times, markdown, trials
-from common.calibration.checks import contradiction, judge, own_cost
-from common.calibration.findings import PAIRS, SCHEMA, Findings, Known, Run, Said, Spin, keep, load, newest, to_json
+from common.calibration import __main__ as calibrate
+from common.calibration import known_times, markdown, trials
+from common.calibration.checks import FORMAT, contradiction, judge, newest, own_cost
+from common.calibration.findings import PAIRS, SCHEMA, Findings, Known, Run, Said, Spin, keep, to_json
 from common.engine import runner
 from common.engine.runner import has_failed, run_pairs
 from common.machine.device import describe
-from common.pairs.pair import ROOT, discover, source_hash
+from common.pairs.pair import ROOT, discover
 from common.pairs.pair import load as load_version
-from common.record.result import Record, RecordError
+from common.pairs.source import source_hash
+from common.record.files import RecordError
+from common.record.result import Record
 from common.show import tables
 
 # Planted data: 200 runs of a harness that is right, and of one with a fault
@@ -44,7 +47,7 @@ MISSES = {  # the right verdict, but the truth is not in the interval
 }
 INVALID = Said("invalid", None, None, None, "wrong answer")
 UNSURE = Said("unsure", 0.97, 0.95, 0.99)
-REFUSED = Said("checked", None, None, None, "too short for this clock")
+REFUSED = Said("too short", None, None, None, "below the timer's resolution")
 
 
 def planted(times=0, version="copy", said=FALSE_CALL, runs=RUNS):
@@ -123,7 +126,7 @@ READ = "a read with a cold L2 is slower than with a warm one"
         ({"copies": [0.98, 0.98, 0.98, None]}, [(COPY, "quiet")]),
         ({"copies": []}, [(COPY, "quiet")]),
         ({"nothing": [Run(0, 12, 0.005, {"optimized": CALIBRATED["copy"]})] * 2}, [(EMPTY, "quiet")]),
-        ({"nothing": [Run(0, 12, 0.005, {"optimized": Said("checked", None, None, None)})]}, [(EMPTY, "quiet")]),
+        ({"nothing": [Run(0, 12, 0.005, {"optimized": Said("too short", None, None, None)})]}, [(EMPTY, "quiet")]),
         ({"nothing": [Run(0, 12, 0.005, {})]}, [(EMPTY, "quiet")]),
         ({"nothing": []}, [(EMPTY, "quiet")]),
     ],
@@ -178,7 +181,7 @@ def test_what_is_kept_is_what_is_read(tmp_path):
     found = sound(planted(3), kind="cpu", name="Intel(R) Xeon(R) @ 2.50GHz")
     path = keep(found, tmp_path)
     assert path == tmp_path / "intel_r__xeon_r____2_50ghz" / "calibration.json"
-    assert load(path) == found
+    assert FORMAT.load(path) == found
     assert len(path.read_text().splitlines()) > 2 * RUNS  # a line a run, for whoever compares two versions
 
 
@@ -221,14 +224,14 @@ def test_a_file_whose_figures_do_not_follow_is_refused_in_one_line(text, complai
     path = tmp_path / "calibration.json"
     path.write_text(text)
     with pytest.raises(RecordError, match=complaint) as caught:
-        load(path)
+        FORMAT.load(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_refused_in_one_line(tmp_path):
     with pytest.raises(RecordError, match=r"cannot be read \(No such file or directory\)$"):
-        load(tmp_path / "calibration.json")
+        FORMAT.load(tmp_path / "calibration.json")
 
 
 def test_committed_calibrations_are_believed():
@@ -266,7 +269,7 @@ def test_the_pairs_agree_with_their_references_at_every_check_size(monkeypatch):
     monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits: (describe("cpu"), {}))
     record = run_pairs(discover(PAIRS), device="cpu", check_only=True)
     verdicts = {(pair.name, row.variant): row.verdict for pair in record.pairs for row in pair.rows}
-    assert set(verdicts.values()) == {"checked"}
+    assert set(verdicts.values()) == {"verified"}
     assert len(verdicts) == 5
     assert not has_failed(record)
 
@@ -474,7 +477,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_measured(tmp_path, ca
 @pytest.mark.skipif(os.name == "nt", reason="Windows sends no SIGINT to one process")
 @pytest.mark.usefixtures("signals_as_in_a_terminal")
 def test_ctrl_c_is_one_line_and_status_130():
-    command = [sys.executable, "-m", "common.calibration.calibrate", "--device", "cpu"]
+    command = [sys.executable, "-m", "common.calibration.__main__", "--device", "cpu"]
     running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     assert running.stderr.readline() == "this machine's limits: 0 of 1 done\n"
     running.send_signal(signal.SIGINT)

@@ -16,7 +16,7 @@ import pytest
 import torch
 from samples import one_pair, version, wait_until
 
-from common.checks import guard, trace
+from common.checks import guards, trace
 from common.checks.arrays import own_views, tensors
 from common.engine.arms import make_arms
 from common.engine.inputs import InputSet
@@ -29,7 +29,7 @@ def is_poisoned(x):
 
 def test_what_a_call_returned_is_overwritten():
     answer = {"a": torch.ones(3), "b": [np.ones(3), torch.ones(2, dtype=torch.int64)], "c": torch.ones(2) > 0}
-    guard.poison_answer(answer, {"x": torch.ones(3)})
+    guards.poison_answer(answer, {"x": torch.ones(3)})
     assert is_poisoned(answer["a"])
     assert is_poisoned(answer["b"][0])
     assert answer["b"][1].tolist() == [-1, -1]
@@ -38,21 +38,21 @@ def test_what_a_call_returned_is_overwritten():
 def test_an_answer_made_in_inference_mode_is_overwritten_too():
     with torch.inference_mode():
         answer = torch.ones(3)
-    guard.poison_answer(answer, {})
+    guards.poison_answer(answer, {})
     with torch.inference_mode():
         assert is_poisoned(answer)
 
 
 def test_a_part_of_an_input_is_not_overwritten():
     x = torch.ones(4)
-    guard.poison_answer([x[1:], x.view(2, 2)], {"x": x})
+    guards.poison_answer([x[1:], x.view(2, 2)], {"x": x})
     assert x.tolist() == [1, 1, 1, 1]
 
 
 def test_what_cannot_be_written_is_left_alone():
     frozen = np.ones(3)
     frozen.flags.writeable = False
-    guard.poison_answer([torch.ones(1).expand(3), np.broadcast_to(np.ones(1), 3), frozen, "words", None], {})
+    guards.poison_answer([torch.ones(1).expand(3), np.broadcast_to(np.ones(1), 3), frozen, "words", None], {})
     assert frozen.tolist() == [1, 1, 1]
 
 
@@ -110,14 +110,14 @@ def test_values_shrink_or_are_replaced(sets):
 
 
 def test_company_is_named_once():
-    company, end = guard.Company(), threading.Event()
+    company, end = guards.Leaks(), threading.Event()
     thread = threading.Thread(target=end.wait, name="lingers")
     thread.start()
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
         found = company.new()
-        assert "threads behind: lingers" in found
-        assert "processes behind: python" in found
+        assert "threads: lingers" in found
+        assert "processes: python" in found
         assert str(process.pid) in found
         assert company.new() == ""
     finally:
@@ -127,7 +127,7 @@ def test_company_is_named_once():
 
 
 def test_a_thread_that_python_does_not_list_is_company():
-    company, end, ended = guard.Company(), threading.Event(), threading.Event()
+    company, end, ended = guards.Leaks(), threading.Event(), threading.Event()
     before = len(sys._current_frames())
 
     def lingers():
@@ -137,7 +137,7 @@ def test_a_thread_that_python_does_not_list_is_company():
     _thread.start_new_thread(lingers, ())
     try:
         wait_until(lambda: len(sys._current_frames()) > before)
-        assert company.new() == "threads behind: one without a name"
+        assert company.new() == "threads: one without a name"
         assert company.new() == ""
     finally:
         end.set()
@@ -145,7 +145,7 @@ def test_a_thread_that_python_does_not_list_is_company():
 
 
 def test_a_process_that_has_ended_is_no_company():
-    company = guard.Company()
+    company = guards.Leaks()
     process = subprocess.Popen(["true"])
     wait_until(lambda: psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE)  # nobody asks how it ended
     assert company.new() == ""
@@ -172,7 +172,7 @@ UNTIMELY = {  # event of Python -> a call that raises it alone of those here, an
 
 
 def test_every_event_that_is_untimely_is_tried():
-    assert guard.UNTIMELY.keys() == UNTIMELY.keys()
+    assert guards.UNTIMELY.keys() == UNTIMELY.keys()
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # the child just ends
@@ -180,11 +180,11 @@ def test_every_event_that_is_untimely_is_tried():
 def test_a_call_is_overheard(event, monkeypatch):
     monkeypatch.delitem(sys.modules, "this", raising=False)
     call, said = UNTIMELY[event]
-    assert said in guard.overheard(call)
+    assert said in guards.overheard(call)
 
 
 def test_of_a_warm_call_nothing_is_heard():
-    assert guard.overheard(lambda: torch.ones(3) + 1) == set()
+    assert guards.overheard(lambda: torch.ones(3) + 1) == set()
 
 
 def test_allocations_of_a_call_are_counted():

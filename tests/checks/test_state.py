@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
+from common.checks.global_state import Watch
 from common.checks.settings import SETTINGS
-from common.checks.state import Watch
 
 CHANGES = {  # setting -> what changes it
     "the precision of float32 products": lambda: torch.set_float32_matmul_precision("high"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from common.checks.arrays import copy_into, difference, overwrite_slice, same_placement
-from common.checks.verify import compare, near
+from common.checks.comparison import compare, near
 
 N = 40_001
 SIZES = [1, 127, 129, N]

@@ -14,11 +14,13 @@ import pytest
 from samples import HONEST, one_pair, pair_result, record, version, write_pair
 
 import benchmark
-from common.cli import compare, request
+from common.cli import profile, request
 from common.engine import runner
-from common.pairs.pair import ROOT, discover, source_hash
-from common.record import recording, result, stats
-from common.record.result import Row, load_record, save_record
+from common.pairs.pair import ROOT, discover
+from common.pairs.source import source_hash
+from common.record import result, stats
+from common.record.load import load_record, save_record
+from common.record.result import Row
 from common.show import console
 
 ESCAPE = "\x1b"
@@ -281,7 +283,7 @@ def test_a_chapter_is_measured_whole(ran):
     [
         (Row("optimized", "baseline", "slower", "", 0.5, (0.4, 0.6)), 0),
         (Row("optimized", "baseline", "unsure", "noise", 1.0, (0.4, 1.6)), 0),
-        (Row("optimized", "baseline", "checked"), 0),
+        (Row("optimized", "baseline", "verified"), 0),
         (Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU"), 0),
         (Row("optimized", "baseline", "invalid", "wrong answer"), 1),
         (Row("optimized", "baseline", "died", "killed by SIGSEGV"), 1),
@@ -311,7 +313,7 @@ DEAD = {"rows": [Row("optimized", "baseline", "died", "no kernel")], "arms": {}}
 def test_a_part_of_a_chapter_is_recorded_beside_it(options, interrupted, status, ran, monkeypatch, tmp_path, capsys):
     """Of a run that was interrupted, or was of some pairs only: those that were measured at all sizes of a class."""
     ran.record = record(of_chapter_3("softmax"), of_chapter_3("softmax", "small/4096x256"), interrupted=interrupted)
-    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     assert call("--chapter", 3, "--record", "--size", "default,small", *options) == status
     is_part = bool(options) or interrupted
     files = ["ch3.20260102-030405.json"] if is_part else ["ch3.json", "ch3_small.json"]
@@ -333,7 +335,7 @@ def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_name
 ):
     sizes = ["large/a", "large/b"] if size == "large" else ["default", "small/a", "large/a"]
     ran.record = record(*(pair_result(size=each, chapter="ch3") for each in sizes))
-    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     assert call("--chapter", 3, "--record", "--size", size) == 0
     assert ran.asked[1] == size
     files = ["ch3_large.json"] if size == "large" else ["ch3.json", "ch3_small.json", "ch3_large.json"]
@@ -344,7 +346,7 @@ def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_name
 
 def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, monkeypatch, tmp_path, capsys):
     ran.record = record(of_chapter_3("softmax"), of_chapter_3("rms_norm", **DEAD))
-    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     assert call("--chapter", 3, "--record") == 1
     (path,) = tmp_path.glob("*/*")
     assert path.name == "ch3.20260102-030405.json" and [pair.name for pair in load_record(path).pairs] == ["softmax"]
@@ -360,7 +362,7 @@ def test_json_and_plot_are_written(pairs, ran, tmp_path):
     assert (tmp_path / "p.pdf").read_bytes().startswith(b"%PDF")
 
 
-@pytest.mark.parametrize("rows", [[], [Row("optimized", "baseline", "checked")]])
+@pytest.mark.parametrize("rows", [[], [Row("optimized", "baseline", "verified")]])
 def test_a_plot_of_nothing_is_not_drawn_and_no_error(rows, pairs, ran, tmp_path, capsys):
     ran.record = record(pair_result(rows=rows))
     assert call("--path", pairs, "--check", "--plot", tmp_path / "p.png") == 0
@@ -491,7 +493,7 @@ def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_
 
     (tmp_path / "p.png").write_text("old")
     monkeypatch.setattr(os, "fsync", fail)
-    monkeypatch.setattr(recording, "keep_record", lambda record, is_part: [tmp_path])
+    monkeypatch.setattr("common.record.archive.keep_record", lambda record, is_part: [tmp_path])
     assert call("--chapter", 1, "--record", "--plot", tmp_path / "p.png") == 1
     out, err = capsys.readouterr()
     assert "2.00x [1.98, 2.02]" in out
@@ -515,7 +517,7 @@ def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, monkeypatch, tmp
     (tmp_path / "h200").mkdir()
     (tmp_path / "h200" / "ch1.json").write_text("{")
     ran.record = record(pair_result(), kind="cpu")
-    monkeypatch.setattr(recording, "FOLDER", tmp_path)
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     assert call("--path", pairs) == 0
     *table, said = capsys.readouterr().out.splitlines()
     assert any("2.00x [1.98, 2.02]" in line for line in table)
@@ -533,7 +535,7 @@ def test_a_record_beyond_what_the_system_allows_is_one_line(pairs, tmp_path):
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # else Python's imports fail at that limit before we do
     )  # fmt: skip
     assert done.returncode == 1
-    assert "checked" in done.stdout
+    assert "verified" in done.stdout
     assert done.stderr.splitlines()[-1] == f"benchmark.py: {tmp_path / 'r.json'}: cannot be written (File too large)"
     assert "Traceback" not in done.stderr
     assert (tmp_path / "r.json").read_text() == "old"
@@ -703,7 +705,7 @@ def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsy
     pair = one_pair(tmp_path, version(), version("return 2 * x.exp().log() + w_shift"))
     write_pair(tmp_path, "gpu", version(extra='DEVICE = "cuda"'), version(extra='DEVICE = "cuda"'))
     write_pair(tmp_path, "dies", version("raise ValueError('no')"))
-    traces = compare.profile_pairs(
+    traces = profile.profile_pairs(
         [pair, *discover(tmp_path, "gpu"), *discover(tmp_path, "dies")], tmp_path / "out", "cpu"
     )
     assert [trace.name for trace in traces] == [
@@ -724,7 +726,7 @@ def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tm
     asked = []
     monkeypatch.setattr(benchmark, "ROOT", tmp_path)
     monkeypatch.setattr(
-        compare, "profile_pairs", lambda pairs, out, device: asked.append(([pair.name for pair in pairs], out, device))
+        profile, "profile_pairs", lambda pairs, out, device: asked.append(([pair.name for pair in pairs], out, device))
     )
     assert call("--path", pairs, "--profile", "--device", "cpu") == 0
     assert asked == [(["double", "triple"], tmp_path / "results" / "pairs", "cpu")]

@@ -19,7 +19,8 @@ from common.engine import runner
 from common.engine.runner import has_failed
 from common.isolation import interrupt, process, server
 from common.pairs.pair import discover
-from common.record.result import BELIEVED, load_record, save_record
+from common.record.load import load_record, save_record
+from common.record.result import BELIEVED
 
 run_pairs = partial(runner.run_pairs, device="cpu")
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to look for processes")
@@ -218,7 +219,7 @@ def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, la
     assert "Traceback" not in out + err
     assert any(re.match(r"\s*a\s.*\bchecked\b", line) for line in out.splitlines()), out
     record = load_record(tmp_path / "r.json")
-    assert [(pair.name, pair.rows[0].verdict) for pair in record.pairs] == [("a", "checked")]
+    assert [(pair.name, pair.rows[0].verdict) for pair in record.pairs] == [("a", "verified")]
     assert record.environment["interrupted"]
     assert err.splitlines()[-1] == "interrupted after 1 of 3 pairs"
     wait_until(lambda: not launch.left())
@@ -254,7 +255,7 @@ def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier,
         assert record.environment["interrupted"]
         assert [pair.name for pair in record.pairs] == earlier
         assert record.pairs[0].rows[0].verdict in BELIEVED, record.pairs[0].rows[0].reason
-        assert set(record.pairs[0].arms) == {"baseline", "optimized", "repeat"}
+        assert set(record.pairs[0].arms) == {"baseline", "optimized", "control"}
 
 
 def listens(pid):

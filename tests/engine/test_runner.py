@@ -8,8 +8,8 @@ import pytest
 from samples import VECTOR, one_pair, row_of, version, write_pair
 
 from common.engine import runner
-from common.engine.runner import sizes_of
 from common.pairs.pair import discover
+from common.pairs.sizes import sizes_of
 from common.record.result import BELIEVED
 from common.show import summary, tables
 
@@ -46,19 +46,19 @@ ORACLE = "def reference(x, w_shift): return 2 * x + w_shift"
 MORE = {"check": {"n": 128}, "check/odd": {"n": 129}, "default": {"n": 128}}
 BF16 = "return (2 * x.bfloat16() + w_shift.bfloat16()).float()"
 CHECKED = {  # the variant, the baseline (None: 2 * x + w_shift), what is said of it
-    "right": (None, None, "checked", "^$"),
-    "a kernel": (version(LAUNCH, extra=KERNEL), None, "checked",
+    "right": (None, None, "verified", "^$"),
+    "a kernel": (version(LAUNCH, extra=KERNEL), None, "verified",
                  "^verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU$"),
     "a baseline that raises": (None, version('raise ValueError("no such luck")'), "died",
                                r"ValueError: no such luck \(baseline_double.py:\d+\)$"),
     "an oracle that is neither's": (version(THRICE, extra=ORACLE), version(THRICE, extra=ORACLE), "invalid",
                                     "^the baseline: wrong answer at size check"),
-    "right by leading rows": (version(extra=LEADING), version(extra=LEADING), "checked", "^$"),
+    "right by leading rows": (version(extra=LEADING), version(extra=LEADING), "verified", "^$"),
     "wrong by leading rows": (version(extra=LEADING), version(THRICE, extra=LEADING), "invalid", "wrong answer"),
     "wrong at another check size": (version("y = 2 * x + w_shift\ny[len(x) // 2 * 2:] = 0\nreturn y"),
                                     version(sizes=MORE), "invalid", "^wrong answer at size check/odd"),
     "a lower precision": (version(BF16), None, "invalid", "wrong answer"),
-    "a lower precision that is declared": (version(BF16, extra='PRECISION = "bf16"'), None, "checked", "^$"),
+    "a lower precision that is declared": (version(BF16, extra='PRECISION = "bf16"'), None, "verified", "^$"),
 }  # fmt: skip
 
 
@@ -74,14 +74,14 @@ def test_a_run_of_checks_judges_and_times_nothing(what, run):
 
 def test_a_kernel_is_not_timed_in_the_interpreter(run):
     row = row_of(run(version(LAUNCH, extra=KERNEL)), "double")
-    assert (row.verdict, row.reason) == ("checked", CHECKED["a kernel"][3].strip("^$"))
+    assert (row.verdict, row.reason) == ("verified", CHECKED["a kernel"][3].strip("^$"))
 
 
 def test_what_a_version_leaves_behind_when_it_dies_is_not_the_next_ones(machine, tmp_path):
     dies = version("torch.set_default_dtype(torch.float64)\nraise ValueError('no kernel')")
     write_pair(tmp_path, "double", {"dies": dies, "lives": version()})
     record = run_pairs(discover(tmp_path), check_only=True)
-    assert [row.verdict for row in record.pairs[0].rows] == ["died", "checked"]
+    assert [row.verdict for row in record.pairs[0].rows] == ["died", "verified"]
 
 
 def test_ctrl_c_keeps_the_pairs_that_were_done(machine, tmp_path):
@@ -177,7 +177,7 @@ def rows_of(found, variant="optimized"):
 
 def test_what_is_not_timed_is_checked_once_a_sweep(swept):
     found, judged = swept(check_only=True)
-    assert [row.verdict for row in rows_of(found)] == ["checked"] * 3
+    assert [row.verdict for row in rows_of(found)] == ["verified"] * 3
     assert judged == ["default"]
 
 

@@ -8,7 +8,7 @@ from samples import HONEST, version, write_pair
 from common.engine import runner
 from common.pairs.pair import discover
 from common.record import stats
-from common.record.result import load_record, save_record
+from common.record.load import load_record, save_record
 
 pytestmark = pytest.mark.alone
 
@@ -73,7 +73,7 @@ def test_a_library_of_a_lower_precision_is_compared_with_variants_of_that_precis
 def test_every_verdict_can_be_computed_again_from_the_samples(measured):
     (pair,) = measured[0].pairs
     seconds = {label: arm.seconds for label, arm in pair.arms.items()}
-    assert stats.noise_floor(seconds["baseline"], seconds["repeat"]) == pytest.approx(pair.noise_floor)
+    assert stats.noise_floor(seconds["baseline"], seconds["control"]) == pytest.approx(pair.noise_floor)
     for row in pair.rows:
         again = stats.estimate(seconds[row.versus], seconds[row.variant])
         assert (again.ratio, (again.low, again.high)) == (pytest.approx(row.ratio), pytest.approx(row.interval))

@@ -13,15 +13,15 @@ import pynvml
 import pytest
 import torch
 
-from common.engine.runner import DeviceError
-from common.hardware import cpu, facts, gpu, kernels, links, plots, show
+from common.hardware import cpu, facts, gpu, links, plots, show
 from common.hardware import sheet as sheets
 from common.hardware.levels import levels, working_sets
 from common.hardware.transfers import SIZES
 from common.machine import limits
 from common.machine.device import datasheet, describe, versions
+from common.machine.survey import DeviceError
 from common.pairs.pair import ROOT
-from common.record.result import RecordError
+from common.record.files import RecordError
 from common.show import formats
 from common.show.console import make_console
 from common.xray.capture import CudaLaunch
@@ -31,7 +31,7 @@ from common.xray.sass import dissect
 
 MIB = 1 << 20
 GPUS = {name: MACHINES[name] for name in ("sm_75", "sm_80", "sm_90", "sm_100")}
-SETS = working_sets(16 << 10, 1 << 30, kernels.TILE)
+SETS = working_sets(16 << 10, 1 << 30, gpu.TILE)
 L1, L2 = 228 << 10, 50 * MIB
 
 
@@ -42,7 +42,7 @@ def stairs(size, *steps):
 def gpu_sheet():
     """A made-up GPU whose curves have clean steps."""
     bandwidth = {
-        kind: [[size, stairs(size, 32e12, 8e12, 4e12) / part] for size in SETS if size % (part * kernels.TILE) == 0]
+        kind: [[size, stairs(size, 32e12, 8e12, 4e12) / part] for size in SETS if size % (part * gpu.TILE) == 0]
         for kind, part in (("read", 1), ("write", 1), ("copy", 2))
     }
     latency = [[size, stairs(size, 33, 250, 700), stairs(size, 33, 250, 700) / 2e9] for size in SETS]
@@ -291,8 +291,8 @@ def test_a_links_datasheet_counts_one_direction():
 
 
 def anatomy(name, machine):
-    threads = 1 if name == "chase" else kernels.THREADS
-    return dissect(compile_for(CudaLaunch(name, kernels.SOURCE, kernels.OPTIONS, threads, 0), machine), machine)
+    threads = 1 if name == "chase" else gpu.THREADS
+    return dissect(compile_for(CudaLaunch(name, gpu.KERNELS.read_text(), gpu.OPTIONS, threads, 0), machine), machine)
 
 
 @pytest.mark.parametrize("architecture", GPUS)
@@ -309,10 +309,10 @@ def test_the_kernels_keep_enough_bytes_on_the_way(architecture):
         assert found.spills == 0
         assert found.occupancy.warps == machine.warps  # as many blocks an SM as are launched
         for what in wide:
-            assert found.counts[what, 128] == kernels.UNROLL
+            assert found.counts[what, 128] == gpu.UNROLL
     chase = anatomy("chase", machine)
     assert chase.spills == 0
-    assert chase.counts["global loads", 64] >= kernels.CHASES
+    assert chase.counts["global loads", 64] >= gpu.CHASES
 
 
 def visits(tiles, mixed, blocks, steps):
@@ -327,10 +327,10 @@ def visits(tiles, mixed, blocks, steps):
 def test_the_blocks_together_walk_the_whole_set(machine):
     probe = object.__new__(gpu.Probe)
     probe.sms, probe.l2_bytes = machine.sms, machine.l2_bytes
-    probe.blocks = machine.sms * machine.warps * 32 // kernels.THREADS
+    probe.blocks = machine.sms * machine.warps * 32 // gpu.THREADS
     assert probe.blocks < 1 << 14
-    for size in working_sets(gpu.SMALLEST, 512 * MIB, kernels.TILE):
-        tiles = size // kernels.TILE
+    for size in working_sets(gpu.SMALLEST, 512 * MIB, gpu.TILE):
+        tiles = size // gpu.TILE
         mixed = size <= probe.l2_bytes
         seen = visits(tiles, mixed, probe.blocks, probe.steps(size))
         assert seen.min() >= 1
@@ -502,7 +502,7 @@ def test_every_byte_is_read(size, probe):
     words = probe.buffer[:size].view(torch.int32)
     words.random_(-(2**31), 2**31 - 1)
     probe.walk("read", size)
-    tiles = size // kernels.TILE
+    tiles = size // gpu.TILE
     sums = words.view(tiles, -1).sum(1, dtype=torch.int64).cpu().numpy()
     expected = int((visits(tiles, size <= probe.l2_bytes, probe.blocks, probe.steps(size)) * sums).sum())
     assert (int(probe.sums.sum(dtype=torch.int64)) - expected) % 2**32 == 0

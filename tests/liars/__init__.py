@@ -18,7 +18,7 @@ WAYS = {
     9: "does its work while warming up and draws on it later",
     10: "changes its inputs",
     11: "returns a view of an input, or memory that nothing wrote",
-    12: "leaves global state behind that favours an arm",
+    12: "changes global state that favours an arm",
     13: "finds a warm L2 where the other arm finds a cold one",
     14: "allocates in one arm and not in the other without saying so",
     # the answer: answer.py

@@ -24,7 +24,7 @@ FORKED = f"""
 UNFINISHED = {
     "leaves_a_thread": Case(
         (1,),
-        "leaves threads behind: sleeper$",
+        "leaks threads: sleeper$",
         f"""
         import threading, time
         threading.Thread(target=time.sleep, args=(60,), daemon=True, name="sleeper").start()
@@ -40,7 +40,7 @@ UNFINISHED = {
     ),
     "returns_before_its_thread": Case(
         (1,),
-        "leaves threads behind: late$",
+        "leaks threads: late$",
         """
         import threading, time
         y = torch.empty_like(x)
@@ -61,7 +61,7 @@ UNFINISHED = {
     ),
     "hands_its_work_to_a_pool": Case(
         (1,),
-        "leaves threads behind: worker_0$",
+        "leaks threads: worker_0$",
         """
         y = torch.empty_like(x)
         pool.submit(torch.add, w_shift, x, alpha=2, out=y)
@@ -84,13 +84,13 @@ UNFINISHED = {
     ),
     "leaves_a_process": Case(
         (1,),
-        r"leaves processes behind: sleep \(\d+\)$",
+        r"leaks processes: sleep \(\d+\)$",
         extra='import subprocess\ndef setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {}',
         twin_extra='import subprocess\ndef setup(x, w_shift): subprocess.run(["true"]); return {}',
     ),
     "starts_company_at_import": Case(
         (1, 22),
-        r"leaves processes behind: sleep \(\d+\)$",
+        r"leaks processes: sleep \(\d+\)$",
         extra='import subprocess\nsubprocess.Popen(["sleep", "60"])',
         twin_extra='import subprocess\nsubprocess.run(["true"])',
     ),
@@ -155,7 +155,7 @@ LAZY = {
 def replaces(what: str, by: str, before: str = "", at_import: bool = False) -> Case:
     """Another function under a name that everybody calls; the twin calls it under that name."""
     text, home = f"{before}\n{what} = {by}", what.rpartition(".")[0]
-    reason = f"leaves global state behind: .*{what.replace('.', '[.]')} was replaced"
+    reason = f"changes global state: .*{what.replace('.', '[.]')} was replaced"
     if at_import:
         return Case((3, 12), reason, extra=text, twin_extra=f"{before}\n_ = {home}")
     return Case((3, 12), reason, f"{text}\n{HONEST}", twin=f"{before}\n_ = {home}\n{HONEST}")

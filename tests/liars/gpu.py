@@ -62,7 +62,7 @@ STREAMS = {
     "never_joined_in_cupy": aside_in_cupy(LATE + OR_WRONG, CUPY_FORK, ""),
     "never_waits_in_cupy": aside_in_cupy(EARLY + OR_WRONG, "", CUPY_JOIN),
     "stays_on_another_stream": Case(
-        (12,), "leaves global state behind: .*the current stream", f"{FORK}\ntorch.cuda.set_stream(side)\n{HONEST}",
+        (12,), "changes global state: .*the current stream", f"{FORK}\ntorch.cuda.set_stream(side)\n{HONEST}",
         twin=ASIDE.format(FORK, JOIN), extra=SIDE, twin_extra=SIDE, more_arguments=", side", sizes=SIZES,
     ),
 }  # fmt: skip

@@ -171,17 +171,17 @@ VIGILANT = {
 
 GUARDS = {
     # state
-    "checks.state:Watch._changed_settings": Guard(list, ("number_of_threads",)),
-    "checks.state:Watch._replaced_functions": Guard(list, ("stops_the_clock_at_import",)),
-    "checks.state:Watch._changed_pools": Guard(list, ("blas_threads",)),
-    "checks.guard:Company.new": Guard(nothing, ("leaves_a_thread",)),
-    "checks.guard:children": Guard(no_set, ("leaves_a_process",)),
-    "checks.guard:overheard": Guard(no_set, ("compiles_python",), timed=True),
-    "engine.behind:look": Guard(none, ("compiles_python",), timed=True),
-    "checks.guard:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
-    "checks.guard:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
-    "checks.guard:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
-    "checks.guard:changed_input": Guard(nothing, ("changes_weight",)),
+    "checks.global_state:Watch._changed_settings": Guard(list, ("number_of_threads",)),
+    "checks.global_state:Watch._replaced_functions": Guard(list, ("stops_the_clock_at_import",)),
+    "checks.global_state:Watch._changed_pools": Guard(list, ("blas_threads",)),
+    "checks.guards:Leaks.new": Guard(nothing, ("leaves_a_thread",)),
+    "checks.guards:children": Guard(no_set, ("leaves_a_process",)),
+    "checks.guards:overheard": Guard(no_set, ("compiles_python",), timed=True),
+    "engine.inspection:look": Guard(none, ("compiles_python",), timed=True),
+    "checks.guards:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
+    "checks.guards:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
+    "checks.guards:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
+    "checks.guards:changed_input": Guard(nothing, ("changes_weight",)),
     "engine.judge:blame": Guard(false, ("changes_inputs_later",), timed=True),
     "checks.arrays:own_views": Guard(as_it_is, ("makes_its_input_double",)),
     "checks.arrays:difference": Guard(nothing, ("inputs_of_version_precision",)),
@@ -192,14 +192,14 @@ GUARDS = {
     "engine.judge:compare_round": Guard(none, ("remembers_for_a_block",), timed=True),
     "engine.measure:_judge_timed": Guard(none, ("a_little_coarser_at_the_timed_size",), timed=True),
     "engine.inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
-    "checks.verify:compare": Guard(nothing, ("zeros",)),
-    "checks.verify:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
-    "checks.verify:blind_spot": Guard(nothing, ("always_true", "nan_on_both_sides")),
-    "checks.verify:_compare_form": Guard(nothing, ("another_dtype",)),
-    "checks.verify:_same_special": Guard(true, ("a_nan",)),
-    "checks.verify:_compare_chunks": Guard(nothing, ("a_little_coarser",)),
-    "checks.verify:MOST_WRONG": Guard(1.0, ("what_is_small_beside_the_rest",)),
-    "checks.verify:CHUNKS": Guard(1, ("a_little_coarser_at_the_end",)),
+    "checks.comparison:compare": Guard(nothing, ("zeros",)),
+    "checks.comparison:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
+    "checks.comparison:blind_spot": Guard(nothing, ("always_true", "nan_on_both_sides")),
+    "checks.comparison:_compare_form": Guard(nothing, ("another_dtype",)),
+    "checks.comparison:_same_special": Guard(true, ("a_nan",)),
+    "checks.comparison:_compare_chunks": Guard(nothing, ("a_little_coarser",)),
+    "checks.comparison:MOST_WRONG": Guard(1.0, ("what_is_small_beside_the_rest",)),
+    "checks.comparison:CHUNKS": Guard(1, ("a_little_coarser_at_the_end",)),
     "checks.tolerance:TOLERANCE": Guard(
         dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5), ("one_element_of_a_million",)
     ),
@@ -220,8 +220,8 @@ GUARDS = {
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
     "checks.trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
-    "checks.guard:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
-    "checks.guard:sys": Guard(  # in whose modules it finds CuPy
+    "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
+    "checks.guards:sys": Guard(  # in whose modules it finds CuPy
         SimpleNamespace(**{**vars(sys), "modules": {}}), ("adds_to_unwritten_memory_in_cupy",)
     ),
 }

@@ -335,13 +335,13 @@ def leaves(reason: str, get: str, put: str, value: str, before: str = "") -> Cas
         {put.format("before")}
         return y
     """
-    reason = f"leaves global state behind: .*{reason}"
+    reason = f"changes global state: .*{reason}"
     return Case((12,), reason, f"{put.format(value)}\n{HONEST}", twin, extra=before, twin_extra=before)
 
 
 def leaves_on(reason: str, on: str, off: str, before: str = "") -> Case:
     """Turns something on; the twin turns it off again."""
-    reason = f"leaves global state behind: .*{reason}"
+    reason = f"changes global state: .*{reason}"
     return Case((12,), reason, f"{on}\n{HONEST}", f"{on}\ny = 2 * x + w_shift\n{off}\nreturn y", before, before)
 
 
@@ -363,7 +363,7 @@ LEAVES_SETTINGS = {
         "torch.float64",
     ),
     "default_device": Case(
-        (12,), "leaves global state behind: the default device cpu -> meta",
+        (12,), "changes global state: the default device cpu -> meta",
         f'torch.set_default_device("meta")\n{HONEST}',
         twin=f'with torch.device("meta"):\n    torch.empty(7)\n{HONEST}',
     ),
@@ -458,7 +458,7 @@ LEAVES_TOOLS_ON = {  # who calls more from Python pays more for them
         "tracing of Python", "sys.setprofile(lambda *event: None)", "sys.setprofile(None)", "import sys"
     ),
     "a_profiler_from_its_import_on": Case(
-        (12,), "leaves global state behind: tracing of Python", extra="import sys\nsys.setprofile(lambda *event: None)",
+        (12,), "changes global state: tracing of Python", extra="import sys\nsys.setprofile(lambda *event: None)",
         twin_extra="import sys\nsys.setprofile(lambda *event: None)\nsys.setprofile(None)",
     ),
     "a_tracer": leaves_on("tracing of Python", "sys.settrace(lambda *event: None)", "sys.settrace(None)", "import sys"),

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.checks import guard, trace
-from common.engine import behind
+from common.checks import guards, trace
+from common.engine import inspection
 from common.engine.arms import LiveArm
 from common.engine.session import Session
 
@@ -51,13 +51,13 @@ def look(monkeypatch):
 
     def looked(outside, seconds, *tails, heard=(set(),)):
         calls = iter(heard)
-        monkeypatch.setattr(guard, "overheard", lambda call: next(calls))
+        monkeypatch.setattr(guards, "overheard", lambda call: next(calls))
         monkeypatch.setattr(trace, "look", lambda call, device, timed_by_events: trace.Seen(outside, 0, 0))
         arm = LiveArm("optimized", None, lambda: None, tails=list(tails), seconds=[[seconds] * len(tails)])
         session = Session(SimpleNamespace(device="cpu"), lambda stage, fraction: None, random.Random(0), [arm])
         source = SimpleNamespace(by_arm={"optimized": {}}, overwrite=lambda *arguments: None)
-        behind.look(session, SimpleNamespace(name="device"), source)
-        return session.bad.get("optimized", ("", ""))[1], arm.traced
+        inspection.look(session, SimpleNamespace(name="device"), source)
+        return session.disqualified.get("optimized", ("", ""))[1], arm.traced
 
     return looked
 

@@ -20,15 +20,15 @@ PARTS = {
         "as_tensor", "clone", "computes", "copy_into", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
         "same_placement", "tensors", "to_float64",
     },
-    "engine.behind": set(),
+    "engine.inspection": set(),
     "machine.clock": {"DeviceClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize"},  # bound first
-    "checks.guard": {"is_output"},
+    "checks.guards": {"is_output"},
     "engine.inputs": {"inputs_proper", "unwritable"},
     "engine.judge": {"fresh_answer"},
-    "checks.state": set(),
+    "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},
-    "checks.verify": {"Chunk", "same_form"},
+    "checks.comparison": {"Chunk", "same_form"},
 }  # fmt: skip
 
 

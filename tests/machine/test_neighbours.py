@@ -14,7 +14,7 @@ from samples import PATIENCE_S, launching, version, wait_until, write_pair
 
 from common.machine import neighbours
 from common.machine.neighbours import Look, look, used
-from common.record.result import load_record
+from common.record.load import load_record
 
 ME = psutil.Process()
 SPIN = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass"  # seconds of CPU time

@@ -13,9 +13,9 @@ from common.hardware.sheet import Sheet
 from common.notebook import chapter as chapters
 from common.notebook import gpu as gpus
 from common.notebook import nb
-from common.pairs.pair import ROOT, discover, load, source_hash
-from common.record import recording
-from common.record.recording import keep_record
+from common.pairs.pair import ROOT, discover, load
+from common.pairs.source import source_hash
+from common.record.archive import keep_record
 from common.record.result import Row
 from common.show.tables import ratio, share, times
 
@@ -85,7 +85,7 @@ def course(tmp_path, monkeypatch):
     """course(*names): a chapter of these pairs on a machine without a GPU; what is shown is in `course.displayed`."""
     monkeypatch.setattr(chapters, "ROOT", tmp_path)
     monkeypatch.setattr(chapters, "has_gpu", lambda: False)
-    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
 
     def begin(*names):
         for name in names:

@@ -7,7 +7,8 @@ import sys
 import pytest
 from samples import one_pair, version, write_pair
 
-from common.pairs.pair import ROOT, ContractError, discover, load, source_hash, why_not
+from common.pairs.pair import ROOT, ContractError, discover, load, why_not
+from common.pairs.source import source_hash
 
 CPU = {"kind": "cpu", "capability": None}
 H200 = {"kind": "cuda", "capability": [9, 0]}

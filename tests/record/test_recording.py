@@ -5,10 +5,14 @@ from dataclasses import replace
 import pytest
 from samples import pair_result, record
 
-from common.pairs.pair import ROOT, discover, source_hash
-from common.record import recording
-from common.record.recording import class_of, keep_record, recorded, recorded_classes, recorded_sizes, together, whole
-from common.record.result import Row, load_record, save_record
+from common.pairs.pair import ROOT, discover
+from common.pairs.sizes import class_of
+from common.pairs.source import source_hash
+from common.record import archive
+from common.record.archive import keep_record, recorded, recorded_classes, recorded_sizes, together, whole
+from common.record.files import RECORDED
+from common.record.load import load_record, save_record
+from common.record.result import Row
 from common.show import tables
 
 SIZES = ("large/8192", "default", "small/a", "large/fp16", "extra")
@@ -181,7 +185,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
 @pytest.mark.parametrize(
     ("fields", "environment", "why"),
     [
-        ({"rows": [Row("optimized", "baseline", "checked")], **UNTIMED}, {}, "nothing was timed"),
+        ({"rows": [Row("optimized", "baseline", "verified")], **UNTIMED}, {}, "nothing was timed"),
         ({"rows": [Row("optimized", "baseline", "skipped", "no GPU")], **UNTIMED}, {}, "nothing was timed"),
         ({}, {"fast": True}, "measured with --fast"),
         ({"sizes": {"rows": 1}}, {}, "the pair has changed since"),
@@ -190,33 +194,33 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
 def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(
     fields, environment, why, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     keep_record(record(measured("softmax")), is_part=True)
     before = {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")}
     save_record(record(measured("softmax", **fields), date=DAYS[3], **environment), tmp_path / "r.json")
-    assert recording.main([str(tmp_path / "r.json")]) == 1
+    assert archive.main([str(tmp_path / "r.json")]) == 1
     assert capsys.readouterr().out == f"not recorded: softmax default: {why}\n"
     assert {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")} == before
 
 
 def test_what_a_stopped_run_left_is_recorded_by_hand(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     save_record(record(measured("softmax"), measured("rms_norm", source_hash="another")), tmp_path / "r.json")
-    assert recording.main([str(tmp_path / "r.json")]) == 0
+    assert archive.main([str(tmp_path / "r.json")]) == 0
     path = tmp_path / "recorded/nvidia_h200/ch3.20260102-030405.json"
     said = ["not recorded: rms_norm default: the pair has changed since", f"recorded in {path}"]
     assert capsys.readouterr().out.splitlines() == said
     save_record(record(), tmp_path / "empty.json")
-    assert recording.main([str(tmp_path / "empty.json")]) == 1
+    assert archive.main([str(tmp_path / "empty.json")]) == 1
     save_record(record(pair_result(chapter="mine")), tmp_path / "mine.json")
     for arguments in ([], ["--help"], [str(tmp_path / "none.json")], [str(tmp_path / "mine.json")]):
-        assert recording.main(arguments) == 2
+        assert archive.main(arguments) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 # What is committed
 
-COMMITTED = sorted(recording.FOLDER.glob("*/ch*.json"))
+COMMITTED = sorted(RECORDED.glob("*/ch*.json"))
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}/{path.stem}")

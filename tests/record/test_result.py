@@ -13,13 +13,15 @@ import jsonschema
 import pytest
 from samples import arm, pair_result, record, refused
 
-from common.record import result
-from common.record.recording import keep_record
-from common.record.result import SCHEMA, Row, check_writable, load_record, save_record, to_json
+from common.record import load
+from common.record.archive import keep_record
+from common.record.files import check_writable
+from common.record.load import load_record, save_record
+from common.record.result import SCHEMA, Row, to_json
 
 
 def schema_errors(data):
-    schema = json.loads(result.SCHEMA_FILE.read_text())
+    schema = json.loads(load.SCHEMA_FILE.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     return [error.json_path for error in jsonschema.Draft202012Validator(schema).iter_errors(data)]
 
@@ -126,7 +128,7 @@ def doubled(found):
         ((*ARM, "seconds"), [[2e-3] * 5] * 6, "the median of optimized is 0.001, its samples give 0.002"),
         ((*ARM, "seconds", 0), [1e-3] * 4, "not sampled in the same rounds"),
         ((*PAIR, "noise_floor"), 0.5, r"the noise floor is 0.5, its samples give 0\)$"),
-        ((*PAIR, "arms", "repeat"), KeyError, "no samples of 'repeat'"),
+        ((*PAIR, "arms", "control"), KeyError, "no samples of 'control'"),
         ((*PAIR, "arms", "baseline"), KeyError, "no samples of 'baseline'"),
         ((*PAIR, "rows", 1, "ratio"), doubled, "optimized/b vs optimized: ratio is 2, its samples give 1"),
     ],
@@ -145,7 +147,7 @@ def test_rounding_in_the_last_digits_is_no_contradiction_nor_is_what_is_not_said
 def test_five_blocks_give_a_ratio_and_nothing_more(tmp_path):
     """Their widest interval has 93.8 %: `unsure`, and no interval."""
     row, times = Row("optimized", "baseline", "unsure", "only 5 blocks", 2.0), {"baseline": 2.0, "optimized": 1.0}
-    arms = {label: arm(of, seconds=[[of]] * 5) for label, of in {**times, "repeat": 2.0}.items()}
+    arms = {label: arm(of, seconds=[[of]] * 5) for label, of in {**times, "control": 2.0}.items()}
     found = record(pair_result(rows=[row], arms=arms))
     assert load_record(written(found, tmp_path)).pairs[0].rows == [row]
     with refused("verdict is faster, its samples give unsure"):

@@ -260,10 +260,10 @@ def conclude(tmp_path):
                 waited=dict(waited).get(label, 0),
                 floor_s=floor_s.get(label, 0.0) if isinstance(floor_s, dict) else floor_s,
             )
-            for label, seconds in {"repeat": blocks["baseline"], **blocks}.items()
+            for label, seconds in {"control": blocks["baseline"], **blocks}.items()
         ]
         job = Job(pair, "default", "cpu", {"kind": "cpu", "cache_bytes": cache}, limits, list(blocks), list(blocks))
-        session = Session(job, print, random.Random(0), live, bad=dict(bad))
+        session = Session(job, print, random.Random(0), live, disqualified=dict(bad))
         return pair_result(session, SimpleNamespace(name=clock))
 
     return result
@@ -349,7 +349,7 @@ def test_a_row_gives_the_ratio_against_baseline_libraries_and_the_earlier_rung(c
 @pytest.mark.parametrize(("guilty", "left"), [("optimized", ["optimized/next"]), ("baseline", [])])
 def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "optimized/next": 4e-3}
-    found = conclude(times, bad={guilty: ("invalid", "returned zeros")})
+    found = conclude(times, disqualified={guilty: ("invalid", "returned zeros")})
     assert sorted({row.variant for row in found.rows if row.ratio is not None}) == left
     assert all(row.versus == "baseline" for row in found.rows)  # nothing is compared with an arm that is out
     assert {row.reason.removeprefix("the baseline: ") for row in found.rows if row.ratio is None} == {"returned zeros"}
@@ -359,7 +359,7 @@ def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
 def test_times_near_the_clocks_floor_get_no_ratio(conclude):
     above = conclude({"baseline": 9e-6, "optimized": 3.1e-6}, floor_s=1e-6).rows[0]
     below = conclude({"baseline": 9e-6, "optimized": 2.9e-6}, floor_s=1e-6).rows[0]
-    assert (above.verdict, below.verdict) == ("faster", "checked")
+    assert (above.verdict, below.verdict) == ("faster", "verified")
     assert (below.ratio, below.interval) == (None, None)
     assert "floor" in below.reason
 
@@ -371,14 +371,14 @@ def test_every_arm_has_a_floor_of_its_own(conclude):
     assert (row.verdict, list(row.vs_library)) == ("faster", ["library"])
     (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": 1e-6}).rows
     assert (row.verdict, list(row.vs_library)) == ("faster", [])  # a library's time may be none, too
-    assert row.notes == ["library: too short for this clock: below 3 x the clock's own floor of 1 us"]
+    assert row.notes == ["library: below the timer's resolution: less than 3 x the clock's own floor of 1 us"]
     (row,) = conclude(times, floor_s=1e-6).rows
-    assert (row.verdict, row.ratio) == ("checked", None)
+    assert (row.verdict, row.ratio) == ("verified", None)
 
 
 def test_few_blocks_make_no_time_of_what_is_none(conclude):
     (row,) = conclude({"baseline": blocks_of(1e-7, 5), "optimized": blocks_of(1e-7, 5)}, floor_s=1e-7).rows
-    assert (row.verdict, row.ratio) == ("checked", None)
+    assert (row.verdict, row.ratio) == ("verified", None)
 
 
 def test_too_few_blocks_give_no_interval(conclude):
@@ -390,7 +390,7 @@ def test_too_few_blocks_give_no_interval(conclude):
 def test_a_baseline_that_differs_from_itself_widens_the_band(conclude):
     quiet = conclude({"baseline": 1.03e-3, "optimized": 1e-3})
     assert (quiet.noise_floor, quiet.rows[0].verdict) == (0.0, "faster")
-    noisy = conclude({"baseline": 1.03e-3, "optimized": 1e-3, "repeat": 1.08e-3})
+    noisy = conclude({"baseline": 1.03e-3, "optimized": 1e-3, "control": 1.08e-3})
     assert (noisy.noise_floor, noisy.rows[0].verdict) == (pytest.approx(0.05, abs=0.005), "same")
 
 
@@ -414,7 +414,7 @@ def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, cache, 
 @pytest.mark.parametrize("label", ["baseline", "optimized", "library"])
 def test_a_time_that_is_in_part_the_hosts_is_noted(label, conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "library": 1e-3}
-    (row,) = conclude(times, waited={label: 10, "repeat": 40}).rows
+    (row,) = conclude(times, waited={label: 10, "control": 40}).rows
     assert row.notes == []  # a quarter: the median is of the others
     (row,) = conclude(times, waited={label: 11}).rows
     assert row.notes == [f"{label}: its time is in part the host's, for which the device waited in 11 of 40 samples"]
@@ -438,5 +438,5 @@ def test_where_the_device_waited_the_next_samples_hide_more():
 
 def test_a_library_that_failed_is_a_note_and_no_figure(conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "library/fused": 1e-3}
-    (row,) = conclude(times, bad={"library/fused": ("died", "RuntimeError: no")}).rows
+    (row,) = conclude(times, disqualified={"library/fused": ("died", "RuntimeError: no")}).rows
     assert (row.verdict, row.vs_library, row.notes) == ("faster", {}, ["library/fused: RuntimeError: no"])

@@ -6,9 +6,10 @@ import pytest
 from samples import one_pair, pair_result, record, rows_of, version
 
 from common.cli import readmes
-from common.pairs.pair import ROOT, source_hash
-from common.record import recording
-from common.record.recording import keep_record
+from common.pairs.pair import ROOT
+from common.pairs.source import source_hash
+from common.record.archive import keep_record
+from common.record.files import RECORDED
 from common.record.result import Row
 from common.show.tables import NOTHING
 
@@ -25,7 +26,7 @@ def course(tmp_path, monkeypatch):
     """A course of one chapter with one pair; course(*results) records these, course.of(size) is one of the pair's."""
     monkeypatch.setattr(readmes, "ROOT", tmp_path)
     monkeypatch.setattr(readmes, "newest", list)
-    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     pair = one_pair(tmp_path / "ch1", VERSION, VERSION)
     (tmp_path / "ch1" / "README.md").write_text(README)
 
@@ -161,7 +162,7 @@ def test_the_committed_tables_are_what_is_recorded(path):
 
 
 def test_the_committed_pages_are_what_is_recorded():
-    committed = {path: path.read_text(encoding="utf-8") for path in recording.FOLDER.glob("*/*.md")}
+    committed = {path: path.read_text(encoding="utf-8") for path in RECORDED.glob("*/*.md")}
     assert committed == readmes.pages(), "make readme writes the pages anew"
 
 

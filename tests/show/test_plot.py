@@ -80,7 +80,7 @@ def test_bars_are_labelled_and_coloured_by_verdict(full):
 
 
 def test_a_record_without_ratios_gives_an_empty_figure():
-    for empty in (record(), record(pair_result(rows=[Row("optimized", "baseline", "checked")]))):
+    for empty in (record(), record(pair_result(rows=[Row("optimized", "baseline", "verified")]))):
         figure = plot.ratio_bars(empty)
         assert len(only(figure.axes[0], BarContainer)) == 0
         assert rendered(figure) > 1000

@@ -3,13 +3,12 @@
 import pytest
 from samples import one_pair, pair_result, record, version
 
-from common.pairs.pair import source_hash
-from common.record import recording
-from common.record.recording import keep_record
+from common.pairs.source import source_hash
+from common.record.archive import keep_record
 from common.record.result import Row
 from common.show import console
 
-CHECKED = Row("optimized", "baseline", "checked")
+CHECKED = Row("optimized", "baseline", "verified")
 SIZES = {"check": {"n": 127}, "default": {"n": 8}, "cpu": {"n": 4}, "large/a": {"n": 8}, "large/b": {"n": 8}}
 WHERE = "recorded on NVIDIA H200, 2026-01-02"
 
@@ -17,7 +16,7 @@ WHERE = "recorded on NVIDIA H200, 2026-01-02"
 @pytest.fixture
 def shown(monkeypatch, tmp_path, capsys):
     """shown(*records): what the console says of a pair that was verified on a CPU, while these records are there."""
-    monkeypatch.setattr(recording, "FOLDER", tmp_path / "recorded")
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     text = version(sizes=SIZES)
     pair = one_pair(tmp_path / "ch1", text, text)
 

@@ -32,7 +32,7 @@ def test_numbers_are_written_in_their_unit():
         (Row("optimized", "baseline", "slower", "", 0.35, (0.3, 0.4)), "0.350x [0.300, 0.400]"),
         (Row("optimized", "baseline", "unsure", "few blocks", 1.0, None), "1.00x"),
         (Row("optimized", "baseline", "faster", "", 1234.0, (999.9, 2345.0)), "1234x [1000, 2345]"),
-        (Row("optimized", "baseline", "checked"), ""),
+        (Row("optimized", "baseline", "verified"), ""),
     ],
 )
 def test_a_ratio_is_written_with_its_interval_and_precision(row, text):
@@ -69,7 +69,7 @@ def test_libraries_are_written_with_their_labels():
 
 def test_the_spread_stands_next_to_the_time_where_it_is_asked_for():
     scattered = arm(1e-3, seconds=[[0.98e-3, 0.99e-3, 1e-3, 1.01e-3, 1.02e-3]] * 6)
-    pair = pair_result(arms={"baseline": arm(2e-3), "optimized": scattered, "repeat": arm(2e-3)})
+    pair = pair_result(arms={"baseline": arm(2e-3), "optimized": scattered, "control": arm(2e-3)})
     (row,) = pair.rows
     assert tables.times(pair, row) == "2.00 ms -> 1.00 ms"
     assert tables.times(pair, row, spread=True) == "2.00 ms ±0.0% -> 1.00 ms ±1.0%"
@@ -113,7 +113,7 @@ def test_an_operation_stands_by_its_best_variant():
 
 
 def test_an_operation_whose_best_variant_may_not_have_been_timed_has_no_standing():
-    short = Row("optimized/rung", "baseline", "checked", "too short for this clock")
+    short = Row("optimized/rung", "baseline", "verified", "below the timer's resolution")
     untimed = replace(graded("d", 0.04), rows=[*graded("d", 0.04).rows, short])
     assert summary.standings(record(*THREE, untimed)) == summary.standings(record(*THREE))
 
