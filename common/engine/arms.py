@@ -94,14 +94,13 @@ def count_costs(arms: list[LiveArm], by_arm: dict[str, dict[str, Any]]) -> dict[
 
     All arms do the same work, so their amounts are equal; only the name of the FLOPs is free under PRECISION.
     """
+    wrong = {}
     for arm in arms:
         count = getattr(arm.module, "cost", getattr(arms[0].module, "cost", None))
         cost = count(**by_arm[arm.label]) if count else {}
         arm.cost = {key: float(amount) for key, amount in cost.items()}
         if not all(0 <= amount < math.inf for amount in arm.cost.values()):
             raise ValueError(f"cost of {arm.label} is {arm.cost}: amounts are finite and not negative")
-    wrong = {}
-    for arm in arms:
         mine, theirs = (_nameless(each.cost) if arm.precision else each.cost for each in (arm, arms[0]))
         if mine != theirs:
             wrong[arm.label] = f"its cost is {arm.cost}, the baseline's {arms[0].cost}: it is the same work"

@@ -140,8 +140,7 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     if abs(mine - theirs) > max(LEAST_ALLOCATED, 0.1 * theirs):
         notes.append(f"allocates {_mebibytes(mine)} a call, the baseline {_mebibytes(theirs)}")
     cost, cache_bytes = session.arms[0].cost, session.job.info.get("cache_bytes") or 0
-    by_memory = of_limit(cost, session.job.limits)[1] == "dram_bytes"
-    if by_memory and cost["dram_bytes"] <= cache_bytes:
+    if of_limit(cost, session.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
         notes.append("fits in the cache: its limit is not memory bandwidth")
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append("above the measured limit: something else ran while the limits were measured")

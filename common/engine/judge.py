@@ -171,7 +171,7 @@ def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet) 
 
 
 def blame(session: Session, inputs: InputSet) -> bool:
-    """Were inputs changed (of the timed size)? Then who did it is out: a call of each suspect on its own inputs tells."""
+    """Were inputs of the timed size changed? Then who did it is out: a call of each suspect on its own inputs tells."""
     if not (found := inputs.violation()):
         return False
     session.blamed += 1

@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 
 from common.isolation import interrupt, server
-from common.isolation.family import PATIENCE_S, adopt_orphans, adopting, end_all_but, family
+from common.isolation.family import PATIENCE_S, adopt_orphans, end_all_but, family
 
 DEADLINE_S = 120.0  # without a sign of progress
 LOOK_S = 0.5  # how often a silent child's output is looked at
@@ -59,7 +59,8 @@ def call(
     is silent for `deadline_s`, or prints without end. Whatever happens, every process that came to be below this one
     meanwhile is gone afterwards: one call at a time.
     """
-    with adopting(), ExitStack() as stack:
+    with ExitStack() as stack:
+        stack.callback(adopt_orphans, adopt_orphans())  # afterwards as it was before
         with _starting():
             server.start()
             folder = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))

@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from common.pairs.sizes import class_of
-from common.record.result import PairResult, Record, Row
+from common.record.result import PairResult, Record
 from common.show.formats import digits
 from common.show.plot import ratio_bars, sweep
 from common.show.summary import fastest_library
@@ -83,15 +83,11 @@ def _best(grid: Grid) -> str:
 
 def _ratios(grid: Grid, label: str) -> tuple[dict[tuple[int, int], tuple[float, str]], str]:
     """In each cell the speedup of a variant, and over which arm; and what these arms are, the same in all cells."""
-    rows = [(place, pair, row) for place, pair in grid.cells.items() if (row := _row(pair, label))]
-    libraries = {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}
-    if libraries:
+    wanted, cells = (label, "baseline"), grid.cells.items()
+    rows = [(place, pair, row) for place, pair in cells for row in pair.rows if (row.variant, row.versus) == wanted]
+    if libraries := {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}:
         return libraries, "fastest library"
     return {place: (row.ratio, "baseline") for place, _, row in rows if row.ratio}, "baseline"
-
-
-def _row(pair: PairResult, label: str) -> Row | None:
-    return next((row for row in pair.rows if row.variant == label and row.versus == "baseline"), None)
 
 
 def _memory(pair: PairResult, label: str, other: str) -> float | None:
