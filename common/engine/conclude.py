@@ -1,6 +1,5 @@
 """From samples to conclusions: what of a session may be believed, and the rows that it says."""
 
-import statistics
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -35,8 +34,8 @@ def pair_result(session: Session, clock: Clock | None) -> PairResult:
     floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
     cost = session.arms[0].cost if session.arms else {}
     least_s, by = of_limit(cost, job.limits)
-    variants = [version for version in pair.variants if version.label in job.labels]
-    rows = [row for version in variants for row in _rows(session, version, arms, floor)]
+    loaded = [version for version in pair.variants if version.label in job.labels]
+    rows = [row for version in loaded for row in _rows(session, version, arms, floor)]
     return PairResult(
         pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, clock.name if clock else "",
         floor, cost, least_s, by, arms, session.orders, session.seeds, session.voided, session.spent_s,
@@ -73,8 +72,7 @@ def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float
     if version.label not in arms or floor is None:
         voided = f"not timed: all {session.voided} rounds were voided for thermal or hardware slowdown"
         return [Row(version.label, "baseline", "verified", voided if session.voided else "", precision=precision)]
-    others = ["baseline", *([version.versus] if version.versus else [])]
-    notes = _notes(session, arms, version.label)
+    notes, others = _notes(session, arms, version.label), ("baseline", version.versus)
     rows = [_believed(session, arms, version.label, other, floor) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 
@@ -130,7 +128,7 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     live, base = (next(each for each in session.arms if each.label == name) for name in (label, "baseline"))
     if not live.traced:
         notes.append("the profiler could not see the device: whether all streams are joined is known from times alone")
-    cores = [statistics.median(each.cores) for each in (live, base)]
+    cores = [float(np.median(each.cores)) for each in (live, base)]
     if session.job.info["kind"] == "cpu" and max(cores) - min(cores) > MORE_CORES:
         notes.append(f"keeps {cores[0]:.1f} cores busy, the baseline {cores[1]:.1f}")
     dearer = [np.mean(np.concatenate(each.seconds)) / stats.overall_median(each.seconds) for each in (live, base)]

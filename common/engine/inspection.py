@@ -4,7 +4,6 @@ That is what a warm call has no business doing, late or hidden device work, and 
 """
 
 import statistics
-from functools import partial
 
 from common.checks import guards, trace
 from common.engine.arms import LiveArm
@@ -25,7 +24,7 @@ def look(session: Session, clock: Clock, source: InputSet) -> None:
         session.disqualify(arm.label, untimely and f"every call, however warm, {untimely} inside the timed region")
     for arm in timed:  # last, as the profiler slows every later launch
         call = arm.bind(source.by_arm[arm.label])
-        seen = session.attempt(arm.label, partial(trace.look, call, session.job.device, clock.name == "device"))
+        seen = session.attempt(arm.label, trace.look, call, session.job.device, clock.name == "device")
         if seen is None:
             continue
         arm.allocated_bytes, arm.peak_bytes = seen.allocated_bytes, seen.peak_bytes
@@ -40,4 +39,4 @@ def look(session: Session, clock: Clock, source: InputSet) -> None:
 def _overheard(session: Session, arm: LiveArm, source: InputSet) -> set[str]:
     """What an untimed call, on values that it has not seen, does that a warm one should not."""
     source.overwrite(source, session.rng)
-    return session.attempt(arm.label, partial(guards.overheard, arm.bind(source.by_arm[arm.label]))) or set()
+    return session.attempt(arm.label, guards.overheard, arm.bind(source.by_arm[arm.label])) or set()

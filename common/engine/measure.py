@@ -45,9 +45,8 @@ def measure(job: Job, say: Say) -> PairResult:
 
 def _keep_timed(session: Session) -> bool:
     """Keep the arms that are to be timed. Is there a baseline, and something to compare with it?"""
-    timed = session.job.timed
-    believed = set(timed) - set(session.disqualified)
-    session.arms = [arm for arm in session.arms if arm.label in (*timed, CONTROL) or arm.is_library]
+    believed = set(session.job.timed) - session.disqualified.keys()
+    session.arms = [arm for arm in session.arms if arm.label in (*session.job.timed, CONTROL) or arm.is_library]
     return "baseline" in believed and len(believed) > 1
 
 

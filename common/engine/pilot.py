@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from functools import partial
 
 import numpy as np
 import torch
@@ -33,7 +32,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
     prepared_s = now() - begin
     for arm in session.remaining:
         arm.compile_s += max(0.0, first[arm.label] - second[arm.label])
-        session.attempt(arm.label, partial(_size_up, arm, inputs, clock, job.device))
+        session.attempt(arm.label, _size_up, arm, inputs, clock, job.device)
     if not session.remaining:
         return LEAST_BLOCKS, LEAST_ROUNDS
     most = max(arm.calls for arm in session.remaining)
@@ -55,7 +54,7 @@ def ready(session: Session, inputs: InputSet, source: InputSet) -> dict[str, flo
     with session.spending("warm-up"):
         for arm in session.remaining:
             begin, mine = now(), inputs.by_arm[arm.label]
-            session.attempt(arm.label, partial(arm.prepare, source.by_arm[arm.label], mine))
+            session.attempt(arm.label, arm.prepare, source.by_arm[arm.label], mine)
             if arm.label not in session.disqualified:
                 guards.poison_answer(session.attempt(arm.label, arm.bind(mine)), mine)
             seconds[arm.label] = now() - begin

@@ -71,14 +71,8 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
     info, limits = survey_apart(device, not check_only)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of a machine's
-    environment: dict[str, Any] = {"device": dict(info), "versions": versions(), "platform": sys.platform}
-    environment |= {
-        "date": date,
-        "argv": argv,
-        "fast": fast,
-        "survey_s": time.monotonic() - begin,
-        "interrupted": False,
-    }
+    environment: dict[str, Any] = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date}
+    environment |= {"argv": argv, "fast": fast, "survey_s": time.monotonic() - begin, "interrupted": False}
     chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
     blocks = FAST_BLOCKS if fast else None
     jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(chosen)]

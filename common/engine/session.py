@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
@@ -86,7 +85,7 @@ class Session:
     def load(self) -> None:
         """Import the versions, each a suspect of its own. Raises BaselineDisqualified."""
         versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
-        modules = {version.label: self.attempt(version.label, partial(load, version.path)) for version in versions}
+        modules = {version.label: self.attempt(version.label, load, version.path) for version in versions}
         if "baseline" in self.disqualified:
             raise BaselineDisqualified
         again = load(self.job.pair.baseline.path)
@@ -121,12 +120,12 @@ class Session:
         for label, problem in count_costs(self.remaining, inputs.by_arm).items():
             self.disqualify(label, problem)
 
-    def attempt(self, label: str, action: Callable[[], Any]) -> Any:
+    def attempt(self, label: str, action: Callable[..., Any], *arguments: Any) -> Any:
         """The action's result; an arm that raises, or changes global state, is disqualified."""
         self._tell_turn(label)
         self.watch.seeded()
         try:
-            result = action()
+            result = action(*arguments)
             synchronize(self.job.device)
         except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
             synchronize(self.job.device)

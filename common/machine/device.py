@@ -31,11 +31,10 @@ def has_gpu() -> bool:
     """Is there an NVIDIA GPU that CUDA may use? Cheap: does not import torch."""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "unset").strip() in ("", "-1"):
         return False
-    try:
+    with suppress(pynvml.NVMLError):  # no driver, no device: that is the answer
         pynvml.nvmlInit()
         return pynvml.nvmlDeviceGetCount() > 0
-    except pynvml.NVMLError:  # no driver, no device: that is the answer
-        return False
+    return False
 
 
 def default_device() -> str:

@@ -72,11 +72,9 @@ def draw(found: list[Grid], record: Record) -> Figure:
 
 def _best(grid: Grid) -> str:
     """The variant that is fastest over all cells where it could be timed, on a geometric mean."""
-    times: dict[str, list[float]] = {}
-    for pair in grid.cells.values():
-        for label, arm in pair.arms.items():
-            if label.startswith("optimized"):
-                times.setdefault(label, []).append(arm.median_s)
+    arms = [pair.arms for pair in grid.cells.values()]
+    labels = {label for each in arms for label in each if label.startswith("optimized")}
+    times = {label: [each[label].median_s for each in arms if label in each] for label in labels}
     most = max(map(len, times.values()), default=0)
     return min((geometric_mean(each), label) for label, each in times.items() if len(each) == most)[1] if most else ""
 
