@@ -41,9 +41,8 @@ def plan(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
         arm.calls = max(arm.calls, shared)  # a batch hides latency: alike in all arms, where it can be
     round_s = sum(arm.pilot_s * arm.calls + arm.host_s for arm in session.remaining)
     blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, ROUNDS if round_s < 0.2 else LEAST_REPEATS))
-    rounds = ROUNDS
-    while rounds > LEAST_ROUNDS and blocks * (prepared_s + rounds * round_s) > SAMPLES_S:
-        rounds -= 1
+    fitting = (n for n in range(ROUNDS, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
+    rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
     return max(LEAST_BLOCKS, min(blocks, affordable)), rounds
 
