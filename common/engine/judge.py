@@ -63,7 +63,7 @@ def judge_all(
         for arm in session.judged(libraries):
             if arm.label not in plain:
                 plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False)
-            _judge(session, arm, plain[arm.label], truth, plain, rows, where)
+            _judge(session, arm, plain[arm.label], truth, plain["baseline"], rows, where)
         if not filled:
             return {}
         stale = fresh_answer(session, session.arms[0], other, inputs, filled=False)
@@ -73,23 +73,20 @@ def judge_all(
                 blind[arm.label] = blind_spot(truth, base, wrong, arm.precision, arm.tolerance)
         for arm in session.judged(libraries and answers is None):
             answer = fresh_answer(session, arm, inputs, other, filled=True)
-            _judge(session, arm, answer, truth, plain, rows, f"{where} with uninitialized memory filled")
+            _judge(session, arm, answer, truth, plain["baseline"], rows, f"{where} with uninitialized memory filled")
         return blind
 
 
-def _judge(
-    session: Session, arm: LiveArm, out: Tree, truth: Tree, plain: dict[str, Tree], rows: int | None, where: str
-) -> None:
+def _judge(session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, where: str) -> None:
     """Out with an arm whose answer (its leading `rows`) is not the oracle's, or whose gradients not the baseline's."""
     if arm.label in session.disqualified:
         return
     if arm.differs:
-        problem = same_form(out, plain["baseline"])
+        problem = same_form(out, base)
     else:
-        mine, base = (_leading(tree, rows) for tree in (out, plain["baseline"]))
-        problem = compare(mine, truth, base, arm.precision, arm.tolerance)
+        problem = compare(_leading(out, rows), truth, _leading(base, rows), arm.precision, arm.tolerance)
         if rows and not problem:  # beyond them, only the baseline's answer can tell
-            problem = compare(out, plain["baseline"], None, arm.precision, arm.tolerance)
+            problem = compare(out, base, None, arm.precision, arm.tolerance)
     if not arm.is_library:
         problem = problem or _grad_problem(arm, session.arms[0].grads)
     session.disqualify(arm.label, problem and f"wrong answer {where}: {problem}")
