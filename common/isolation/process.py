@@ -68,14 +68,12 @@ def call(
         kept = family()
         ours, theirs = server.context.Pipe(duplex=False)
         process = server.context.Process(target=_child, args=(theirs, log, function, arguments, environment or {}))
-        try:
-            with _starting(), interrupt.waiting():  # the server may still be importing torch
-                process.start()
-            theirs.close()
-            return _listen(process, ours, log, on_progress, deadline_s)
-        finally:
-            _end(process, kept)
-            ours.close()
+        stack.callback(ours.close)
+        stack.callback(_end, process, kept)  # before all the others
+        with _starting(), interrupt.waiting():  # the server may still be importing torch
+            process.start()
+        theirs.close()
+        return _listen(process, ours, log, on_progress, deadline_s)
 
 
 @contextmanager
@@ -131,8 +129,8 @@ def _last_words(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - LAST_OUTPUT))
         lines = file.read().decode("utf-8", errors="replace").split("\n")
-    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f" ({_printable(said)[:160]})" if _printable(said)[:160] else ""
+    said = _printable(next((line.strip() for line in reversed(lines) if line.strip()), ""))[:160]
+    return f" ({said})" if said else ""
 
 
 def _end(process: Any, kept: set[psutil.Process]) -> None:
