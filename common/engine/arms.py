@@ -75,16 +75,14 @@ class LiveArm:
 
 def make_arms(modules: dict[str, ModuleType], again: ModuleType) -> list[LiveArm]:
     """The versions as loaded, by label; their library calls and yardsticks; and the baseline once more, loaded anew."""
-    arms = [_version(label, module) for label, module in modules.items()]
-    seen: dict[str, None] = {}
+    libraries: dict[str, LiveArm] = {}
     for module in modules.values():
-        for name in vars(module):
+        for name, function in vars(module).items():
             kind = name.split("_")[0]
-            if (name == "library" or (kind in LIBRARY_KINDS and name != kind)) and name not in seen:
-                seen[name] = None
+            if kind in LIBRARY_KINDS and name != "yardstick":
                 differs = kind == "yardstick" or hasattr(module, "LIBRARY_DIFFERS")
-                arms.append(LiveArm(name.replace("_", "/", 1), module, getattr(module, name), differs=differs))
-    return [*arms, _version(CONTROL, again)]
+                libraries.setdefault(name, LiveArm(name.replace("_", "/", 1), module, function, differs=differs))
+    return [*map(_version, modules, modules.values()), *libraries.values(), _version(CONTROL, again)]
 
 
 def _version(label: str, module: ModuleType) -> LiveArm:
@@ -96,14 +94,13 @@ def count_costs(arms: list[LiveArm], by_arm: dict[str, dict[str, Any]]) -> dict[
 
     All arms do the same work, so their amounts are equal; only the name of the FLOPs is free under PRECISION.
     """
+    wrong = {}
     for arm in arms:
         count = getattr(arm.module, "cost", getattr(arms[0].module, "cost", None))
         cost = count(**by_arm[arm.label]) if count else {}
         arm.cost = {key: float(amount) for key, amount in cost.items()}
         if not all(0 <= amount < math.inf for amount in arm.cost.values()):
             raise ValueError(f"cost of {arm.label} is {arm.cost}: amounts are finite and not negative")
-    wrong = {}
-    for arm in arms:
         mine, theirs = (_nameless(each.cost) if arm.precision else each.cost for each in (arm, arms[0]))
         if mine != theirs:
             wrong[arm.label] = f"its cost is {arm.cost}, the baseline's {arms[0].cost}: it is the same work"
@@ -120,9 +117,7 @@ def weights(tree: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in tree.items() if name.startswith("w_")}
 
 
-def oracle(
-    pair_version: Version, arm: LiveArm, inputs: dict[str, Any], other: dict[str, Any]
-) -> tuple[Tree, int | None]:
+def oracle(version: Version, arm: LiveArm, inputs: dict[str, Any], other: dict[str, Any]) -> tuple[Tree, int | None]:
     """(the answer in float64, how many leading rows it covers or None for all).
 
     `other` feeds the baseline's `setup` where the baseline is the oracle.
@@ -133,7 +128,7 @@ def oracle(
         stand_in = LiveArm("oracle", arm.module, arm.run, arm.setup)
         stand_in.prepare(to_float64(other), exact)
         return clone(stand_in.bind(exact)()), None
-    rows = ORACLE_ROWS if "rows" in pair_version.functions["reference"] else None
+    rows = ORACLE_ROWS if "rows" in version.functions["reference"] else None
     truth = reference(**exact, rows=rows) if rows else reference(**exact)
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:

@@ -1,6 +1,5 @@
 """From samples to conclusions: what of a session may be believed, and the rows that it says."""
 
-import statistics
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -30,14 +29,13 @@ def pair_result(session: Session, clock: Clock | None) -> PairResult:
     timed = [arm for arm in session.remaining if clock and arm.seconds]
     for arm in timed:
         reason = impossible(stats.overall_median(arm.seconds), arm.cost, job.limits, job.info.get("cache_bytes"))
-        if reason:
-            session.disqualify(arm.label, "invalid", reason)
+        session.disqualify(arm.label, reason)
     arms = {arm.label: _arm(arm, job.limits, clock) for arm in session.remaining if arm in timed and clock}
     floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
     cost = session.arms[0].cost if session.arms else {}
     least_s, by = of_limit(cost, job.limits)
-    variants = [version for version in pair.variants if version.label in job.labels]
-    rows = [row for version in variants for row in _rows(session, version, arms, floor, clock)]
+    loaded = [version for version in pair.variants if version.label in job.labels]
+    rows = [row for version in loaded for row in _rows(session, version, arms, floor)]
     return PairResult(
         pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, clock.name if clock else "",
         floor, cost, least_s, by, arms, session.orders, session.seeds, session.voided, session.spent_s,
@@ -49,10 +47,8 @@ def impossible(median_s: float, cost: dict[str, float], limits: dict[str, Any], 
     """Why no such hardware can do this work in that time; empty if it can. What fits in the cache need not move."""
     for key, amount in cost.items():
         peak = limits.get(key, {}).get("datasheet")
-        if not peak:
-            continue
-        least_s = (max(0.0, amount - (cache_bytes or 0)) if key == "dram_bytes" else amount) / peak
-        if median_s < least_s:
+        moved = max(0.0, amount - (cache_bytes or 0)) if key == "dram_bytes" else amount
+        if peak and median_s < (least_s := moved / peak):
             what = f"{amount:.3g} {key.replace('_', ' ')} take {least_s * 1e6:.1f} us at the datasheet's peak"
             return f"{median_s * 1e6:.1f} us is below the physical limit: {what}"
     return ""
@@ -62,24 +58,21 @@ def _arm(arm: LiveArm, limits: dict[str, Any], clock: Clock) -> Arm:
     median_s = stats.overall_median(arm.seconds)
     (measured, by), (sheet, _) = (of_limit(arm.cost, limits, which) for which in ("measured", "datasheet"))
     host_s = arm.host_s if clock.name == "device" else None
-    of = (None if measured is None else measured / median_s, None if sheet is None else sheet / median_s)
+    of = (measured and measured / median_s, sheet and sheet / median_s)  # None where a peak is not known
     return Arm(median_s, host_s, *of, arm.compile_s, arm.seconds, arm.allocated_bytes, by, arm.peak_bytes)
 
 
-def _rows(
-    session: Session, version: Version, arms: dict[str, Arm], floor: float | None, clock: Clock | None
-) -> list[Row]:
+def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float | None) -> list[Row]:
     """A variant against the baseline, and against the earlier rung it names."""
     precision = version.constants.get("PRECISION", "")
     for guilty, whose in (("baseline", "the baseline: "), (version.label, "")):
         if guilty in session.disqualified:
             verdict, reason = session.disqualified[guilty]
             return [Row(version.label, "baseline", verdict, whose + reason, precision=precision)]
-    if version.label not in arms or clock is None or floor is None:
+    if version.label not in arms or floor is None:
         voided = f"not timed: all {session.voided} rounds were voided for thermal or hardware slowdown"
         return [Row(version.label, "baseline", "verified", voided if session.voided else "", precision=precision)]
-    others = ["baseline", *([version.versus] if version.versus else [])]
-    notes = _notes(session, arms, version.label)
+    notes, others = _notes(session, arms, version.label), ("baseline", version.versus)
     rows = [_believed(session, arms, version.label, other, floor) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 
@@ -97,14 +90,11 @@ def _believed(session: Session, arms: dict[str, Arm], variant: str, versus: str,
     verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
     precisions = {arm.label: arm.precision for arm in session.arms}
-    for label in _libraries(arms):
-        if precisions[label] not in ("", precisions[variant]):
-            continue  # it does less than this variant
-        if label not in short:
+    for label in _libraries(arms):  # but for those of another precision, which do less than this variant
+        if label not in short and precisions[label] in ("", precisions[variant]):
             against = stats.estimate(arms[label].seconds, arms[variant].seconds)
-            libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high)}
-            if precisions[label]:
-                libraries[label]["precision"] = precisions[label]
+            named = {"precision": precisions[label]} if precisions[label] else {}
+            libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high), **named}
     return Row(variant, versus, verdict, reason, ratio.ratio, (ratio.low, ratio.high), libraries)
 
 
@@ -115,8 +105,8 @@ def _too_short(session: Session, arms: dict[str, Arm]) -> dict[str, str]:
     return {arm.label: f"{why} {arm.floor_s * 1e6:.3g} us" for arm in short}
 
 
-def _libraries(arms: dict[str, Arm]) -> list[str]:
-    return [label for label in arms if label.split("/")[0] in LIBRARY_KINDS]
+def _libraries(labels: Iterable[str]) -> list[str]:
+    return [label for label in labels if label.split("/")[0] in LIBRARY_KINDS]
 
 
 def _waits(arms: Iterable[LiveArm]) -> list[str]:
@@ -138,7 +128,7 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     live, base = (next(each for each in session.arms if each.label == name) for name in (label, "baseline"))
     if not live.traced:
         notes.append("the profiler could not see the device: whether all streams are joined is known from times alone")
-    cores = [statistics.median(each.cores) for each in (live, base)]
+    cores = [float(np.median(each.cores)) for each in (live, base)]
     if session.job.info["kind"] == "cpu" and max(cores) - min(cores) > MORE_CORES:
         notes.append(f"keeps {cores[0]:.1f} cores busy, the baseline {cores[1]:.1f}")
     dearer = [np.mean(np.concatenate(each.seconds)) / stats.overall_median(each.seconds) for each in (live, base)]
@@ -148,14 +138,11 @@ def _notes(session: Session, arms: dict[str, Arm], label: str) -> list[str]:
     if abs(mine - theirs) > max(LEAST_ALLOCATED, 0.1 * theirs):
         notes.append(f"allocates {_mebibytes(mine)} a call, the baseline {_mebibytes(theirs)}")
     cost, cache_bytes = session.arms[0].cost, session.job.info.get("cache_bytes") or 0
-    by_memory = of_limit(cost, session.job.limits)[1] == "dram_bytes"
-    if by_memory and cost["dram_bytes"] <= cache_bytes:
+    if of_limit(cost, session.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
         notes.append("fits in the cache: its limit is not memory bandwidth")
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append("above the measured limit: something else ran while the limits were measured")
-    return notes + [
-        f"{name}: {reason}" for name, (_, reason) in session.disqualified.items() if name.split("/")[0] in LIBRARY_KINDS
-    ]
+    return notes + [f"{name}: {session.disqualified[name][1]}" for name in _libraries(session.disqualified)]
 
 
 def _mebibytes(amount: int) -> str:

@@ -6,17 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from common.checks import guards
-from common.checks.arrays import (
-    clone,
-    computes,
-    copy_into,
-    difference,
-    leaves,
-    overwrite_slice,
-    same_placement,
-    tensors,
-)
+from common.checks import arrays, guards
 from common.engine.arms import Invalid, LiveArm, weights
 from common.machine.device import cupy_on
 
@@ -45,9 +35,9 @@ class InputSet:
         self.base: dict[str, Any] = arms[0].module.inputs(**arguments, device=device)
         self.by_arm = {arm.label: self._placed(arm, arguments, device, seed) for arm in arms}
         self.trees = list({id(tree): tree for tree in self.by_arm.values()}.values())
-        self.pristine = clone(inputs_proper(self.base))
-        self.pristine_weights: dict[str, Any] = clone(weights(self.base)) if like is None else like.pristine_weights
-        if like is not None:
+        self.pristine = arrays.clone(inputs_proper(self.base))
+        self.pristine_weights: dict[str, Any] = like.pristine_weights if like else arrays.clone(weights(self.base))
+        if like:
             for label, tree in self.by_arm.items():
                 tree.update(weights(like.by_arm[label]))
 
@@ -58,38 +48,36 @@ class InputSet:
             return self.base
         seed_all(seed, device)
         own: dict[str, Any] = arm.module.inputs(**arguments, device=device)
-        problem = difference(self.base, own)
-        if problem:
+        if problem := arrays.difference(self.base, own):
             raise Invalid(arm.label, f"its inputs are others than the baseline's: {problem}")
-        arm.shares[key] = same_placement(self.base, own)
+        arm.shares[key] = arrays.same_placement(self.base, own)
         if arm.shares[key]:
             return self.base
-        copy_into(own, self.base)
+        arrays.copy_into(own, self.base)
         return own
 
     @property
     def mixes(self) -> bool:
         """May a part of every input be overwritten? Not of integers, nor of single values: those need a new draw."""
-        return all(computes(t) and t.numel() > 1 for _, t in tensors(inputs_proper(self.base)))
+        return all(arrays.computes(t) and t.numel() > 1 for _, t in arrays.tensors(inputs_proper(self.base)))
 
     def overwrite(self, source: "InputSet", rng: random.Random) -> None:
         """Other values in every input but the weights, the same for every arm: shrunk a little, and a part replaced."""
-        overwrite_slice([self.pristine], inputs_proper(source.base), rng)
+        arrays.overwrite_slice([self.pristine], inputs_proper(source.base), rng)
         _shrink(self.pristine, rng)  # that part, too: every arm has seen the source
         for tree in self.trees:
-            copy_into(inputs_proper(tree), self.pristine)
+            arrays.copy_into(inputs_proper(tree), self.pristine)
 
     def violation(self) -> tuple[str, list[str]] | None:
         """(the input that was changed, the labels of the arms that had it in their hands); None if all is as it was."""
         for tree in self.trees:
-            path = guards.changed_input(unwritable(tree), {**self.pristine, **self.pristine_weights})
-            if path:
+            if path := guards.changed_input(unwritable(tree), {**self.pristine, **self.pristine_weights}):
                 return path, [label for label, theirs in self.by_arm.items() if theirs is tree]
         return None
 
     def restore(self) -> None:
         for tree in self.trees:
-            copy_into(unwritable(tree), {**self.pristine, **self.pristine_weights})
+            arrays.copy_into(unwritable(tree), {**self.pristine, **self.pristine_weights})
 
 
 def _shrink(tree: dict[str, Any], rng: random.Random) -> None:
@@ -98,8 +86,8 @@ def _shrink(tree: dict[str, Any], rng: random.Random) -> None:
     For arrays that fill their memory without gaps, as copies do.
     """
     factors = np.random.default_rng(rng.getrandbits(64)).uniform(*SHRINK, PERIOD)
-    for _, tensor in tensors(tree):
-        if computes(tensor):
+    for _, tensor in arrays.tensors(tree):
+        if arrays.computes(tensor):
             flat = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True)).view(-1)
             row, whole = torch.tensor(factors).to(flat), flat.numel() // PERIOD * PERIOD
             flat[:whole].view(-1, PERIOD).mul_(row)
@@ -109,7 +97,7 @@ def _shrink(tree: dict[str, Any], rng: random.Random) -> None:
 def harvest_grads(inputs: dict[str, Any]) -> dict[str, torch.Tensor]:
     """What a call has left in the `.grad` of its inputs, by path, taken from there."""
     found = {}
-    for path, leaf in leaves(inputs):
+    for path, leaf in arrays.leaves(inputs):
         if isinstance(leaf, torch.Tensor) and leaf.grad is not None:
             found[path], leaf.grad = leaf.grad, None
     return found

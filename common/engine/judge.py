@@ -27,15 +27,13 @@ def check(session: Session) -> None:
         if session.remaining:
             inputs = session.inputs(size)
             if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
-                session.disqualify(
-                    "baseline", "invalid", "all its inputs are weights (w_*): `setup` could compute the answer"
-                )
+                session.disqualify("baseline", "all its inputs are weights (w_*): `setup` could compute the answer")
                 return
             found = judge_all(session, inputs, session.inputs(size), f"at size {size}", libraries=i == 0)
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
             session.count_costs(inputs)
     for label, why in blind.items():
-        session.disqualify(label, "invalid", f"the check proves nothing: {why}")
+        session.disqualify(label, f"the check proves nothing: {why}")
 
 
 def judge_all(
@@ -59,41 +57,39 @@ def judge_all(
             try:
                 truth, rows = oracle(session.job.pair.baseline, session.arms[0], inputs.base, other.base)
             except Invalid as error:
-                session.disqualify(error.args[0], "invalid", error.args[1])
+                session.disqualify(*error.args)
                 return {}
         plain, blind = answers or {}, {}
         for arm in session.judged(libraries):
             if arm.label not in plain:
                 plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False)
-            _judge(session, arm, plain[arm.label], truth, plain, rows, where)
-        stale = fresh_answer(session, session.arms[0], other, inputs, filled=False) if filled else None
-        for arm in session.judged(libraries) if filled else []:
+            _judge(session, arm, plain[arm.label], truth, plain["baseline"], rows, where)
+        if not filled:
+            return {}
+        stale = fresh_answer(session, session.arms[0], other, inputs, filled=False)
+        for arm in session.judged(libraries):
             if not arm.differs:
                 base, wrong = (_leading(tree, rows) for tree in (plain["baseline"], stale))
                 blind[arm.label] = blind_spot(truth, base, wrong, arm.precision, arm.tolerance)
-        for arm in session.judged(libraries and answers is None) if filled else []:
+        for arm in session.judged(libraries and answers is None):
             answer = fresh_answer(session, arm, inputs, other, filled=True)
-            _judge(session, arm, answer, truth, plain, rows, f"{where} with uninitialized memory filled")
+            _judge(session, arm, answer, truth, plain["baseline"], rows, f"{where} with uninitialized memory filled")
         return blind
 
 
-def _judge(
-    session: Session, arm: LiveArm, out: Tree, truth: Tree, plain: dict[str, Tree], rows: int | None, where: str
-) -> None:
+def _judge(session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, where: str) -> None:
     """Out with an arm whose answer (its leading `rows`) is not the oracle's, or whose gradients not the baseline's."""
     if arm.label in session.disqualified:
         return
     if arm.differs:
-        problem = same_form(out, plain["baseline"])
+        problem = same_form(out, base)
     else:
-        mine, base = (_leading(tree, rows) for tree in (out, plain["baseline"]))
-        problem = compare(mine, truth, base, arm.precision, arm.tolerance)
-    if not problem and rows and not arm.differs:  # beyond them, only the baseline's answer can tell
-        problem = compare(out, plain["baseline"], None, arm.precision, arm.tolerance)
-    if not problem and not arm.is_library:
-        problem = _grad_problem(arm, session.arms[0].grads)
-    if problem:
-        session.disqualify(arm.label, "invalid", f"wrong answer {where}: {problem}")
+        problem = compare(_leading(out, rows), truth, _leading(base, rows), arm.precision, arm.tolerance)
+        if rows and not problem:  # beyond them, only the baseline's answer can tell
+            problem = compare(out, base, None, arm.precision, arm.tolerance)
+    if not arm.is_library:
+        problem = problem or _grad_problem(arm, session.arms[0].grads)
+    session.disqualify(arm.label, problem and f"wrong answer {where}: {problem}")
 
 
 def _grad_problem(arm: LiveArm, theirs: dict[str, Any]) -> str:
@@ -125,8 +121,7 @@ def fresh_answer(session: Session, arm: LiveArm, inputs: InputSet, other: InputS
             answer = call()
             copy = clone(answer)
         shortened = difference(mine, {name: call.keywords[name] for name in mine})
-        if shortened:
-            session.disqualify(arm.label, "invalid", f"changed its input: it {shortened}")
+        session.disqualify(arm.label, shortened and f"changed its input: it {shortened}")
         arm.compile_s = arm.compile_s or now() - begin
         arm.layout = {path: (laziness(t), order_of(t)) for path, t in tensors(answer)}
         arm.returns, arm.grads = overlapping(unwritable(mine), answer), clone(harvest_grads(mine))
@@ -134,15 +129,12 @@ def fresh_answer(session: Session, arm: LiveArm, inputs: InputSet, other: InputS
         return copy
 
     answer = session.attempt(arm.label, action)
-    found = inputs.violation()
-    if found:
+    if found := inputs.violation():
         inputs.restore()
-        session.disqualify(arm.label, "invalid", f"changed its input `{found[0]}`")
-    left_to_do = _left_to_do(arm, session.arms[0])
-    if left_to_do:
-        session.disqualify(arm.label, "invalid", left_to_do)
+        session.disqualify(arm.label, f"changed its input `{found[0]}`")
+    session.disqualify(arm.label, _left_to_do(arm, session.arms[0]))
     if arm.returns and not session.arms[0].returns:
-        session.disqualify(arm.label, "invalid", f"returns memory of its input `{arm.returns}`")
+        session.disqualify(arm.label, f"returns memory of its input `{arm.returns}`")
     return answer
 
 
@@ -169,26 +161,22 @@ def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet) 
         for arm in session.remaining:
             if arm.label in answers and arm.label != "baseline" and not arm.differs:
                 wrong[arm.label] = near(answers[arm.label], answers["baseline"], arm.precision, arm.tolerance)
-        if any(wrong.values()) and blame(session, inputs, session.job.size):
+        if any(wrong.values()) and blame(session, inputs):
             return  # somebody changed the inputs: nobody's answer says anything
         for label, problem in wrong.items():
-            if problem:
-                session.disqualify(
-                    label, "invalid", f"wrong answer in a timed round, against the baseline's: {problem}"
-                )
+            session.disqualify(label, problem and f"wrong answer in a timed round, against the baseline's: {problem}")
 
 
-def blame(session: Session, inputs: InputSet, size: str) -> bool:
-    """Were inputs changed? Then who did it is out: a call of each suspect on inputs of its own tells."""
-    found = inputs.violation()
-    if found is None:
+def blame(session: Session, inputs: InputSet) -> bool:
+    """Were inputs of the timed size changed? Then who did it is out: a call of each suspect on its own inputs tells."""
+    if not (found := inputs.violation()):
         return False
     session.blamed += 1
     path, suspects = found
     for arm in [arm for arm in session.judged() if arm.label in suspects]:
-        own = session.inputs(size)
+        own = session.inputs(session.job.size)
         fresh_answer(session, arm, own, own, filled=False)
-    if not any(label in session.disqualified for label in suspects):
-        session.disqualify("baseline", "invalid", f"the input `{path}` was changed by {' or '.join(suspects)}")
+    if session.disqualified.keys().isdisjoint(suspects):
+        session.disqualify("baseline", f"the input `{path}` was changed by {' or '.join(suspects)}")
     inputs.restore()
     return True

@@ -6,7 +6,7 @@ overwritten: an answer remembered from an earlier call is a wrong answer. What i
 
 import os
 import random
-from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from common.checks import guards
@@ -17,20 +17,22 @@ from common.engine.conclude import pair_result
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.pilot import SLOW_S, plan, ready
 from common.engine.session import BaselineDisqualified, Job, Session
+from common.isolation.process import Say
 from common.machine.clock import Call, Clock, Sample, make_clock
 from common.machine.device import clocks_now, slowdowns, use_device
 from common.record.result import CONTROL, PairResult
 
+Sets = list[InputSet]  # those of a block: as many as a sample has calls
 CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
 
 
-def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
+def measure(job: Job, say: Say) -> PairResult:
     """All that is asked of a pair. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # else torch.compile leaves a pool of processes behind
     say("load", 0.0)
     use_device(job.device)
     session, clock = Session(job, say, random.Random(job.seed)), None
-    try:
+    with suppress(BaselineDisqualified):
         with session.spending("load"):
             session.load()
             use_device(job.device)  # CuPy too, now that a version has imported it
@@ -38,16 +40,13 @@ def measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
         judge.check(session)
         if _keep_timed(session):
             clock = _time(session)
-    except BaselineDisqualified:
-        pass
     return pair_result(session, clock)
 
 
 def _keep_timed(session: Session) -> bool:
     """Keep the arms that are to be timed. Is there a baseline, and something to compare with it?"""
-    timed = session.job.timed
-    believed = set(timed) - set(session.disqualified)
-    session.arms = [arm for arm in session.arms if arm.label in (*timed, CONTROL) or arm.is_library]
+    believed = set(session.job.timed) - session.disqualified.keys()
+    session.arms = [arm for arm in session.arms if arm.label in (*session.job.timed, CONTROL) or arm.is_library]
     return "baseline" in believed and len(believed) > 1
 
 
@@ -99,7 +98,7 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
         last, judging = session.rng.choice(sets), judged and number == rounds - 1
         seconds, answers = _round(session, clock, source, sets, last, order, judging or number == compared)
         judge.compare_round(session, answers, last)
-        clean = not any(judge.blame(session, inputs, job.size) for inputs in ((last, source) if judging else ()))
+        clean = not any(judge.blame(session, inputs) for inputs in ((last, source) if judging else ()))
         if judging and clean and session.blamed == blamed:  # answers from inputs that somebody changed tell nothing
             _judge_timed(session, last, source, answers, filled=first)
         before, slowed = slowed, slowdowns(job.info)
@@ -109,7 +108,7 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
             samples.append(seconds)
     with session.spending("verify"):
         for inputs in (*sets, source):
-            judge.blame(session, inputs, job.size)
+            judge.blame(session, inputs)
     if samples and session.blamed == blamed:
         session.orders.append([list(seconds) for seconds in samples])
         for arm in session.remaining:
@@ -118,18 +117,11 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
 
 def _judge_timed(session: Session, inputs: InputSet, source: InputSet, answers: dict[str, Tree], filled: bool) -> None:
     for label, why in judge.judge_all(session, inputs, source, "at the timed size", answers, filled).items():
-        if why:
-            session.disqualify(label, "invalid", f"the check at the timed size proves nothing: {why}")
+        session.disqualify(label, why and f"the check at the timed size proves nothing: {why}")
 
 
 def _round(
-    session: Session,
-    clock: Clock,
-    source: InputSet,
-    sets: list[InputSet],
-    last: InputSet,
-    order: list[LiveArm],
-    keep_all: bool,
+    session: Session, clock: Clock, source: InputSet, sets: Sets, last: InputSet, order: list[LiveArm], keep_all: bool
 ) -> tuple[dict[str, float], dict[str, Tree]]:
     """Every arm once: (seconds, answers of the timed calls on `last`, as far as they are kept)."""
     seconds, answers = {}, {}
@@ -150,7 +142,7 @@ def _round(
     return seconds, answers
 
 
-def _sample(session: Session, arm: LiveArm, clock: Clock, source: InputSet, chosen: list[InputSet]) -> Sample | None:
+def _sample(session: Session, arm: LiveArm, clock: Clock, source: InputSet, chosen: Sets) -> Sample | None:
     """One sample of a call on each of these inputs; None if the arm raised.
 
     Short calls are preceded by one on other inputs: our own checks since the last sample have emptied the caches.

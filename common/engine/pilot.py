@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from functools import partial
 
 import numpy as np
 import torch
@@ -33,7 +32,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
     prepared_s = now() - begin
     for arm in session.remaining:
         arm.compile_s += max(0.0, first[arm.label] - second[arm.label])
-        session.attempt(arm.label, partial(_size_up, arm, inputs, clock, job.device))
+        session.attempt(arm.label, _size_up, arm, inputs, clock, job.device)
     if not session.remaining:
         return LEAST_BLOCKS, LEAST_ROUNDS
     most = max(arm.calls for arm in session.remaining)
@@ -42,9 +41,8 @@ def plan(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
         arm.calls = max(arm.calls, shared)  # a batch hides latency: alike in all arms, where it can be
     round_s = sum(arm.pilot_s * arm.calls + arm.host_s for arm in session.remaining)
     blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, ROUNDS if round_s < 0.2 else LEAST_REPEATS))
-    rounds = ROUNDS
-    while rounds > LEAST_ROUNDS and blocks * (prepared_s + rounds * round_s) > SAMPLES_S:
-        rounds -= 1
+    fitting = (n for n in range(ROUNDS, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
+    rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
     return max(LEAST_BLOCKS, min(blocks, affordable)), rounds
 
@@ -55,7 +53,7 @@ def ready(session: Session, inputs: InputSet, source: InputSet) -> dict[str, flo
     with session.spending("warm-up"):
         for arm in session.remaining:
             begin, mine = now(), inputs.by_arm[arm.label]
-            session.attempt(arm.label, partial(arm.prepare, source.by_arm[arm.label], mine))
+            session.attempt(arm.label, arm.prepare, source.by_arm[arm.label], mine)
             if arm.label not in session.disqualified:
                 guards.poison_answer(session.attempt(arm.label, arm.bind(mine)), mine)
             seconds[arm.label] = now() - begin

@@ -69,30 +69,24 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
     device = "cpu" if device.startswith("cpu:") else device  # what a pair compares with
     begin = time.monotonic()
     info, limits = survey_apart(device, not check_only)
-    environment = {**_environment(info), "fast": fast, "survey_s": time.monotonic() - begin, "interrupted": False}
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of a machine's
+    environment: dict[str, Any] = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date}
+    environment |= {"argv": argv, "fast": fast, "survey_s": time.monotonic() - begin, "interrupted": False}
     chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
     blocks = FAST_BLOCKS if fast else None
     jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(chosen)]
     return Record(SCHEMA, environment, limits, []), jobs
 
 
-def _environment(info: dict[str, Any]) -> dict[str, Any]:
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of a machine's
-    return {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date, "argv": argv}
-
-
-def _run_one(
-    job: Job, check_only: bool, on_progress: Callable[[str, float], None], on_neighbours: Neighbours
-) -> PairResult:
+def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:
     """One pair in its process. Versions that cannot run here are skipped; without their baseline all are."""
-    on_cpu, variants = job.info["kind"] == "cpu", job.pair.variants
+    on_cpu = job.info["kind"] == "cpu"
     reasons = {version.label: why_not(version, job.info, job.info["gpus"]) for version in job.pair.versions}
     labels = [label for label, reason in reasons.items() if not reason]
     if "baseline" not in labels or len(labels) == 1:
-        return _untimed(
-            job, {version.label: ("skipped", reasons[version.label] or reasons["baseline"]) for version in variants}
-        )
+        missing = reasons.pop("baseline")
+        return _untimed(job, {label: ("skipped", reason or missing) for label, reason in reasons.items()})
     interpreted = {version.label for version in job.pair.versions if on_cpu and "triton" in version.imports}
     timed = [label for label in labels if label not in interpreted and not check_only]
     result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
@@ -101,15 +95,11 @@ def _run_one(
         replace(row, reason=why) if row.verdict == "verified" and interpreted & {row.variant, "baseline"} else row
         for row in result.rows
     ]
-    rows += [
-        Row(version.label, "baseline", "skipped", reasons[version.label])
-        for version in variants
-        if reasons[version.label]
-    ]
+    rows += [Row(label, "baseline", "skipped", reason) for label, reason in reasons.items() if reason]
     return replace(result, rows=rows)
 
 
-def _in_its_process(job: Job, on_progress: Callable[[str, float], None], on_neighbours: Neighbours) -> PairResult:
+def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:
     """What its process says of a pair, how long that took, and who else used the machine if it was timed."""
     begin, heard = time.monotonic(), list[float]()
 
@@ -124,11 +114,11 @@ def _in_its_process(job: Job, on_progress: Callable[[str, float], None], on_neig
         except process.Death as death:
             result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
     start_s = {"start": heard[0] - begin} if heard else {}
-    spent_s = {**start_s, **result.spent_s, "total": time.monotonic() - begin}
+    spent_s = start_s | result.spent_s | {"total": time.monotonic() - begin}
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
 
 
-def _measure(job: Job, say: Callable[[str, float], None]) -> PairResult:
+def _measure(job: Job, say: process.Say) -> PairResult:
     from common.engine.measure import measure
     from common.engine.session import DoesNotFit
 

@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from common.checks.guards import Leaks
 from common.engine.arms import Invalid, LiveArm, count_costs, make_arms
 from common.engine.inputs import InputSet
 from common.engine.job import TURN, Job
-from common.isolation.process import one_line
+from common.isolation.process import Say, one_line
 from common.machine.clock import now, synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load
@@ -30,11 +29,8 @@ class DoesNotFit(Exception):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    return (
-        isinstance(error, MemoryError | torch.OutOfMemoryError)
-        or "can't allocate memory" in str(error)
-        or "OutOfMemoryError" in type(error).__name__
-    )
+    by_name = "can't allocate memory" in str(error) or "OutOfMemoryError" in type(error).__name__
+    return by_name or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
 @dataclass
@@ -42,7 +38,7 @@ class Session:
     """The state of a pair's measurement. `disqualified`: label -> (verdict, reason)."""
 
     job: Job
-    say: Callable[[str, float], None]
+    say: Say
     rng: random.Random
     arms: list[LiveArm] = field(default_factory=list)
     watch: Watch = field(default_factory=Watch)
@@ -60,15 +56,15 @@ class Session:
     @property
     def remaining(self) -> list[LiveArm]:
         """The arms that were not disqualified; none without a baseline."""
-        return (
-            [] if "baseline" in self.disqualified else [arm for arm in self.arms if arm.label not in self.disqualified]
-        )
+        return [arm for arm in self.arms if self.disqualified.keys().isdisjoint(("baseline", arm.label))]
 
     def judged(self, libraries: bool = True) -> list[LiveArm]:
         return [arm for arm in self.remaining if arm.label != CONTROL and (libraries or not arm.is_library)]
 
-    def disqualify(self, label: str, verdict: str, reason: str) -> None:
-        self.disqualified.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
+    def disqualify(self, label: str, reason: str, verdict: str = "invalid") -> None:
+        """For its first reason; without one (an empty string) the arm remains."""
+        if reason:
+            self.disqualified.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
 
     @contextmanager
     def spending(self, what: str) -> Iterator[None]:
@@ -89,8 +85,8 @@ class Session:
     def load(self) -> None:
         """Import the versions, each a suspect of its own. Raises BaselineDisqualified."""
         versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
-        modules = {version.label: self.attempt(version.label, partial(load, version.path)) for version in versions}
-        if modules["baseline"] is None or "baseline" in self.disqualified:
+        modules = {version.label: self.attempt(version.label, load, version.path) for version in versions}
+        if "baseline" in self.disqualified:
             raise BaselineDisqualified
         again = load(self.job.pair.baseline.path)
         self.arms = make_arms({label: module for label, module in modules.items() if module is not None}, again)
@@ -98,15 +94,14 @@ class Session:
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
         """Fresh inputs for all remaining arms; one whose inputs differ from the baseline's is disqualified."""
         self.seeds.append(self.rng.randrange(2**31))
+        arguments = self.job.pair.sizes[size]
         with self.spending("inputs"):
             while self.remaining:
                 try:
                     with self.fitting(size):
-                        return InputSet(
-                            self.remaining, self.job.pair.sizes[size], self.job.device, self.seeds[-1], like
-                        )
+                        return InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like)
                 except Invalid as error:
-                    self.disqualify(error.args[0], "invalid", error.args[1])
+                    self.disqualify(*error.args)
         raise BaselineDisqualified
 
     @contextmanager
@@ -123,30 +118,25 @@ class Session:
 
     def count_costs(self, inputs: InputSet) -> None:
         for label, problem in count_costs(self.remaining, inputs.by_arm).items():
-            self.disqualify(label, "invalid", problem)
+            self.disqualify(label, problem)
 
-    def attempt(self, label: str, action: Callable[[], Any]) -> Any:
+    def attempt(self, label: str, action: Callable[..., Any], *arguments: Any) -> Any:
         """The action's result; an arm that raises, or changes global state, is disqualified."""
-        if not self.job.tells_turns:
-            return self._attempt(label, action)
-        self.say(label, TURN)
-        result = self._attempt(label, action)
-        self.say("", TURN)  # of what fails between two turns, neither is suspected
-        return result
-
-    def _attempt(self, label: str, action: Callable[[], Any]) -> Any:
+        self._tell_turn(label)
         self.watch.seeded()
         try:
-            result = action()
+            result = action(*arguments)
             synchronize(self.job.device)
         except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
             synchronize(self.job.device)
-            self.disqualify(label, "died", one_line(error))
-            self.watch.restore(), self.leaks.new()  # it is not the next one's
-            return None
-        changed, leaked = self.watch.restore(), self.leaks.new()
-        if changed:
-            self.disqualify(label, "invalid", f"changes global state: {changed}")
-        if leaked:
-            self.disqualify(label, "invalid", f"leaks {leaked}")
+            self.disqualify(label, one_line(error) or "an error without a name", "died")
+            result = None
+        changed, leaked = self.watch.restore(), self.leaks.new()  # it is not the next one's
+        self.disqualify(label, changed and f"changes global state: {changed}")
+        self.disqualify(label, leaked and f"leaks {leaked}")
+        self._tell_turn("")  # of what fails between two turns, neither is suspected
         return result
+
+    def _tell_turn(self, label: str) -> None:
+        if self.job.tells_turns:
+            self.say(label, TURN)

@@ -8,8 +8,7 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import psutil
 
@@ -30,16 +29,6 @@ def adopt_orphans(on: bool = True) -> bool:
     prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)
     prctl(PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
     return bool(before.value)
-
-
-@contextmanager
-def adopting() -> Iterator[None]:
-    """Inside, orphans fall to this process."""
-    before = adopt_orphans()
-    try:
-        yield
-    finally:
-        adopt_orphans(before)
 
 
 def end_all_but(kept: set[psutil.Process]) -> None:

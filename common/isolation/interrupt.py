@@ -8,27 +8,22 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 # a closed terminal and a polite kill are taken for Ctrl-C
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-@dataclass
-class _Note:
-    """What the handler knows: signals have one handler a process, so there is one of these."""
+class _Note:  # never instantiated: signals have one handler a process
+    """What the handler knows."""
 
-    held: bool = False
-    came: bool = False
-    waits: bool = False
-
-
-_note = _Note()
+    held = False
+    came = False
+    waits = False
 
 
 def _handle(number: int, frame: Any) -> None:
-    waits, _note.came, _note.waits = _note.waits, True, False  # what it raises is tidied up after in peace
+    waits, _Note.came, _Note.waits = _Note.waits, True, False  # what it raises is tidied up after in peace
     if waits:
         raise KeyboardInterrupt
 
@@ -36,37 +31,37 @@ def _handle(number: int, frame: Any) -> None:
 @contextmanager
 def held_back() -> Iterator[None]:
     """Inside, Ctrl-C and its like raise KeyboardInterrupt in `waiting` alone, at the latest in the next one."""
-    if threading.current_thread() is not threading.main_thread() or _note.held:
+    if threading.current_thread() is not threading.main_thread() or _Note.held:
         yield  # signals are the main thread's; or this is done already
         return
     found = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: handler for number, handler in found.items() if handler not in (signal.SIG_IGN, None)}  # nohup's
     try:
-        _note.held = True
+        _Note.held = True
         for number in before:
             signal.signal(number, _handle)
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _note.held = _note.came = False
+        _Note.held = _Note.came = False
 
 
 @contextmanager
 def waiting() -> Iterator[None]:
     """Where Ctrl-C may strike."""
-    _note.waits = True
+    _Note.waits = True
     try:
-        if _note.came:
+        if _Note.came:
             raise KeyboardInterrupt
         yield
     finally:
-        _note.waits = False
+        _Note.waits = False
 
 
 def came() -> bool:
     """Was there a Ctrl-C, whether it has struck or not, since `held_back`?"""
-    return _note.came
+    return _Note.came
 
 
 def ignore() -> None:

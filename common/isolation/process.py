@@ -20,12 +20,13 @@ from typing import Any
 import psutil
 
 from common.isolation import interrupt, server
-from common.isolation.family import PATIENCE_S, adopt_orphans, adopting, end_all_but, family
+from common.isolation.family import PATIENCE_S, adopt_orphans, end_all_but, family
 
 DEADLINE_S = 120.0  # without a sign of progress
 LOOK_S = 0.5  # how often a silent child's output is looked at
 MOST_OUTPUT = 256 << 20  # bytes that a child may print: what prints without end must not fill the disk
 LAST_OUTPUT = 1 << 16  # bytes in which its last line is looked for
+Say = Callable[[str, float], None]  # the stage that was reached, and what fraction of it
 
 
 class Death(Exception):
@@ -49,7 +50,7 @@ def call(
     function: Callable[..., Any],
     *arguments: Any,
     environment: dict[str, str] | None = None,
-    on_progress: Callable[[str, float], None] = lambda stage, fraction: None,
+    on_progress: Say = lambda stage, fraction: None,
     deadline_s: float = DEADLINE_S,
 ) -> Any:
     """function(*arguments, say) in a child, where say(stage, fraction) reports progress; returns its result.
@@ -58,47 +59,33 @@ def call(
     is silent for `deadline_s`, or prints without end. Whatever happens, every process that came to be below this one
     meanwhile is gone afterwards: one call at a time.
     """
-    with adopting(), _output_file() as log:
+    with ExitStack() as stack:
+        stack.callback(adopt_orphans, adopt_orphans())  # afterwards as it was before
+        with _starting():
+            server.start()
+            folder = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))
+            (log := Path(folder) / "output").touch()
         kept = family()
         ours, theirs = server.context.Pipe(duplex=False)
         process = server.context.Process(target=_child, args=(theirs, log, function, arguments, environment or {}))
-        try:
-            _start(process)
-            theirs.close()
-            return _listen(process, ours, log, on_progress, deadline_s)
-        finally:
-            _end(process, kept)
-            ours.close()
+        stack.callback(ours.close)
+        stack.callback(_end, process, kept)  # before all the others
+        with _starting(), interrupt.waiting():  # the server may still be importing torch
+            process.start()
+        theirs.close()
+        return _listen(process, ours, log, on_progress, deadline_s)
 
 
 @contextmanager
-def _output_file() -> Iterator[Path]:
-    """Where a child may print to, with the server running that it is forked from."""
-    with ExitStack() as stack:
-        try:
-            server.start()
-            name = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))
-            (log := Path(name) / "output").touch()
-        except OSError as error:
-            raise _no_process(error) from None
-        yield log
-
-
-def _start(process: Any) -> None:
+def _starting() -> Iterator[None]:
+    """Inside, what a new process needs is got ready. Raises Death where this machine has no room for it."""
     try:
-        with interrupt.waiting():  # the server may still be importing torch
-            process.start()
+        yield
     except (OSError, EOFError) as error:  # EOFError: the server was killed
-        raise _no_process(error) from None
+        raise Death(f"no process can be started here ({getattr(error, 'strerror', None) or error})") from None
 
 
-def _no_process(error: OSError | EOFError) -> Death:
-    return Death(f"no process can be started here ({getattr(error, 'strerror', None) or error})")
-
-
-def _listen(
-    process: Any, pipe: Connection, log: Path, on_progress: Callable[[str, float], None], deadline_s: float
-) -> Any:
+def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, deadline_s: float) -> Any:
     heard = time.monotonic()
     while True:
         left = heard + deadline_s - time.monotonic()
@@ -134,17 +121,16 @@ def _cause(process: Any, log: Path) -> str:
         how = f"killed by {name}" + (": often the system had no memory left" if name == "SIGKILL" else "")
     else:
         how = f"exited with status {code} before it was done"
-    said = _last_words(log)
-    return how + (f" ({said})" if said else "")
+    return how + _last_words(log)
 
 
 def _last_words(log: Path) -> str:
-    """The last line that is not empty, as far as it can be shown."""
+    """The last line that is not empty, as far as it can be shown, in brackets."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - LAST_OUTPUT))
         lines = file.read().decode("utf-8", errors="replace").split("\n")
-    said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return _printable(said)[:160]
+    said = _printable(next((line.strip() for line in reversed(lines) if line.strip()), ""))[:160]
+    return f" ({said})" if said else ""
 
 
 def _end(process: Any, kept: set[psutil.Process]) -> None:
@@ -156,9 +142,7 @@ def _end(process: Any, kept: set[psutil.Process]) -> None:
         process.join(PATIENCE_S)
 
 
-def _child(
-    pipe: Connection, log: Path, function: Callable[..., Any], arguments: tuple[Any, ...], environment: dict[str, str]
-) -> None:
+def _child(pipe: Connection, log: Path, function: Callable, arguments: tuple, environment: dict[str, str]) -> None:
     try:
         _settle(log, environment)
         result = function(*arguments, lambda stage, fraction: pipe.send(("say", stage, fraction)))

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,16 +19,11 @@ from threadpoolctl import threadpool_limits
 DATASHEETS = Path(__file__).with_name("datasheets.json")
 CORES = Path("/sys/devices/system/cpu")  # on Linux
 PACKAGES = ("torch", "triton", "cupy-cuda13x", "numpy")
-# A power cap is normal under large GEMMs; these are not.
-SLOWDOWN = {
-    0x20: "thermal slowdown (software)",
-    0x40: "thermal slowdown (hardware)",
-    0x80: "power brake",
-}
-SLOWDOWN_FIELDS = {  # what the driver counts -> the flag that is up meanwhile
-    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN: 0x20,
-    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN: 0x40,
-    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN: 0x80,
+# What the driver counts -> (the flag that is up meanwhile, its name). A power cap is normal under large GEMMs: not here
+SLOWDOWN_FIELDS = {
+    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN: (0x20, "thermal slowdown (software)"),
+    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN: (0x40, "thermal slowdown (hardware)"),
+    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN: (0x80, "power brake"),
 }
 
 
@@ -35,11 +31,10 @@ def has_gpu() -> bool:
     """Is there an NVIDIA GPU that CUDA may use? Cheap: does not import torch."""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "unset").strip() in ("", "-1"):
         return False
-    try:
+    with suppress(pynvml.NVMLError):  # no driver, no device: that is the answer
         pynvml.nvmlInit()
         return pynvml.nvmlDeviceGetCount() > 0
-    except pynvml.NVMLError:  # no driver, no device: that is the answer
-        return False
+    return False
 
 
 def default_device() -> str:
@@ -57,8 +52,7 @@ def describe(device: str) -> dict[str, Any]:
     """The machine as the record keeps it; bytes, MHz. Raises ValueError with one line where `device` cannot be used."""
     import torch
 
-    kind = torch.device(device_named(device)).type
-    if kind == "cpu":
+    if device_named(device) == "cpu":
         return {
             "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
             "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": _cpu_cache_bytes(),
@@ -133,16 +127,13 @@ def slowdowns(info: dict[str, Any]) -> dict[str, int]:
         found = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
         return {"thermal throttling of a core": sum(found)} if found else {}
     handle = nvml_handle(info["uuid"])
-    flags = _told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
-    values = _told(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS))
-    if values is None:
-        return {SLOWDOWN[bit]: (flags & bit) and time.monotonic_ns() for bit in SLOWDOWN}
-    return {
-        SLOWDOWN[bit]: value.value.ullVal
-        if value.nvmlReturn == pynvml.NVML_SUCCESS
-        else (flags & bit) and time.monotonic_ns()
-        for bit, value in zip(SLOWDOWN_FIELDS.values(), values, strict=True)
-    }
+    up = _told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    values = _told(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS)) or [None] * len(SLOWDOWN_FIELDS)
+    counters: dict[str, int] = {}
+    for (flag, name), value in zip(SLOWDOWN_FIELDS.values(), values, strict=True):
+        is_counted = value is not None and value.nvmlReturn == pynvml.NVML_SUCCESS
+        counters[name] = value.value.ullVal if is_counted else (up & flag) and time.monotonic_ns()
+    return counters
 
 
 def clocks_now(uuid: str) -> dict[str, int]:
@@ -159,27 +150,23 @@ def clocks_now(uuid: str) -> dict[str, int]:
 
 def _told(query: Callable[..., Any], *arguments: Any) -> Any:
     """What NVML answers; None where this GPU, a virtual one perhaps, does not."""
-    try:
+    with suppress(pynvml.NVMLError_NotSupported):
         return query(*arguments)
-    except pynvml.NVMLError_NotSupported:
-        return None
+    return None
 
 
 def versions() -> dict[str, str]:
     """Versions of what the pairs are made of; packages that are not there are left out."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 
 def datasheet(name: str) -> tuple[dict[str, float], str]:
     """(amounts per second by cost key, source) of a GPU by its exact name; empty where we have no datasheet for it."""
-    sheets = json.loads(DATASHEETS.read_text(encoding="utf-8"))
-    sheet = sheets.get(name, {"peaks": {}, "source": ""})
+    sheet = json.loads(DATASHEETS.read_text(encoding="utf-8")).get(name, {"peaks": {}, "source": ""})
     return sheet["peaks"], sheet["source"]
 
 

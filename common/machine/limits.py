@@ -8,6 +8,7 @@ counts two FLOPs.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -49,14 +50,10 @@ def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
 
 def of_limit(cost: dict[str, float], limits: dict[str, Any], which: str = "measured") -> tuple[float | None, str]:
     """(least seconds for these amounts, the cost key that sets them); (None, "") where a needed peak is unknown."""
-    times = {}
-    for key, amount in cost.items():
-        peak = limits.get(key, {}).get(which)
-        if not peak:
-            return None, ""
-        times[key] = amount / peak
-    slowest = max(times, key=lambda key: times[key], default="")
-    return (times[slowest], slowest) if slowest else (None, "")
+    peaks = {key: limits.get(key, {}).get(which) for key in cost}
+    if not cost or not all(peaks.values()):
+        return None, ""
+    return max(((amount / peaks[key], key) for key, amount in cost.items()), key=itemgetter(0))
 
 
 def best(call: Callable[[], Any], device: str, clock: str, tries: int = 7) -> float:
@@ -67,9 +64,8 @@ def best(call: Callable[[], Any], device: str, clock: str, tries: int = 7) -> fl
 
 
 def _bandwidths(device: str, kind: str) -> dict[str, tuple[float, str]]:
-    size = BANDWIDTH_BYTES[kind]
-    clock = "device" if kind == "cuda" else "wall"
-    x, y = torch.rand(size // 4, device=device), torch.rand(size // 4, device=device)
+    size, clock = BANDWIDTH_BYTES[kind], "device" if kind == "cuda" else "wall"
+    x, y = (torch.rand(size // 4, device=device) for _ in range(2))
     label = f"{size >> 20} MiB float32, best of 7"
     return {
         "dram_bytes": (2 * size / best(lambda: y.copy_(x), device, clock), f"copy of {label}, read + written"),
@@ -79,8 +75,7 @@ def _bandwidths(device: str, kind: str) -> dict[str, tuple[float, str]]:
 
 
 def _gemms(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
-    found = {}
-    gpu = info["kind"] == "cuda"
+    found, gpu = {}, info["kind"] == "cuda"
     before = torch.backends.cuda.matmul.allow_tf32
     try:
         for key, (dtype, tf32, on_gpu, on_cpu) in GEMM.items():

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,11 +93,10 @@ def _other_runs(others: Collection[psutil.Process]) -> dict[str, str]:
 
 
 def _on_gpu(uuid: str, ours: set[int]) -> dict[str, str]:
-    try:
+    with suppress(pynvml.NVMLError):  # some virtual GPUs do not tell, and one that a pair has broken cannot
         found = pynvml.nvmlDeviceGetComputeRunningProcesses(nvml_handle(uuid))
-    except pynvml.NVMLError:  # some virtual GPUs do not tell, and one that a pair has broken cannot
-        return {}
-    return {_name(process.pid): "uses this GPU, too" for process in found if process.pid not in ours}
+        return {_name(process.pid): "uses this GPU, too" for process in found if process.pid not in ours}
+    return {}
 
 
 def _name(pid: int) -> str:

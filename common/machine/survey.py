@@ -1,6 +1,5 @@
 """What this machine is, and what it can do, found in a process of its own: the one that asks does without torch."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from typing import Any
@@ -23,7 +22,7 @@ def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str
         raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 
 
-def _survey(device: str, with_limits: bool, say: Callable[[str, float], None]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _survey(device: str, with_limits: bool, say: process.Say) -> tuple[dict[str, Any], dict[str, Any]]:
     from common.machine.limits import measure_limits
 
     say("device", 0.0)

@@ -9,8 +9,7 @@ from common.machine.device import datasheet, default_device, has_gpu
 from common.machine.limits import measure_limits
 from common.machine.survey import survey_apart
 from common.notebook.cells import CountCalls, against, cpu_clock, ready, row_of, seconds_of, show, show_diff, table
-from common.notebook.chapter import Chapter, chapter
-from common.notebook.code import kernels_of, show_code, show_xray
+from common.notebook.chapter import Chapter, chapter, kernels_of, show_code, show_xray
 from common.notebook.gpu import Gpu, gpu
 from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, discover, load

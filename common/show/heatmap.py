@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from common.record.result import PairResult, Record, Row
+from common.record.result import PairResult, Record
 from common.show.formats import digits
 from common.show.plot import ratio_bars, sweep
 from common.show.summary import fastest_library
@@ -75,26 +75,20 @@ def draw(found: list[Grid], record: Record) -> Figure:
 
 def _best(grid: Grid) -> str:
     """The variant that is fastest over all cells where it could be timed, on a geometric mean."""
-    times: dict[str, list[float]] = {}
-    for pair in grid.cells.values():
-        for label, arm in pair.arms.items():
-            if label.startswith("optimized"):
-                times.setdefault(label, []).append(arm.median_s)
+    arms = [pair.arms for pair in grid.cells.values()]
+    labels = {label for each in arms for label in each if label.startswith("optimized")}
+    times = {label: [each[label].median_s for each in arms if label in each] for label in labels}
     most = max(map(len, times.values()), default=0)
     return min((geometric_mean(each), label) for label, each in times.items() if len(each) == most)[1] if most else ""
 
 
 def _ratios(grid: Grid, label: str) -> tuple[dict[tuple[int, int], tuple[float, str]], str]:
     """In each cell the speedup of a variant, and over which arm; and what these arms are, the same in all cells."""
-    rows = [(place, pair, row) for place, pair in grid.cells.items() if (row := _row(pair, label))]
-    libraries = {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}
-    if libraries:
+    wanted, cells = (label, "baseline"), grid.cells.items()
+    rows = [(place, pair, row) for place, pair in cells for row in pair.rows if (row.variant, row.versus) == wanted]
+    if libraries := {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}:
         return libraries, "fastest library"
     return {place: (row.ratio, "baseline") for place, _, row in rows if row.ratio}, "baseline"
-
-
-def _row(pair: PairResult, label: str) -> Row | None:
-    return next((row for row in pair.rows if row.variant == label and row.versus == "baseline"), None)
 
 
 def _memory(pair: PairResult, label: str, other: str) -> float | None:
