@@ -57,9 +57,13 @@ def cost(a, b):
 
 
 @triton.jit
+def swizzle(pid, num_pid_m, num_pid_n):
+    return pid // num_pid_n, pid % num_pid_n  # row by row: none yet
+
+
+@triton.jit
 def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn):
-    pid, num_pid_n = tl.program_id(0), tl.cdiv(N, BLOCK_N)
-    pid_m, pid_n = pid // num_pid_n, pid % num_pid_n  # row by row
+    pid_m, pid_n = swizzle(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N))
     offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
     offs_k = tl.arange(0, BLOCK_K)
