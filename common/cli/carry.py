@@ -21,12 +21,13 @@ from typing import Any
 from common.isolation import process
 from common.pairs.contract import OneLine, Version, parse
 from common.pairs.pair import ROOT, Pair, chapters, discover
+from common.pairs.sizes import class_of
 from common.pairs.source import on_the_host, source_hash
 from common.program import Parser, finish, status_of
-from common.record.archive import current
+from common.record.archive import current, stem
 from common.record.files import RECORDED
 from common.record.load import load_record, save_record
-from common.record.result import PairResult
+from common.record.result import PairResult, Record
 from common.xray.work import UNSEEN, works
 
 ARCHITECTURE = "sm_90"  # of all GPUs that are recorded
@@ -130,6 +131,7 @@ def run(argv: list[str] | None) -> int:
     """Raises OneLine."""
     parser = Parser("python -m common.cli.carry", description=str(__doc__).split("\n\n")[1])
     parser.add_argument("revision", help="of git: the code that was recorded")
+    parser.add_argument("--chapter", metavar="chN", default="ch*", help="of one chapter only")
     parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW[:argument=value]")
     args = parser.parse_args(argv)
     renamed: Renamed = {}
@@ -139,7 +141,7 @@ def run(argv: list[str] | None) -> int:
         renamed[old] = name, {key: ast.literal_eval(value) for key, _, value in [more.partition("=")] if key}
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         at_revision(args.revision, Path(folder))
-        for chapter in (path.name for path in chapters().values()):
+        for chapter in (path.name for path in chapters().values() if path.match(args.chapter)):
             old, new = ({pair.name: pair for pair in discover(root / chapter)} for root in (Path(folder), ROOT))
             carry_chapter(chapter, old, new, renamed)
     return 0
@@ -166,7 +168,16 @@ def carry_chapter(chapter: str, old: dict[str, Pair], new: dict[str, Pair], rena
                 said = f"stale: {why}" if why else f"carried over as {pairs[-1].name} {pairs[-1].size}"
                 print(f"{path.name} {result.name} {result.size}: {said}", flush=True)
         if pairs != record.pairs:
-            save_record(replace(record, pairs=pairs), path)
+            keep_by_class(replace(record, pairs=pairs), path, chapter)
+
+
+def keep_by_class(record: Record, path: Path, chapter: str) -> None:
+    """A file for each class of sizes, named as `path` is: a result whose class is another now goes to another."""
+    date = path.name[path.name.index(".") :]
+    path.unlink()
+    for of_class in dict.fromkeys(class_of(pair.size) for pair in record.pairs):
+        pairs = [pair for pair in record.pairs if class_of(pair.size) == of_class]
+        save_record(replace(record, pairs=pairs), path.with_name(f"{stem(chapter, of_class)}{date}"))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def recorded(chapter: str, of_class: str = "default", folder: Path | None = None
     """
     seen: dict[Path, set[tuple[str, str]]] = {}
     current = []
-    for path, record in FORMAT.recorded(f"{_stem(chapter, of_class)}.*json", folder):  # `ch3.json`, `ch3.<date>.json`
+    for path, record in FORMAT.recorded(f"{stem(chapter, of_class)}.*json", folder):  # `ch3.json`, `ch3.<date>.json`
         known = seen.setdefault(path.parent, set())
         pairs = [pair for pair in record.pairs if (pair.name, pair.size) not in known]
         known |= {(pair.name, pair.size) for pair in pairs if pair.arms}
@@ -82,10 +82,10 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
     suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
     paths = []
     for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
-        stem = _stem(chapter, of_class)
-        paths.append(path := file_of_device(record.environment, f"{stem}{suffix}.json", folder))
+        name = stem(chapter, of_class)
+        paths.append(path := file_of_device(record.environment, f"{name}{suffix}.json", folder))
         save_record(replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class]), path)
-        if older := set(path.parent.glob(f"{stem}.*.json")) - {path}:
+        if older := set(path.parent.glob(f"{name}.*.json")) - {path}:
             for useless in older - {each for each, _ in recorded(chapter, of_class, folder)}:
                 useless.unlink()
     return paths
@@ -142,7 +142,8 @@ def _why_not(pair: Pair | None, of_class: str, results: list[PairResult], enviro
     return "" if any(result.arms for result in results) else "nothing was timed"
 
 
-def _stem(chapter: str, of_class: str) -> str:
+def stem(chapter: str, of_class: str) -> str:
+    """The name of the file of a class of sizes, without its ending."""
     return chapter if of_class == "default" else f"{chapter}_{of_class}"
 
 
