@@ -13,8 +13,7 @@ from common.hardware import sheet
 from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
-from common.record import archive
-from common.record.files import RECORDED, write_text
+from common.record import archive, files
 from common.show import summary
 from common.show.tables import NOTHING
 
@@ -60,10 +59,10 @@ def pages() -> dict[Path, str]:
 def main() -> int:
     try:
         made = pages()
-        for useless in {*RECORDED.glob("*/ch[0-9]*.md")} - {*made}:
+        for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*made}:
             useless.unlink()
         for path, text in [*made.items(), *((path, filled_in(path.read_text(encoding="utf-8"))) for path in readmes())]:
-            write_text(path, text)
+            files.write_text(path, text)
     except OneLine as error:
         print(error, file=sys.stderr)
         return 2

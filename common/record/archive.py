@@ -19,7 +19,8 @@ from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.sizes import class_of
 from common.pairs.source import source_hash
-from common.record.files import RECORDED, file_of_device
+from common.record import files
+from common.record.files import file_of_device
 from common.record.load import FORMAT, load_record, save_record
 from common.record.result import FAILED, PairResult, Record
 
@@ -58,7 +59,7 @@ def _date(record: Record) -> str:
 
 def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
     """In which classes of sizes something is recorded of a chapter, in their order."""
-    stems = {path.name.split(".")[0] for path in (folder or RECORDED).glob(f"*/{chapter}[._]*json")}
+    stems = {path.name.split(".")[0] for path in (folder or files.RECORDED).glob(f"*/{chapter}[._]*json")}
     found = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
     return sorted(found, key=lambda name: ([*CLASSES, name].index(name), name))
 

@@ -349,7 +349,7 @@ def test_a_row_gives_the_ratio_against_baseline_libraries_and_the_earlier_rung(c
 @pytest.mark.parametrize(("guilty", "left"), [("optimized", ["optimized/next"]), ("baseline", [])])
 def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "optimized/next": 4e-3}
-    found = conclude(times, disqualified={guilty: ("invalid", "returned zeros")})
+    found = conclude(times, bad={guilty: ("invalid", "returned zeros")})
     assert sorted({row.variant for row in found.rows if row.ratio is not None}) == left
     assert all(row.versus == "baseline" for row in found.rows)  # nothing is compared with an arm that is out
     assert {row.reason.removeprefix("the baseline: ") for row in found.rows if row.ratio is None} == {"returned zeros"}
@@ -359,7 +359,7 @@ def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
 def test_times_near_the_clocks_floor_get_no_ratio(conclude):
     above = conclude({"baseline": 9e-6, "optimized": 3.1e-6}, floor_s=1e-6).rows[0]
     below = conclude({"baseline": 9e-6, "optimized": 2.9e-6}, floor_s=1e-6).rows[0]
-    assert (above.verdict, below.verdict) == ("faster", "verified")
+    assert (above.verdict, below.verdict) == ("faster", "too short")
     assert (below.ratio, below.interval) == (None, None)
     assert "floor" in below.reason
 
@@ -373,12 +373,12 @@ def test_every_arm_has_a_floor_of_its_own(conclude):
     assert (row.verdict, list(row.vs_library)) == ("faster", [])  # a library's time may be none, too
     assert row.notes == ["library: below the timer's resolution: less than 3 x the clock's own floor of 1 us"]
     (row,) = conclude(times, floor_s=1e-6).rows
-    assert (row.verdict, row.ratio) == ("verified", None)
+    assert (row.verdict, row.ratio) == ("too short", None)
 
 
 def test_few_blocks_make_no_time_of_what_is_none(conclude):
     (row,) = conclude({"baseline": blocks_of(1e-7, 5), "optimized": blocks_of(1e-7, 5)}, floor_s=1e-7).rows
-    assert (row.verdict, row.ratio) == ("verified", None)
+    assert (row.verdict, row.ratio) == ("too short", None)
 
 
 def test_too_few_blocks_give_no_interval(conclude):
@@ -428,7 +428,7 @@ def test_where_the_device_waited_the_next_samples_hide_more():
         return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
 
     arm = LiveArm("optimized", ModuleType("version"), lambda: torch.zeros(1), host_s=1e-4)
-    session = Session(SimpleNamespace(device="cpu"), lambda stage, fraction: None, random.Random(0), [arm])
+    session = Session(SimpleNamespace(device="cpu", tells_turns=False), lambda stage, fraction: None, random.Random(0), [arm])
     inputs = SimpleNamespace(by_arm={"optimized": {}})
     for _ in range(6):
         measure._round(session, SimpleNamespace(sample=sample), inputs, [inputs], inputs, [arm], keep_all=False)
@@ -438,5 +438,5 @@ def test_where_the_device_waited_the_next_samples_hide_more():
 
 def test_a_library_that_failed_is_a_note_and_no_figure(conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "library/fused": 1e-3}
-    (row,) = conclude(times, disqualified={"library/fused": ("died", "RuntimeError: no")}).rows
+    (row,) = conclude(times, bad={"library/fused": ("died", "RuntimeError: no")}).rows
     assert (row.verdict, row.vs_library, row.notes) == ("faster", {}, ["library/fused: RuntimeError: no"])

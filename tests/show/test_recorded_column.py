@@ -45,7 +45,7 @@ def shown(monkeypatch, tmp_path, capsys):
 )
 def test_a_record_is_asked_for_the_same_row_of_the_same_pair(changes, expected, shown):
     out = shown(record(shown.of(**changes)))
-    assert out.endswith(f"double default optimized checked {expected}".rstrip())
+    assert out.endswith(f"double default optimized verified {expected}".rstrip())
     assert (WHERE in out) is bool(expected)
 
 
@@ -55,7 +55,7 @@ def test_a_record_is_asked_for_the_same_row_of_the_same_pair(changes, expected, 
 )
 def test_a_size_has_what_is_recorded_of_it_and_a_cpus_that_of_the_default(size, expected, shown):
     out = shown(record(shown.of(5.0, size="large/a"), shown.of()), size=size)
-    assert out.endswith(f"double {size} optimized checked {expected}".rstrip())
+    assert out.endswith(f"double {size} optimized verified {expected}".rstrip())
 
 
 def test_the_newest_record_of_a_gpu_is_shown_with_its_date(shown):
