@@ -67,10 +67,10 @@ def row_of(record: Record, name: str) -> Row:
 
 
 @contextmanager
-def refused(said: str, start: object = "", kind: type[Exception] = OneLine) -> Iterator[None]:
+def refused(said: str, start: object = "", kind: type[Exception] = OneLine) -> Iterator[Any]:
     """What is done inside ends in an error of one line that begins so and, as a regular expression, says this."""
     with pytest.raises(kind, match=said) as caught:
-        yield
+        yield caught
     assert str(caught.value).startswith(str(start)) and "\n" not in str(caught.value), caught.value
 
 

@@ -5,6 +5,7 @@ names their files use.
 """
 
 import hashlib
+import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -55,6 +56,8 @@ def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
 
 
 def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> dict[str, float]:
+    random.seed(0)
+    torch.manual_seed(0)  # a number that `inputs` draws is an argument of a launch
     with _Operations(events):
         inputs = module.inputs(**arguments, device="meta")
         state = module.setup(**inputs) if name == "run" and hasattr(module, "setup") else {}

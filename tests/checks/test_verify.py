@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from common.checks.arrays import copy_into, difference, overwrite_slice, same_placement
+from common.checks.arrays import copy_into, difference, map_arrays, overwrite_slice, same_placement, to_float64
 from common.checks.comparison import compare, near
 
 N = 40_001
@@ -48,11 +48,8 @@ def total(n):
 
 def mean_and_variance(n):
     x = draw(5, n) + 3  # the second formula loses a digit to cancellation, as many a one-pass kernel does
-    return (
-        [x.mean(1), x.square().mean(1) - x.mean(1).square()],
-        [x.double().mean(1), x.double().var(1, False)],
-        [x.mean(1), x.var(1, False)],
-    )
+    out = [x.mean(1), x.square().mean(1) - x.mean(1).square()]
+    return out, [x.double().mean(1), x.double().var(1, False)], [x.mean(1), x.var(1, False)]
 
 
 @pytest.mark.parametrize("n", [1, 127, 129, 4001])
@@ -129,9 +126,8 @@ NEEDS_TWO = ("a constant", "swapped ends", "reversed", "rolled by one")  # right
 @pytest.mark.parametrize(("how", "n"), [(how, n) for how in WRONG for n in SIZES if n > 1 or how not in NEEDS_TWO])
 def test_a_wrong_answer_is_rejected_at_every_size(how, n):
     x = draw(n).abs() + 0.5 + draw(n, seed=1).abs()
-    honest = 3 * x
-    assert compare(honest, 3 * x.double(), x + x + x) == ""
-    assert compare(WRONG[how](honest), 3 * x.double(), x + x + x) != ""
+    assert compare(3 * x, 3 * x.double(), x + x + x) == ""
+    assert compare(WRONG[how](3 * x), 3 * x.double(), x + x + x) != ""
 
 
 @pytest.mark.parametrize("tail", [1, 63, 300, 5000])
@@ -213,19 +209,13 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("out", "oracle", "is_right"),
     [
-        ([1, NAN, 3], [1, NAN, 3], True),
-        ([1, INF, 3], [1, INF, 3], True),
-        ([1, -INF, 3], [1, -INF, 3], True),
-        ([1, 2, 3], [1, NAN, 3], False),
-        ([1, NAN, 3], [1, 2, 3], False),
-        ([1, INF, 3], [1, -INF, 3], False),
-        ([1, INF, 3], [1, NAN, 3], False),
-        ([1, NAN, 3], [1, INF, 3], False),
-        ([1, 0, 3], [1, INF, 3], False),
+        ([1, NAN, 3], [1, NAN, 3], True), ([1, INF, 3], [1, INF, 3], True), ([1, -INF, 3], [1, -INF, 3], True),
+        ([1, 2, 3], [1, NAN, 3], False), ([1, NAN, 3], [1, 2, 3], False), ([1, INF, 3], [1, -INF, 3], False),
+        ([1, INF, 3], [1, NAN, 3], False), ([1, NAN, 3], [1, INF, 3], False), ([1, 0, 3], [1, INF, 3], False),
         ([1, NAN, 9], [1, NAN, 3], False),  # the rest is still compared
         ([NAN, NAN, NAN], [1, 2, 3], False),
     ],
-)
+)  # fmt: skip
 def test_nan_and_inf_stand_where_the_oracle_has_them(out, oracle, is_right):
     out, oracle = torch.tensor(out), torch.tensor(oracle, dtype=torch.float64)
     assert (compare(out, oracle, out) == "") is is_right
@@ -246,91 +236,41 @@ def test_what_the_dtype_cannot_hold_is_infinite():
 
 # Shapes, dtypes, kinds
 
-
-def test_shapes_that_broadcasting_would_forgive_are_rejected():
-    x = draw(6, 1)
-    for wrong in (x.reshape(6), x.reshape(1, 6), x.expand(6, 6), x[:1], x.reshape(6, 1, 1), x.sum()):
-        assert compare(wrong, x.double(), x).startswith("shape ")
-
-
-def test_an_answer_on_another_device_is_rejected():
-    x = draw(6)
-    for judged in (compare(x.to("meta"), x.double(), x), near(x.to("meta"), x)):
-        assert judged == "on meta, the baseline's is on cpu"
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool])
-def test_another_dtype_is_rejected(dtype):
-    x = torch.ones(300)
-    assert compare(x.to(dtype), x.double(), x).startswith("dtype ")
-
-
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int32, torch.int64])
-def test_integers_are_equal_or_wrong(dtype):
-    x = torch.arange(N, dtype=torch.int64).remainder(200).to(dtype)
-    assert compare(x, x, x) == ""
-    assert compare(with_value(x, 7, 8), x, x) == f"1 of {N} values differ"
+X, Y, ONES, WHOLE = draw(6, 1), draw(6, 1, seed=1), torch.ones(3), torch.arange(N)
+BIG, EMPTY, NOUGHT = torch.tensor([2**53 + 1, 2**62]), torch.empty(0, 4), torch.zeros(N)
+SHAPES = (X.reshape(6), X.reshape(1, 6), X.expand(6, 6), X[:1], X.reshape(6, 1, 1), X.sum())  # broadcasting forgives
+KINDS = (None, 3.0, "answer", print, [], {}, [ONES] * 2, {"y": ONES}, [[ONES]], np.ones(3, np.float32))
+DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool)
+FORMS = [  # an answer, the baseline's, what is said of it
+    *((wrong, X, "shape ") for wrong in SHAPES),
+    *((wrong, ONES, "") for wrong in KINDS),
+    *((ONES.to(dtype), ONES, "dtype ") for dtype in DTYPES),
+    *((with_value(WHOLE % 200, 7, 8).to(dtype), (WHOLE % 200).to(dtype), f"1 of {N} values differ")
+      for dtype in (torch.uint8, torch.int32, torch.int64)),
+    (BIG - 1, BIG, "2 of 2 values differ"),  # beyond a float's mantissa
+    (WHOLE % 2 > 0, WHOLE % 2 < 1, f"{N} of {N} values differ"),
+    (torch.empty(4, 0), EMPTY, "shape "), (EMPTY.int(), EMPTY, "dtype "),
+    (with_value(NOUGHT, 9, 1e-30), NOUGHT, "element 9"),
+    (torch.tensor(3.01), torch.tensor(3.0), "element 0"),
+    ((Y, X), [X, Y], "[0]: "), ({"a": X}, {"a": X, "b": Y}, "returns 1 value(s), expected 2"),
+]  # fmt: skip
 
 
-def test_integers_beyond_a_floats_mantissa_are_compared_exactly():
-    x = torch.tensor([2**53 + 1, 2**62])
-    assert compare(x.clone(), x, x) == ""
-    assert compare(x - 1, x, x) == "2 of 2 values differ"
-
-
-def test_booleans_are_equal_or_wrong():
-    x = draw(N) > 0
-    assert compare(x.clone(), x, x) == ""
-    assert compare(~x, x, x) == f"{N} of {N} values differ"
-
-
-def test_empty_answers_are_right_in_shape_only():
-    x = torch.empty(0, 4)
-    assert compare(torch.empty(0, 4), x.double(), x) == ""
-    assert compare(torch.empty(4, 0), x.double(), x).startswith("shape ")
-    assert compare(torch.empty(0, 4, dtype=torch.int32), x.double(), x).startswith("dtype ")
-
-
-def test_all_zeros_are_right_where_the_truth_is_zero():
-    x = torch.zeros(N)
-    assert compare(x, x.double(), x) == ""
-    assert compare(with_value(x, 9, 1e-30), x.double(), x) != ""
-
-
-def test_a_single_number_is_compared_too():
-    x = torch.tensor(3.0)
-    assert compare(x, x.double(), x) == ""
-    assert compare(x + 0.01, x.double(), x) != ""
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        None,
-        3.0,
-        "answer",
-        lambda: 1,
-        [],
-        {},
-        [torch.ones(3)] * 2,
-        {"y": torch.ones(3)},
-        [[torch.ones(3)]],
-        np.ones(3, np.float32),
-    ],
-)
-def test_another_structure_is_rejected(wrong):
-    truth = torch.ones(3)
-    assert compare(wrong, truth.double(), truth) != ""
+@pytest.mark.parametrize(("wrong", "base", "said"), FORMS)
+def test_another_form_or_value_is_rejected(wrong, base, said):
+    found = compare(wrong, to_float64(base), base)
+    assert found.startswith(said) and found
+    assert compare(map_arrays(torch.clone, base), to_float64(base), base) == ""
 
 
 def test_lists_tuples_and_dicts_are_compared_by_place():
-    a, b = draw(300), draw(300, seed=1)
-    assert compare((a, b), [a.double(), b.double()], [a, b]) == ""
-    assert compare((b, a), [a.double(), b.double()], [a, b]).startswith("[0]: ")
-    assert compare({"a": a, "b": b}, {"b": b.double(), "a": a.double()}, {"a": a, "b": b}) == ""
-    assert compare({"a": a}, {"a": a.double(), "b": b.double()}, {"a": a, "b": b}).startswith(
-        "returns 1 value(s), expected 2"
-    )
+    assert compare((X, Y), [X.double(), Y.double()], [X, Y]) == ""
+    assert compare({"a": X, "b": Y}, {"b": Y.double(), "a": X.double()}, {"a": X, "b": Y}) == ""
+
+
+def test_an_answer_on_another_device_is_rejected():
+    for judged in (compare(X.to("meta"), X.double(), X), near(X.to("meta"), X)):
+        assert judged == "on meta, the baseline's is on cpu"
 
 
 # What inputs may not differ in, and how they are renewed

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from samples import HONEST, one_pair, pair_result, record, version, write_pair
+from samples import HONEST, pair_result, record, version, write_pair
 
 import benchmark
 from common.cli import profile, request
@@ -38,7 +38,7 @@ def call(*argv):
 @pytest.fixture
 def pairs(tmp_path):
     write_pair(tmp_path / "pairs", "double", version())
-    write_pair(tmp_path / "pairs", "triple", {"fused": version(sizes=SWEPT)}, version(sizes=SWEPT))
+    write_pair(tmp_path / "pairs", "triple", {"fused": version()}, version(sizes=SWEPT))
     return tmp_path / "pairs"
 
 
@@ -60,118 +60,101 @@ def ran(monkeypatch):
     return found
 
 
+@pytest.fixture
+def kept(monkeypatch, tmp_path):
+    """kept(): the files that were recorded, by name."""
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "kept")
+    return lambda: sorted(path.name for path in tmp_path.glob("kept/nvidia_h200/*"))
+
+
 # Mistakes
 
 
-def fifo(folder):
-    """The arguments of a run whose record is to replace what is no file: a named pipe, /dev/null."""
-    os.mkfifo(folder / "pipe")
-    return ["--chapter", 1, "--json", folder / "pipe"]
+@pytest.fixture
+def beside(tmp_path, monkeypatch):
+    """What mistakes are made with, in the folder that we are in: pairs, of which one is wrong, and files."""
+    wrong = {"missing": ("def run", "def _run"), "misspelt": ("def run", "def runn"), "fine": ("", "")}
+    for name, change in wrong.items():
+        write_pair(tmp_path / name, "double", version().replace(*change))
+    write_pair(tmp_path / "syntax", "double", "def def")
+    files = {"foreign/optimized_alone.py": "", "empty.json": "", "brace.json": "{", "newer.json": '{"schema": 99}'}
+    for path, text in {**files, "other.json": '{"type": "other"}'}.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
 
 
-def wrong_pair(folder, how):
-    texts = {
-        "missing": version().replace("def run", "def _run"),
-        "misspelt": version().replace("def run", "def runn"),
-        "syntax": "def def",
-        "fine": version(),
-    }
-    write_pair(folder, "double", texts[how])
-    return folder
+RECORD_SIZE = ("--record", "--size")
+MISTAKES = [  # arguments, what must be said
+    ("", "nothing to do", "--chapter N"),
+    ("--chapter 99", "no chapter 99", "there are 1"),
+    ("--chapter -1", "no chapter -1"),
+    ("--chapter one", "--chapter", "'one'"),
+    ("--chapter 1 --path .", "--chapter and --path exclude each other"),
+    ("--chapter 1 --quick", "--quick"),
+    ("--chapter", "--chapter", "expected one argument"),
+    ("ch1", "ch1"),
+    ("--list --limits", "--limits", "not allowed with"),
+    ("--chapter 1 --only no_such*", "'no_such*'", "coalescing"),
+    ("--list --only no_such*", "'no_such*'"),
+    ("--chapter 1 --size huge", "'huge'", "there are all", "default"),
+    ("--path fine --size small", "'small'", "default"),
+    ("--chapter 1 --size check", "'check'", "default"),  # which is no size to time
+    ("--chapter 3 --size default,huge", "has a size 'huge'", "large"),
+    ("--chapter 3 --size large,", "has a size ''", "large"),
+    ("--path nowhere", "nowhere: no such folder"),
+    ("--path empty.json", "empty.json: no such folder"),
+    ("--path empty", "holds no pairs: add baseline_<name>.py"),
+    ("--path missing", "optimized_double.py", "no function `run`"),
+    ("--path misspelt", "optimized_double.py", "did you mean `run`"),
+    ("--path syntax", "optimized_double.py:1", "syntax error"),
+    ("--path syntax --list", "optimized_double.py:1"),
+    ("--path foreign", "optimized_alone.py", "add baseline_alone.py"),
+    ("--chapter 1 --record --fast", "--record", "--fast"),
+    ("--chapter 3 --record --size large/4096x4096", *RECORD_SIZE),
+    ("--chapter 1 --record --size cpu", *RECORD_SIZE),
+    ("--chapter 3 --record --size default,large/4096x4096", *RECORD_SIZE),
+    ("--chapter 3 --record --size huge", "no selected pair", "large"),
+    ("--chapter 3 --record --check", "--record", "--check"),
+    ("--path fine --record", "--record", "--path"),
+    ("--chapter 1 --json no/r.json", "r.json: cannot be written"),
+    ("--chapter 1 --json=", "cannot be written (it is a folder)"),
+    ("--chapter 1 --json pipe", "cannot be written (it is no regular file)"),
+    ("--chapter 1 --json .", "cannot be written (it is a folder)"),
+    ("--chapter 1 --json empty.json/r.json", "cannot be written"),
+    ("--chapter 1 --plot no/p.png", "p.png: cannot be written"),
+    ("--chapter 1 --plot p.xlsx", "p.xlsx", ".png"),
+    ("--compare a.json", "--compare", "expected 2 arguments"),
+    ("--compare a.json b.json", "a.json: cannot be read"),
+    ("--compare . .", "cannot be read"),
+    ("--compare brace.json .", "brace.json: not JSON"),
+    ("--compare other.json .", "other.json: not a benchmark record"),
+    ("--compare newer.json .", "newer.json: written by a newer version of the course (schema 99"),
+]
 
 
-def foreign(folder, content):
-    (folder / "foreign.json").write_text(content)
-    return folder / "foreign.json"
-
-
-MISTAKES = {  # arguments, what must be said
-    "nothing asked": (lambda tmp: [], ["nothing to do", "--chapter N"]),
-    "unknown chapter": (lambda tmp: ["--chapter", 99], ["no chapter 99", "there are 1"]),
-    "negative chapter": (lambda tmp: ["--chapter", -1], ["no chapter -1"]),
-    "chapter no number": (lambda tmp: ["--chapter", "one"], ["--chapter", "'one'"]),
-    "chapter and path": (lambda tmp: ["--chapter", 1, "--path", tmp], ["--chapter and --path exclude each other"]),
-    "unknown option": (lambda tmp: ["--chapter", 1, "--quick"], ["--quick"]),
-    "option without value": (lambda tmp: ["--chapter"], ["--chapter", "expected one argument"]),
-    "stray word": (lambda tmp: ["ch1"], ["ch1"]),
-    "list and limits": (lambda tmp: ["--list", "--limits"], ["--limits", "not allowed with"]),
-    "pattern": (lambda tmp: ["--chapter", 1, "--only", "no_such*"], ["'no_such*'", "coalescing"]),
-    "pattern of a list": (lambda tmp: ["--list", "--only", "no_such*"], ["'no_such*'"]),
-    "size": (lambda tmp: ["--chapter", 1, "--size", "huge"], ["'huge'", "there are all", "default"]),
-    "size of one pair": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--size", "small"], ["'small'", "default"]),
-    "check is no size to time": (lambda tmp: ["--chapter", 1, "--size", "check"], ["'check'", "default"]),
-    "missing path": (lambda tmp: ["--path", tmp / "nowhere"], ["nowhere: no such folder"]),
-    "path to a file": (lambda tmp: ["--path", foreign(tmp, "")], ["foreign.json: no such folder"]),
-    "empty path": (lambda tmp: ["--path", tmp], ["holds no pairs: add baseline_<name>.py"]),
-    "missing function": (
-        lambda tmp: ["--path", wrong_pair(tmp, "missing")],
-        ["optimized_double.py", "no function `run`"],
-    ),
-    "misspelt function": (
-        lambda tmp: ["--path", wrong_pair(tmp, "misspelt")],
-        ["optimized_double.py", "did you mean `run`"],
-    ),
-    "syntax error": (lambda tmp: ["--path", wrong_pair(tmp, "syntax")], ["optimized_double.py:1", "syntax error"]),
-    "syntax error in a list": (lambda tmp: ["--path", wrong_pair(tmp, "syntax"), "--list"], ["optimized_double.py:1"]),
-    "orphan": (
-        lambda tmp: ["--path", foreign(tmp, "").rename(tmp / "optimized_alone.py").parent],
-        ["optimized_alone.py", "add baseline_alone.py"],
-    ),
-    "record of a fast run": (lambda tmp: ["--chapter", 1, "--record", "--fast"], ["--record", "--fast"]),
-    "record of a size": (lambda tmp: ["--chapter", 3, "--record", "--size", "large/4096x4096"], ["--record", "--size"]),
-    "record of a CPU's sizes": (lambda tmp: ["--chapter", 1, "--record", "--size", "cpu"], ["--record", "--size"]),
-    "record of no class": (lambda tmp: ["--chapter", 3, "--record", "--size", "huge"], ["no selected pair", "large"]),
-    "one of several sizes": (lambda tmp: ["--chapter", 3, "--size", "default,huge"], ["has a size 'huge'", "large"]),
-    "no size after a comma": (lambda tmp: ["--chapter", 3, "--size", "large,"], ["has a size ''", "large"]),
-    "record of a class and a size": (
-        lambda tmp: ["--chapter", 3, "--record", "--size", "default,large/4096x4096"],
-        ["--record", "--size"],
-    ),
-    "record of a check": (lambda tmp: ["--chapter", 3, "--record", "--check"], ["--record", "--check"]),
-    "record of a folder": (lambda tmp: ["--path", wrong_pair(tmp, "fine"), "--record"], ["--record", "--path"]),
-    "json in no folder": (lambda tmp: ["--chapter", 1, "--json", tmp / "no" / "r.json"], ["r.json: cannot be written"]),
-    "json onto nothing": (lambda tmp: ["--chapter", 1, "--json", ""], ["cannot be written (it is a folder)"]),
-    "json onto a pipe": (fifo, ["cannot be written (it is no regular file)"]),
-    "json onto a folder": (lambda tmp: ["--chapter", 1, "--json", tmp], ["cannot be written (it is a folder)"]),
-    "json under a file": (lambda tmp: ["--chapter", 1, "--json", foreign(tmp, "") / "r.json"], ["cannot be written"]),
-    "plot in no folder": (lambda tmp: ["--chapter", 1, "--plot", tmp / "no" / "p.png"], ["p.png: cannot be written"]),
-    "plot of another kind": (lambda tmp: ["--chapter", 1, "--plot", tmp / "p.xlsx"], ["p.xlsx", ".png"]),
-    "compare one": (lambda tmp: ["--compare", "a.json"], ["--compare", "expected 2 arguments"]),
-    "compare nothing": (lambda tmp: ["--compare", tmp / "a.json", tmp / "b.json"], ["a.json: cannot be read"]),
-    "compare a folder": (lambda tmp: ["--compare", tmp, tmp], ["cannot be read"]),
-    "compare no json": (lambda tmp: ["--compare", foreign(tmp, "{"), tmp], ["foreign.json: not JSON"]),
-    "compare foreign json": (
-        lambda tmp: ["--compare", foreign(tmp, '{"type": "other"}'), tmp],
-        ["foreign.json: not a benchmark record"],
-    ),
-    "compare a newer record": (
-        lambda tmp: ["--compare", foreign(tmp, '{"schema": 99}'), tmp],
-        ["foreign.json: written by a newer version of the course (schema 99"],
-    ),
-}
-
-
-@pytest.mark.parametrize("what", MISTAKES)
-def test_a_mistake_is_one_line_and_status_2_and_nothing_runs(what, tmp_path, capsys, ran):
-    arguments, expected = MISTAKES[what]
-    assert call(*arguments(tmp_path)) == 2
-    assert ran.asked is None
-    out, err = capsys.readouterr()
-    assert out == ""
+def one_line_of(capture):
+    """What was said of a mistake, and nothing else."""
+    out, err = capture.readouterr()
+    assert (out, err.count("\n")) == ("", 1), err
     assert err.startswith("benchmark.py: ")
-    assert err.count("\n") == 1, err
-    for words in expected:
-        assert words in err
+    return err
+
+
+@pytest.mark.parametrize(("arguments", "said"), [(arguments, said) for arguments, *said in MISTAKES])
+def test_a_mistake_is_one_line_and_status_2_and_nothing_runs(arguments, said, beside, capsys, ran):
+    assert call(*arguments.split()) == 2
+    assert ran.asked is None
+    err = one_line_of(capsys)
+    assert [words for words in said if words not in err] == [], err
 
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_one_line(device, pairs, capfd):
     assert call("--path", pairs, "--device", device) == 2
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.startswith("benchmark.py: ")
-    assert err.count("\n") == 1, err
-    assert device in err
+    assert device in one_line_of(capfd)
 
 
 def shell(*arguments, **options):
@@ -193,11 +176,7 @@ def test_a_mistake_on_the_real_command_line_is_no_traceback():
 @pytest.mark.parametrize("option", ["--help", "--list"])
 def test_quick_answers_import_nothing_slow(option):
     done = shell("-X", "importtime", ROOT / "benchmark.py", option)
-    imported = {
-        line.split("|")[-1].strip().split(".")[0]
-        for line in done.stderr.splitlines()
-        if line.startswith("import time:")
-    }
+    imported = set(re.findall(r"^import time:.*\| +(\w+)", done.stderr, re.MULTILINE))
     assert done.returncode == 0
     assert "argparse" in imported  # it does say what is imported
     assert not imported & {"torch", "numpy", "triton", "cupy", "matplotlib", "jsonschema", "rich"}
@@ -206,33 +185,14 @@ def test_quick_answers_import_nothing_slow(option):
 def test_help_shows_every_option_and_examples(capsys):
     assert call("--help") == 0
     out = capsys.readouterr().out
-    for option in (
-        "--chapter",
-        "--path",
-        "--only",
-        "--size",
-        "--device",
-        "--check",
-        "--fast",
-        "--list",
-        "--limits",
-        "--compare",
-        "--json",
-        "--plot",
-        "--verbose",
-        "--profile",
-        "--record",
-    ):
-        assert option in out
+    options = "chapter path only size device check fast list limits compare json plot verbose profile record"
+    assert [option for option in options.split() if f"--{option}" not in out] == []
     assert "examples:" in out
 
 
 def test_the_list_names_pairs_variants_sizes_and_needs(tmp_path, capsys):
-    write_pair(
-        tmp_path,
-        "double",
-        {"": version(), "triton": version(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')},
-    )
+    needy = version(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')
+    write_pair(tmp_path, "double", {"": version(), "triton": needy})
     assert call("--path", tmp_path, "--list") == 0
     first, *rest = capsys.readouterr().out.splitlines()
     assert first == f"{tmp_path.name}/double: Double a vector and shift it: 8 bytes moved per element."
@@ -256,20 +216,23 @@ def test_the_list_of_everything_holds_every_chapter(capsys):
 # What is asked of the harness, and what becomes of its answer
 
 
+BOTH = ["double", "triple"]
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ([], (["double", "triple"], "default", None, False, False)),
-        (["--only", "dou*"], (["double"], "default", None, False, False)),
-        (["--size", "small"], (["double", "triple"], "small", None, False, False)),
-        (["--size", "small/b"], (["double", "triple"], "small/b", None, False, False)),
-        (["--size", "all"], (["double", "triple"], "all", None, False, False)),
-        (["--fast", "--device", "cpu"], (["double", "triple"], "default", "cpu", True, False)),
-        (["--check"], (["double", "triple"], "default", None, False, True)),
+        ("", (BOTH, "default", None, False, False)),
+        ("--only dou*", (["double"], "default", None, False, False)),
+        ("--size small", (BOTH, "small", None, False, False)),
+        ("--size small/b", (BOTH, "small/b", None, False, False)),
+        ("--size all", (BOTH, "all", None, False, False)),
+        ("--fast --device cpu", (BOTH, "default", "cpu", True, False)),
+        ("--check", (BOTH, "default", None, False, True)),
     ],
 )
 def test_options_reach_the_harness(options, expected, pairs, ran):
-    assert call("--path", pairs, *options) == 0
+    assert call("--path", pairs, *options.split()) == 0
     assert ran.asked == expected
 
 
@@ -310,17 +273,15 @@ DEAD = {"rows": [Row("optimized", "baseline", "died", "no kernel")], "arms": {}}
 @pytest.mark.parametrize(
     ("options", "interrupted", "status"), [([], False, 0), ([], True, 130), (["--only", "s*"], False, 0)]
 )
-def test_a_part_of_a_chapter_is_recorded_beside_it(options, interrupted, status, ran, monkeypatch, tmp_path, capsys):
+def test_a_part_of_a_chapter_is_recorded_beside_it(options, interrupted, status, ran, kept, tmp_path, capsys):
     """Of a run that was interrupted, or was of some pairs only: those that were measured at all sizes of a class."""
     ran.record = record(of_chapter_3("softmax"), of_chapter_3("softmax", "small/4096x256"), interrupted=interrupted)
-    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     assert call("--chapter", 3, "--record", "--size", "default,small", *options) == status
     is_part = bool(options) or interrupted
-    files = ["ch3.20260102-030405.json"] if is_part else ["ch3.json", "ch3_small.json"]
-    assert sorted(path.name for path in tmp_path.glob("*/*")) == files
+    assert kept() == (["ch3.20260102-030405.json"] if is_part else ["ch3.json", "ch3_small.json"])
     out = capsys.readouterr().out
     assert ("not recorded: softmax small: without small/" in out) == is_part
-    assert all(f"recorded in {tmp_path / 'nvidia_h200' / file}\n" in out for file in files)
+    assert all(f"recorded in {tmp_path / 'kept/nvidia_h200' / file}\n" in out for file in kept())
 
 
 def test_of_an_interrupted_run_everything_is_in_its_json(ran, tmp_path):
@@ -330,25 +291,21 @@ def test_of_an_interrupted_run_everything_is_in_its_json(ran, tmp_path):
 
 
 @pytest.mark.parametrize("size", ["large", "default,small,large", "all"])
-def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_named(
-    size, ran, monkeypatch, tmp_path, capsys
-):
+def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_named(size, ran, kept, tmp_path, capsys):
     sizes = ["large/a", "large/b"] if size == "large" else ["default", "small/a", "large/a"]
     ran.record = record(*(pair_result(size=each, chapter="ch3") for each in sizes))
-    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     assert call("--chapter", 3, "--record", "--size", size) == 0
     assert ran.asked[1] == size
     files = ["ch3_large.json"] if size == "large" else ["ch3.json", "ch3_small.json", "ch3_large.json"]
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("recorded in")]
-    assert said == [f"recorded in {tmp_path / 'nvidia_h200' / file}" for file in files]
-    assert all((tmp_path / "nvidia_h200" / file).exists() for file in files)
+    assert said == [f"recorded in {tmp_path / 'kept/nvidia_h200' / file}" for file in files]
+    assert kept() == sorted(files)
 
 
-def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, monkeypatch, tmp_path, capsys):
+def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, kept, tmp_path, capsys):
     ran.record = record(of_chapter_3("softmax"), of_chapter_3("rms_norm", **DEAD))
-    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
     assert call("--chapter", 3, "--record") == 1
-    (path,) = tmp_path.glob("*/*")
+    (path,) = tmp_path.glob("kept/*/*")
     assert path.name == "ch3.20260102-030405.json" and [pair.name for pair in load_record(path).pairs] == ["softmax"]
     assert "not recorded: rms_norm default: failed default\n" in capsys.readouterr().out
 
@@ -383,40 +340,16 @@ def test_limits_are_shown_with_units_and_origin(monkeypatch, capsys):
 
 
 def test_the_table_shows_what_the_record_holds(pairs, ran, capsys):
-    row = Row(
-        "optimized/fused",
-        "baseline",
-        "faster",
-        "",
-        2.345,
-        (2.22, 2.46),
-        {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}},
-        "tf32",
-        ["a note"],
-    )
-    base = pair_result()
-    ran.record = record(
-        pair_result(rows=[row], arms={**base.arms, "optimized/fused": base.arms["optimized"]}, voided_rounds=3)
-    )
+    library = {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}}
+    row = Row("optimized/fused", "baseline", "faster", "", 2.345, (2.22, 2.46), library, "tf32", ["a note"])
+    arms = pair_result().arms
+    arms["optimized/fused"] = arms["optimized"]
+    ran.record = record(pair_result(rows=[row], arms=arms, voided_rounds=3))
     assert call("--path", pairs) == 0
     out = capsys.readouterr().out
-    for words in (
-        "NVIDIA H200",
-        "double",
-        "default",
-        "fused",
-        "faster",
-        "2.35x",
-        "[2.22, 2.46]",
-        "tf32",
-        "2.00 ms -> 1.00 ms",
-        "50%",
-        "25%",
-        "0.500x",
-        "a note",
-        "3 round(s) voided",
-    ):
-        assert words in out
+    shown = ["NVIDIA H200", "double", "default", "fused", "faster", "2.35x", "[2.22, 2.46]", "tf32", "50%", "25%"]
+    shown += ["2.00 ms -> 1.00 ms", "0.500x", "a note", "3 round(s) voided"]
+    assert [words for words in shown if words not in out] == []
     assert "fast)" not in out
 
 
@@ -588,9 +521,8 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     assert "faster" in sys.stdout.getvalue()
     assert (ESCAPE not in sys.stdout.getvalue()) is is_plain
     assert (ESCAPE not in sys.stderr.getvalue()) is is_plain
-    if is_plain:
-        said = "[1] coalescing default\nnot alone on this machine: make (pid 7) kept 1.0 cores busy\n"
-        assert sys.stderr.getvalue() == said
+    said = "[1] coalescing default\nnot alone on this machine: make (pid 7) kept 1.0 cores busy\n"
+    assert not is_plain or sys.stderr.getvalue() == said
 
 
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
@@ -656,27 +588,20 @@ def saved(folder, file, *pairs, **environment):
 @pytest.mark.parametrize(
     ("old", "new", "status"),
     [
-        ((2.0, (1.9, 2.1)), (2.0, (1.9, 2.1)), 0),
-        ((2.0, (1.9, 2.1)), (3.0, (2.9, 3.1)), 0),
-        ((2.0, (1.9, 2.1)), (1.95, (1.8, 2.0)), 0),  # the intervals overlap
-        ((2.0, (1.9, 2.1)), (1.87, (1.85, 1.89)), 0),  # they do not, by less than the margin
-        ((2.0, (1.9, 2.1)), (1.5, (1.4, 1.6)), 3),
-        ((1.0, (0.99, 1.01)), (0.5, (0.4, 0.6)), 3),
-        ((2.0, (1.9, 2.1)), None, 3),
-        (None, (1.0, (0.9, 1.1)), 0),
-        (None, None, 0),
+        ((2.0, 1.9, 2.1), (2.0, 1.9, 2.1), 0), ((2.0, 1.9, 2.1), (3.0, 2.9, 3.1), 0),
+        ((2.0, 1.9, 2.1), (1.95, 1.8, 2.0), 0),  # the intervals overlap
+        ((2.0, 1.9, 2.1), (1.87, 1.85, 1.89), 0),  # they do not, by less than the margin
+        ((2.0, 1.9, 2.1), (1.5, 1.4, 1.6), 3), ((1.0, 0.99, 1.01), (0.5, 0.4, 0.6), 3),
+        ((2.0, 1.9, 2.1), None, 3), (None, (1.0, 0.9, 1.1), 0), (None, None, 0),
     ],
-)
+)  # fmt: skip
 def test_a_regression_is_status_3(old, new, status, tmp_path, capsys):
     def row(found):
         if not found:
             return Row("optimized", "baseline", "invalid", "wrong answer")
-        verdict, reason = stats.verdict(stats.Estimate(found[0], *found[1]))
-        return Row("optimized", "baseline", verdict, reason, *found)
+        return Row("optimized", "baseline", *stats.verdict(stats.Estimate(*found)), found[0], found[1:])
 
-    files = [
-        saved(tmp_path, f"{name}.json", pair_result(rows=[row(found)])) for name, found in (("old", old), ("new", new))
-    ]
+    files = [saved(tmp_path, f"{i}.json", pair_result(rows=[row(found)])) for i, found in enumerate((old, new))]
     assert call("--compare", *files) == status
     line, summary = capsys.readouterr().out.splitlines()
     assert line.startswith("REGRESSED " if status else "ok ")
@@ -702,12 +627,11 @@ def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, capsys)
 
 
 def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys):
-    pair = one_pair(tmp_path, version(), version("return 2 * x.exp().log() + w_shift"))
+    write_pair(tmp_path, "double", version(), version("return 2 * x.exp().log() + w_shift"))
     write_pair(tmp_path, "gpu", version(extra='DEVICE = "cuda"'), version(extra='DEVICE = "cuda"'))
     write_pair(tmp_path, "dies", version("raise ValueError('no')"))
-    traces = profile.profile_pairs(
-        [pair, *discover(tmp_path, "gpu"), *discover(tmp_path, "dies")], tmp_path / "out", "cpu"
-    )
+    pairs = [discover(tmp_path, name)[0] for name in ("double", "gpu", "dies")]
+    traces = profile.profile_pairs(pairs, tmp_path / "out", "cpu")
     assert [trace.name for trace in traces] == [
         f"{name}.json.gz" for name in ("baseline_double", "optimized_double", "baseline_dies")
     ]

@@ -12,6 +12,7 @@ import numpy as np
 import pynvml
 import pytest
 import torch
+from samples import refused
 
 from common.hardware import cpu, facts, gpu, links, plots, show
 from common.hardware import sheet as sheets
@@ -20,7 +21,7 @@ from common.hardware.transfers import SIZES
 from common.machine import limits
 from common.machine.device import datasheet, describe, versions
 from common.machine.survey import DeviceError
-from common.pairs.pair import ROOT
+from common.pairs.pair import ROOT, load
 from common.record.files import RecordError
 from common.show import formats
 from common.show.console import make_console
@@ -47,26 +48,22 @@ def gpu_sheet():
     }
     latency = [[size, stairs(size, 33, 250, 700), stairs(size, 33, 250, 700) / 2e9] for size in SETS]
     device = {"kind": "cuda", "name": "A made-up GPU", "uuid": "GPU-1", "driver": "580.1", "gpus": 2}
+    environment = {"device": device, "versions": {"torch": "2.11.0"}, "date": "2026-11-21T10:00:00+00:00"}
+    told = [
+        ("streaming multiprocessors", 132, "", "cudaDeviceProp"), ("memory bus", 6144, "bit", "NVML"),
+        ("L1 and shared memory per SM", 256 << 10, "B", "the guide"), ("L2", L2, "B", "cudaDeviceProp"),
+    ]  # fmt: skip
+    known = {
+        "dram_bytes": (4.2e12, 4.8e12, "a copy", "a datasheet"), "fp8_flops": (1.3e15, None, "a product", ""),
+        "link_bytes": (3.9e11, 4.5e11, "256 MiB to cuda:1", "a datasheet"),
+    }  # fmt: skip
+    link = {"between": [0, 1], "peer_access": True, "link": "NVLink, 18 links of each GPU", "source": "NVML"}
     return sheets.Sheet(
-        1,
-        {"device": device, "versions": {"torch": "2.11.0"}, "date": "2026-11-21T10:00:00+00:00"},
-        [
-            {"name": "streaming multiprocessors", "value": 132, "unit": "", "source": "cudaDeviceProp"},
-            {"name": "L1 and shared memory per SM", "value": 256 << 10, "unit": "B", "source": "the guide"},
-            {"name": "L2", "value": L2, "unit": "B", "source": "cudaDeviceProp"},
-            {"name": "memory bus", "value": 6144, "unit": "bit", "source": "NVML"},
-        ],
-        {
-            "dram_bytes": asdict(limits.Limit(4.2e12, 4.8e12, "a copy", "a datasheet")),
-            "fp8_flops": asdict(limits.Limit(1.3e15, None, "a product", "")),
-            "link_bytes": asdict(limits.Limit(3.9e11, 4.5e11, "256 MiB to cuda:1", "a datasheet")),
-        },
-        bandwidth,
-        latency,
+        1, environment, [dict(zip(("name", "value", "unit", "source"), fact, strict=True)) for fact in told],
+        {key: asdict(limits.Limit(*limit)) for key, limit in known.items()}, bandwidth, latency,
         levels({"L1": L1, "L2": L2}, bandwidth, latency),
-        {"host to device, pinned": [[4096, 4e8], [16384, 1.5e9]], "cuda:0 to cuda:1": [[4096, 2e8]]},
-        [{"between": [0, 1], "peer_access": True, "link": "NVLink, 18 links of each GPU", "source": "NVML"}],
-    )
+        {"host to device, pinned": [[4096, 4e8], [16384, 1.5e9]], "cuda:0 to cuda:1": [[4096, 2e8]]}, [link],
+    )  # fmt: skip
 
 
 # The file
@@ -78,7 +75,7 @@ def test_a_sheet_comes_back_from_its_file_as_it_was(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("change", "says"),
     [
         ("", "not JSON"),
         ("[1, 2]", "not a machine's datasheet"),
@@ -101,11 +98,14 @@ def test_a_foreign_or_broken_file_is_one_line(text, says, tmp_path):
 
 def test_the_newest_gpu_is_what_was_recorded(tmp_path):
     assert sheets.recorded(tmp_path) is None
-    old, made = gpu_sheet(), gpu_sheet()
-    newer = replace(made, environment={**made.environment, "date": "2026-11-22T10:00:00+00:00"})
-    newer.environment["device"] = {**newer.environment["device"], "name": "Another GPU"}
-    on_cpu = replace(made, environment={**made.environment, "date": "2026-11-23", "device": describe("cpu")})
-    paths = [sheets.keep(sheet, tmp_path) for sheet in (newer, old, on_cpu)]
+    made = gpu_sheet()
+
+    def sheet(date, **device):
+        described = {**made.environment["device"], **device}
+        return replace(made, environment={**made.environment, "date": date, "device": described})
+
+    newer, on_cpu = sheet("2026-11-22T10:00:00+00:00", name="Another GPU"), sheet("2026-11-23", **describe("cpu"))
+    paths = [sheets.keep(each, tmp_path) for each in (newer, made, on_cpu)]
     assert paths[0] == tmp_path / "another_gpu" / "hardware.json"
     assert sheets.recorded(tmp_path) == newer
 
@@ -221,13 +221,12 @@ def test_the_facts_of_a_cpu_are_those_of_the_system():
 
 
 def test_caches_are_found_with_how_many_cores_share_them(tmp_path):
-    for index, (kind, level, size, sharing) in enumerate(
-        [("Data", 1, "48K", "0"), ("Instruction", 1, "32K", "0"), ("Unified", 2, "2M", "0,64"),
-         ("Unified", 3, "96M", "0-7,64-71")]
-    ):  # fmt: skip
+    for index, told in enumerate(
+        ("Data 1 48K 0", "Instruction 1 32K 0", "Unified 2 2M 0,64", "Unified 3 96M 0-7,64-71")
+    ):
         folder = tmp_path / "cpu0" / "cache" / f"index{index}"
         folder.mkdir(parents=True)
-        for name, text in {"type": kind, "level": level, "size": size, "shared_cpu_list": sharing}.items():
+        for name, text in zip(("type", "level", "size", "shared_cpu_list"), told.split(), strict=True):
             (folder / name).write_text(f"{text}\n")
     assert facts.cpu_caches(tmp_path) == {"L1d": (48 << 10, 1), "L2": (2 * MIB, 2), "L3": (96 * MIB, 16)}
     assert facts.cpu_caches(tmp_path / "none") == {}
@@ -239,19 +238,20 @@ def test_what_nvml_does_not_tell_is_no_fact(monkeypatch):
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetNvLinkState", silent)
     assert links.active_nvlinks(None) is None
-    assert facts._facts(("a", None, "", "x"), ("b", 0, "", "x")) == [
-        {"name": "b", "value": 0, "unit": "", "source": "x"}
-    ]
+    known = {"name": "b", "value": 0, "unit": "", "source": "x"}
+    assert facts._facts(("a", None, "", "x"), ("b", 0, "", "x")) == [known]
+
+
+NO, ACROSS = pynvml.NVML_P2P_STATUS_NOT_SUPPORTED, pynvml.NVML_TOPOLOGY_HOSTBRIDGE
 
 
 @pytest.mark.parametrize(
     ("nvlink", "ancestor", "says"),
     [
         (pynvml.NVML_P2P_STATUS_OK, pynvml.NVML_TOPOLOGY_SYSTEM, "NVLink, 2 links of each GPU"),
-        (pynvml.NVML_P2P_STATUS_NOT_SUPPORTED, pynvml.NVML_TOPOLOGY_HOSTBRIDGE, "PCIe, over a host bridge"),
-        (pynvml.NVML_P2P_STATUS_NOT_SUPPORTED, 12345, "not told by NVML"),
+        (NO, ACROSS, "PCIe, over a host bridge"), (NO, 12345, "not told by NVML"),
     ],
-)
+)  # fmt: skip
 def test_a_link_is_named_from_nvml(nvlink, ancestor, says, monkeypatch):
     def state(handle, link):
         if link > 3:
@@ -299,17 +299,12 @@ def anatomy(name, machine):
 def test_the_kernels_keep_enough_bytes_on_the_way(architecture):
     pytest.importorskip("cuda.bindings.nvrtc")
     machine = GPUS[architecture]
-    accesses = {
-        "read_set": {"global loads"},
-        "write_set": {"global stores"},
-        "copy_set": {"global loads", "global stores"},
-    }
-    for name, wide in accesses.items():
+    load, store = {"global loads"}, {"global stores"}
+    for name, wide in {"read_set": load, "write_set": store, "copy_set": load | store}.items():
         found = anatomy(name, machine)
         assert found.spills == 0
         assert found.occupancy.warps == machine.warps  # as many blocks an SM as are launched
-        for what in wide:
-            assert found.counts[what, 128] == gpu.UNROLL
+        assert all(found.counts[what, 128] == gpu.UNROLL for what in wide)
     chase = anatomy("chase", machine)
     assert chase.spills == 0
     assert chase.counts["global loads", 64] >= gpu.CHASES
@@ -346,27 +341,23 @@ def test_every_width_passes_all_tiles(tiles):
 
 
 def test_the_chain_is_one_cycle_through_all_lines():
-    after = gpu.cycle(torch.randperm(1000)).tolist()
-    at, seen = 0, set()
+    after, seen = gpu.cycle(torch.randperm(1000)).tolist(), [0]
     for _ in range(1000):
-        seen.add(at)
-        at = after[at]
-    assert at == 0
-    assert len(seen) == 1000
+        seen.append(after[seen[-1]])
+    assert seen[-1] == 0
+    assert len(set(seen)) == 1000
 
 
 # On a CPU
 
 
 def test_a_cpu_is_measured(monkeypatch):
-    monkeypatch.setattr(cpu, "MOVED", 1 << 20)
-    monkeypatch.setattr(cpu, "LARGEST", 1 << 20)
+    for name in ("MOVED", "LARGEST"):
+        monkeypatch.setattr(cpu, name, 1 << 20)
     monkeypatch.setattr(cpu, "measure_limits", lambda device: {"dram_bytes": limits.Limit(1e10, None, "a copy", "")})
-    sheet = sheets.Sheet(
-        1,
-        {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"},
-        **cpu.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, lambda stage, fraction: None),
-    )
+    found = cpu.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, lambda stage, fraction: None)
+    environment = {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"}
+    sheet = sheets.Sheet(1, environment, **found)
     assert [size for size, _ in sheet.bandwidth["read"]] == working_sets(8 << 10, 1 << 20)
     assert list(sheet.bandwidth) == ["read", "copy", "scale", "add", "triad"]
     assert all(1e5 < found < 1e14 for points in sheet.bandwidth.values() for _, found in points)
@@ -397,13 +388,12 @@ def printed(sheet, capsys):
 
 def test_the_tables_show_what_the_sheet_holds(capsys):
     out = printed(gpu_sheet(), capsys)
-    assert re.search(r"L2 +50 MiB +cudaDeviceProp", out)
-    assert re.search(r"L1 +96 KiB +32000 +32000 +16000 +33 +16.5", out)
-    assert re.search(r"DRAM +1 GiB +4000 +4000 +2000 +700 +350", out)
-    assert re.search(r"link_bytes +390 GB/s +450 GB/s", out)
-    assert re.search(r"fp8_flops +1300 TFLOP/s", out)
-    assert re.search(r"16 KiB +1.5\b", out)
-    assert re.search(r"0 - 1 +NVLink, 18 links of each GPU +yes", out)
+    for row in (
+        r"L2 +50 MiB +cudaDeviceProp", r"L1 +96 KiB +32000 +32000 +16000 +33 +16.5", r"fp8_flops +1300 TFLOP/s",
+        r"DRAM +1 GiB +4000 +4000 +2000 +700 +350", r"link_bytes +390 GB/s +450 GB/s", r"16 KiB +1.5\b",
+        r"0 - 1 +NVLink, 18 links of each GPU +yes",
+    ):  # fmt: skip
+        assert re.search(row, out), row
 
 
 def test_what_is_missing_is_said(capsys):
@@ -411,14 +401,10 @@ def test_what_is_missing_is_said(capsys):
     assert "PCIe lanes, at present: not told by NVML" in out
     assert "bf16_flops: needs compute capability 8.0" in out
     assert "memory bus: not told" not in out
-    on_cpu = replace(
-        gpu_sheet(), latency=[], transfers={}, links=[], limits={},
-        environment={**gpu_sheet().environment, "device": describe("cpu")},
-    )  # fmt: skip
-    out = printed(on_cpu, capsys)
-    assert "latency: not measured on a CPU" in out
-    assert "transfers, links:" in out
-    assert "datasheet: there is none here" in out
+    environment = {**gpu_sheet().environment, "device": describe("cpu")}
+    out = printed(replace(gpu_sheet(), latency=[], transfers={}, links=[], limits={}, environment=environment), capsys)
+    for said in ("latency: not measured on a CPU", "transfers, links:", "datasheet: there is none here"):
+        assert said in out
     assert "latency, ns" not in out
 
 
@@ -462,12 +448,10 @@ def test_help_needs_no_torch():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("--device tpu", "'tpu': the course runs on cpu and on cuda:N"),
-        ("--plot nowhere", "nowhere: no such folder"),
-        ("--plot README.md", "README.md: a file"),
-        ("--x", "--x"),
+        ("--device tpu", "'tpu': the course runs on cpu and on cuda:N"), ("--plot nowhere", "nowhere: no such folder"),
+        ("--plot README.md", "README.md: a file"), ("--x", "--x"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_one_line(arguments, says):
     done = script(*arguments.split())
     lines = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
@@ -476,14 +460,11 @@ def test_bad_input_is_one_line(arguments, says):
 
 
 def test_the_script_prints_saves_and_records(measured, monkeypatch, capsys, tmp_path):
-    from common.pairs.pair import load
-
     monkeypatch.setattr(sys, "argv", ["hardware_info.py", "--device", "cuda:0", "--record", "--plot", str(tmp_path)])
     monkeypatch.setattr(sheets, "CACHE", tmp_path / "cache")
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     assert load(ROOT / "ch2/hardware_info.py").main() == 0
-    out = capsys.readouterr().out
-    assert "streaming multiprocessors" in out
+    assert "streaming multiprocessors" in capsys.readouterr().out
     assert {path.name for path in tmp_path.glob("*.png")} == {"bandwidth.png", "latency.png", "transfers.png"}
     assert sheets.recorded().environment["device"]["name"] == "A made-up GPU"
 

@@ -17,13 +17,9 @@ def driver(monkeypatch):
     found = SimpleNamespace(counted={}, flags=0)
 
     def values(handle, fields):
-        return [
-            SimpleNamespace(
-                nvmlReturn=pynvml.NVML_SUCCESS if field in found.counted else pynvml.NVML_ERROR_NOT_SUPPORTED,
-                value=SimpleNamespace(ullVal=found.counted.get(field, 0)),
-            )
-            for field in fields
-        ]
+        of = {True: pynvml.NVML_SUCCESS, False: pynvml.NVML_ERROR_NOT_SUPPORTED}
+        told = [(of[field in found.counted], SimpleNamespace(ullVal=found.counted.get(field, 0))) for field in fields]
+        return [SimpleNamespace(nvmlReturn=status, value=value) for status, value in told]
 
     monkeypatch.setattr(device, "nvml_handle", lambda uuid: uuid)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetFieldValues", values)

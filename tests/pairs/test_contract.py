@@ -5,9 +5,9 @@ import re
 import sys
 
 import pytest
-from samples import one_pair, version, write_pair
+from samples import one_pair, refused, version, write_pair
 
-from common.pairs.pair import ROOT, ContractError, discover, load, why_not
+from common.pairs.pair import ROOT, discover, load, why_not
 from common.pairs.source import source_hash
 
 CPU = {"kind": "cpu", "capability": None}
@@ -16,9 +16,8 @@ KERNEL = "import triton\n@triton.jit\ndef kernel(x_ptr): ...\n"
 
 
 def error_of(folder, only="*"):
-    with pytest.raises(ContractError) as caught:
+    with refused(".") as caught:
         discover(folder, only)
-    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
@@ -98,9 +97,8 @@ def test_a_wrong_version_is_one_line_that_names_the_file_and_the_fix(what, tmp_p
         text = text.replace(old, new)
     assert text != version()
     write_pair(tmp_path, "double", text)
-    message = error_of(tmp_path)
-    assert str(tmp_path / "optimized_double.py") in message
-    assert re.search(expected, message), message
+    with refused(expected, tmp_path / "optimized_double.py"):
+        discover(tmp_path)
 
 
 def test_sizes_stand_in_the_baseline_and_a_variant_inherits_them(tmp_path):
@@ -121,16 +119,21 @@ def test_a_wrong_baseline_is_named_too(tmp_path):
 def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
     write_pair(tmp_path, "double", version())
     (tmp_path / "optimized_triple.py").write_text(version())
-    assert re.search(r"optimized_triple\.py: has no partner: add baseline_triple\.py", error_of(tmp_path))
-    (tmp_path / "optimized_triple.py").rename(tmp_path / "baseline_triple.py")
-    assert re.search(r"baseline_triple\.py: has no partner: add optimized_triple\.py", error_of(tmp_path))
+    for mine, other in (("optimized", "baseline"), ("baseline", "optimized")):
+        with refused(rf"{mine}_triple\.py: has no partner: add {other}_triple\.py"):
+            discover(tmp_path)
+        (tmp_path / f"{mine}_triple.py").rename(tmp_path / f"{other}_triple.py")
 
 
 def test_a_folder_that_is_missing_or_empty_or_a_file(tmp_path):
-    assert error_of(tmp_path / "nowhere") == f"{tmp_path / 'nowhere'}: no such folder"
-    assert re.search("holds no pairs: add baseline_<name>.py", error_of(tmp_path))
     (tmp_path / "file").write_text("")
-    assert error_of(tmp_path / "file") == f"{tmp_path / 'file'}: no such folder"
+    for folder, said in (
+        (tmp_path / "nowhere", "no such"),
+        (tmp_path, "holds no pairs"),
+        (tmp_path / "file", "no such"),
+    ):
+        with refused(rf"^{folder}: ({said} folder|{said}: add baseline_<name>.py)"):
+            discover(folder)
 
 
 def test_a_pattern_that_matches_nothing_says_what_there_is(tmp_path):
@@ -151,9 +154,8 @@ def test_only_what_the_pattern_selects_must_keep_the_contract(tmp_path):
 def test_two_custom_kernels_need_a_reference(tmp_path):
     write_pair(tmp_path, "double", version(extra=KERNEL), baseline=version(extra=KERNEL))
     assert re.search(r"baseline_double\.py: both versions are custom kernels: add reference", error_of(tmp_path))
-    write_pair(
-        tmp_path, "double", version(extra=KERNEL), baseline=version(extra=KERNEL + "def reference(x, w_shift): ...")
-    )
+    with_oracle = version(extra=KERNEL + "def reference(x, w_shift): ...")
+    write_pair(tmp_path, "double", version(extra=KERNEL), baseline=with_oracle)
     assert discover(tmp_path)[0].baseline.has_kernel
     write_pair(tmp_path, "double", version(extra=KERNEL), baseline=version())  # then the baseline's run is the oracle
     assert not discover(tmp_path)[0].baseline.has_kernel
@@ -186,21 +188,17 @@ def test_names_of_ones_own_are_free(name, tmp_path):
 
 def test_a_pair_is_read_without_importing_it(tmp_path):
     (tmp_path / "toy.py").write_text("import json, numpy")
-    write_pair(
-        tmp_path, "double", version(extra="import toy\nraise SystemExit"), baseline=version(extra="raise SystemExit")
-    )
-    (pair,) = discover(tmp_path)
+    exits = "raise SystemExit"
+    pair = one_pair(tmp_path, version(extra=f"import toy\n{exits}"), version(extra=exits))
     assert (pair.chapter, pair.name, pair.baseline.label) == (tmp_path.name, "double", "baseline")
     assert pair.sizes == {"check": {"n": 127}, "default": {"n": 4096}}
     assert pair.check_sizes == ["check"]
     (optimized,) = pair.variants
-    assert optimized.label == "optimized"
-    assert optimized.summary == "Double a vector and shift it: 8 bytes moved per element."
-    assert optimized.functions["inputs"] == ("n", "device")
-    assert optimized.functions["run"] == ("x", "w_shift")
+    said = optimized.label, optimized.summary, optimized.functions["inputs"], optimized.functions["run"]
+    doubles = "Double a vector and shift it: 8 bytes moved per element."
+    assert said == ("optimized", doubles, ("n", "device"), ("x", "w_shift"))
     assert optimized.imports == {"torch", "toy", "json", "numpy"}
-    assert not optimized.has_kernel
-    assert not optimized.needs_cuda
+    assert not optimized.has_kernel and not optimized.needs_cuda
 
 
 def test_the_longest_baseline_name_that_fits_wins(tmp_path):
@@ -211,11 +209,8 @@ def test_the_longest_baseline_name_that_fits_wins(tmp_path):
 
 
 def test_a_variant_may_name_an_earlier_rung(tmp_path):
-    write_pair(
-        tmp_path,
-        "double",
-        {"": version(), "a": version(), "b": version(extra='VERSUS = "a"'), "c": version(extra='VERSUS = ""')},
-    )
+    rungs = {"b": version(extra='VERSUS = "a"'), "c": version(extra='VERSUS = ""')}
+    write_pair(tmp_path, "double", {"": version(), "a": version(), **rungs})
     assert [version.constants.get("VERSUS") for version in discover(tmp_path)[0].variants] == [None, None, "a", ""]
 
 

@@ -163,7 +163,7 @@ def test_five_blocks_give_a_ratio_and_nothing_more(tmp_path):
 )  # fmt: skip
 def test_a_foreign_file_is_one_line(content, tmp_path):
     (tmp_path / "foreign.json").write_bytes(content)
-    with refused("", f"{tmp_path / 'foreign.json'}: not "):
+    with refused("not ", f"{tmp_path / 'foreign.json'}: not "):
         load_record(tmp_path / "foreign.json")
 
 
