@@ -283,8 +283,8 @@ def test_the_planted_truth_is_the_count_of_repetitions():
 def test_versions_differ_in_their_repetitions_only(pair):
     def code(path):
         tree = ast.parse(path.read_text())
-        planted = [node for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "REPETITIONS"]
-        return [ast.dump(node) for node in tree.body[1:] if node not in planted]
+        named = {node: node.targets[0].id for node in tree.body if isinstance(node, ast.Assign)}
+        return [ast.dump(node) for node in tree.body[1:] if named.get(node) not in ("REPETITIONS", "SIZES")]
 
     assert {str(code(each.path)) for each in pair.versions} == {str(code(pair.baseline.path))}
 

@@ -12,7 +12,8 @@ import torch
 from common.engine.runner import run_pairs
 from common.machine.device import default_device, has_gpu
 from common.machine.limits import GEMM
-from common.pairs.pair import ROOT, UNHASHED, Pair, discover, load
+from common.pairs.pair import ROOT, Pair, discover, load
+from common.pairs.source import UNHASHED
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch[0-9]*/baseline_*.py")})
 PAIRS = [pair for folder in FOLDERS for pair in discover(folder)]

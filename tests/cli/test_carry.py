@@ -8,7 +8,8 @@ from samples import pair_result, record
 
 from common.cli import carry
 from common.pairs.pair import discover
-from common.pairs.source import is_current, source_hash
+from common.pairs.source import source_hash
+from common.record.archive import current
 from common.record.load import load_record, save_record
 
 pytestmark = pytest.mark.skipif(not find_spec("triton"), reason="kernels are compiled by Triton, which is not here")
@@ -77,7 +78,7 @@ def carried(tmp_path, monkeypatch, capsys):
         save_record(record(result), path)
         carry.carry_chapter("ch3", old, new, renamed or {})
         (kept,) = load_record(path).pairs
-        return kept, is_current(kept, new.get(kept.name)), capsys.readouterr().out, known
+        return kept, current(list(new.values()))(kept), capsys.readouterr().out, known
 
     return carry_over
 

@@ -18,7 +18,8 @@ from common.cli import profile, request
 from common.engine import runner
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
-from common.record import result, stats
+from common.record import stats
+from common.record.files import RecordError
 from common.record.load import load_record, save_record
 from common.record.result import Row
 from common.show import console
@@ -397,9 +398,9 @@ def test_pairs_that_lack_the_size_are_named(pairs, ran, capsys):
 
 def test_a_record_that_cannot_be_written_costs_no_run(pairs, ran, monkeypatch, tmp_path, capsys):
     def fail(record, path):
-        raise result.RecordError(f"{path}: cannot be written (No space left on device)")
+        raise RecordError(f"{path}: cannot be written (No space left on device)")
 
-    monkeypatch.setattr(result, "save_record", fail)
+    monkeypatch.setattr("common.record.load.save_record", fail)
     assert call("--path", pairs, "--json", "r.json", "--plot", tmp_path / "p.png") == 1
     out, err = capsys.readouterr()
     assert "2.00x [1.98, 2.02]" in out
@@ -408,14 +409,14 @@ def test_a_record_that_cannot_be_written_costs_no_run(pairs, ran, monkeypatch, t
 
 
 def test_a_record_that_could_be_written_in_the_end_is_no_failure(pairs, ran, monkeypatch, tmp_path):
-    save, left = result.save_record, [result.RecordError("no space")]
+    save, left = save_record, [RecordError("no space")]
 
     def fail_once(record, path):
         if left:
             raise left.pop()
         save(record, path)
 
-    monkeypatch.setattr(result, "save_record", fail_once)
+    monkeypatch.setattr("common.record.load.save_record", fail_once)
     assert call("--path", pairs, "--json", tmp_path / "r.json") == 0
     assert load_record(tmp_path / "r.json").pairs
 

@@ -77,23 +77,18 @@ def test_a_sheet_comes_back_from_its_file_as_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ("", "not JSON"),
-        ("[1, 2]", "not a machine's datasheet"),
-        ('{"schema": 2}', "written by a newer version of the course"),
-        (json.dumps({**asdict(gpu_sheet()), "latency": [[1, 2]]}), r"latency\[0\]"),
-        (json.dumps({**asdict(gpu_sheet()), "bandwidth": {"read": [[1, 0]]}}), "bandwidth.read"),
-        (json.dumps({**asdict(gpu_sheet()), "bandwidth": {}}), "bandwidth.*'read' is a required"),
-        (json.dumps({**asdict(gpu_sheet()), "facts": []}), "facts"),
-        (json.dumps({**asdict(gpu_sheet()), "more": 1}), "more"),
+        ("", "not JSON"), ("[1, 2]", "not a machine's datasheet"), ('{"schema": 2}', "written by a newer version"),
+        ({"latency": [[1, 2]]}, r"latency\[0\]"), ({"bandwidth": {"read": [[1, 0]]}}, "bandwidth.read"),
+        ({"bandwidth": {}}, "bandwidth.*'read' is a required"), ({"facts": []}, "facts"), ({"more": 1}, "more"),
+        (None, "cannot be read"),
     ],
-)
-def test_a_foreign_or_broken_file_is_one_line(text, says, tmp_path):
-    (tmp_path / "sheet.json").write_text(text)
-    with pytest.raises(RecordError, match=says) as caught:
+)  # fmt: skip
+def test_a_foreign_or_broken_file_is_one_line(change, says, tmp_path):
+    if change is not None:
+        text = change if isinstance(change, str) else json.dumps({**asdict(gpu_sheet()), **change})
+        (tmp_path / "sheet.json").write_text(text)
+    with refused(says):
         sheets.FORMAT.load(tmp_path / "sheet.json")
-    assert "\n" not in str(caught.value)
-    with pytest.raises(RecordError, match="cannot be read"):
-        sheets.FORMAT.load(tmp_path / "none.json")
 
 
 def test_the_newest_gpu_is_what_was_recorded(tmp_path):

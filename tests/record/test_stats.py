@@ -338,15 +338,16 @@ def test_every_arm_has_a_floor_of_its_own(conclude):
     assert (row.verdict, row.ratio) == ("too short", None)
 
 
-def test_few_blocks_make_no_time_of_what_is_none(conclude):
-    (row,) = conclude({"baseline": blocks_of(1e-7, 5), "optimized": blocks_of(1e-7, 5)}, floor_s=1e-7).rows
-    assert (row.verdict, row.ratio) == ("too short", None)
-
-
-def test_too_few_blocks_give_no_interval(conclude):
-    (row,) = conclude({"baseline": blocks_of(3e-3, 5), "optimized": blocks_of(1e-3, 5)}).rows
-    assert (row.verdict, row.interval) == ("unsure", None)
-    assert "six" in row.reason
+@pytest.mark.parametrize(
+    ("second_s", "floor_s", "said"),
+    [((3e-3, 1e-3), 0.0, ("unsure", "six")), ((1e-7, 1e-7), 1e-7, ("too short", "timer's resolution"))],
+)
+def test_too_few_blocks_give_no_interval_and_make_no_time_of_what_is_none(second_s, floor_s, said, conclude):
+    times = {label: blocks_of(value, 5) for label, value in zip(("baseline", "optimized"), second_s, strict=True)}
+    (row,) = conclude(times, floor_s=floor_s).rows
+    assert (row.verdict, row.interval) == (said[0], None)
+    assert said[1] in row.reason
+    assert (row.ratio is None) == bool(floor_s)
 
 
 def test_a_baseline_that_differs_from_itself_widens_the_band(conclude):
@@ -390,7 +391,7 @@ def test_where_the_device_waited_the_next_samples_hide_more():
         return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
 
     arm = LiveArm("optimized", ModuleType("version"), lambda: torch.zeros(1), host_s=1e-4)
-    session = Session(SimpleNamespace(device="cpu", tells_turns=False), lambda stage, fraction: None, random.Random(0), [arm])
+    session = Session(SimpleNamespace(device="cpu", tells_turns=False), print, random.Random(0), [arm])
     inputs = SimpleNamespace(by_arm={"optimized": {}})
     for _ in range(6):
         measure._round(session, SimpleNamespace(sample=sample), inputs, [inputs], inputs, [arm], keep_all=False)
