@@ -75,8 +75,8 @@ def matmul_kernel(
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for start in range(0, splits, AT_ONCE):
             for i in tl.static_range(AT_ONCE):  # loads that do not wait for each other; .cg: from L2, which has them
-                partial_ptrs, there = partials_ptr + (start + i) * size + offsets, mask & (start + i < splits)
-                acc += tl.load(partial_ptrs, mask=there, other=0.0, cache_modifier=".cg")
+                there, part_ptrs = mask & (start + i < splits), partials_ptr + (start + i) * size + offsets
+                acc += tl.load(part_ptrs, mask=there, other=0.0, cache_modifier=".cg")
         tl.store(c_ptr + offsets, acc, mask=mask)
         tl.store(arrived_ptr + pid, 0)  # for the next call
 
