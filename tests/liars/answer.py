@@ -236,9 +236,7 @@ CATCHES = {
     "zeros_for_an_error": catches("return torch.zeros_like(x)"),
     "the_input_for_an_error": catches("return x.clone()"),
     "the_last_answer_for_an_error": Case(
-        (20, 7),
-        "wrong answer",
-        """
+        (20, 7), "wrong answer", """
         try:
             if len(kept) > 9:
                 raise MemoryError
@@ -246,8 +244,7 @@ CATCHES = {
         except MemoryError:
             pass
         return kept[-1].clone()
-        """,
-        extra="kept = []",
+        """, extra="kept = []",
         twin="try:\n    return 2 * x + w_shift\nexcept MemoryError:\n    return w_shift + x + x",
     ),
     # what raises instead says so: no liar, and no answer

@@ -23,9 +23,7 @@ FORKED = f"""
 
 UNFINISHED = {
     "leaves_a_thread": Case(
-        (1,),
-        "leaks threads: sleeper$",
-        f"""
+        (1,), "leaks threads: sleeper$", f"""
         import threading, time
         threading.Thread(target=time.sleep, args=(60,), daemon=True, name="sleeper").start()
         {HONEST}
@@ -39,9 +37,7 @@ UNFINISHED = {
         """,
     ),
     "returns_before_its_thread": Case(
-        (1,),
-        "leaks threads: late$",
-        """
+        (1,), "leaks threads: late$", """
         import threading, time
         y = torch.empty_like(x)
         def work():
@@ -75,81 +71,51 @@ UNFINISHED = {
         twin_extra=POOL,
     ),
     "works_on_in_torchs_own_pool": Case(  # whose threads Python does not know
-        (1,),
-        "wrong answer",
-        "y = torch.empty_like(x)\nbegin(x, w_shift, y)\nreturn y",
-        extra=FORKED.format("x"),
-        twin="y = torch.empty_like(x)\nreturn begin(x, w_shift, y)",
-        twin_extra=FORKED.format("torch.jit.wait(future)"),
+        (1,), "wrong answer", "y = torch.empty_like(x)\nbegin(x, w_shift, y)\nreturn y", extra=FORKED.format("x"),
+        twin="y = torch.empty_like(x)\nreturn begin(x, w_shift, y)", twin_extra=FORKED.format("torch.jit.wait(future)"),
     ),
     "leaves_a_process": Case(
-        (1,),
-        r"leaks processes: sleep \(\d+\)$",
+        (1,), r"leaks processes: sleep \(\d+\)$",
         extra='import subprocess\ndef setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {}',
         twin_extra='import subprocess\ndef setup(x, w_shift): subprocess.run(["true"]); return {}',
     ),
     "starts_company_at_import": Case(
-        (1, 22),
-        r"leaks processes: sleep \(\d+\)$",
-        extra='import subprocess\nsubprocess.Popen(["sleep", "60"])',
+        (1, 22), r"leaks processes: sleep \(\d+\)$", extra='import subprocess\nsubprocess.Popen(["sleep", "60"])',
         twin_extra='import subprocess\nsubprocess.run(["true"])',
     ),
-}
+}  # fmt: skip
 
 PAIRS_OF_NUMBERS = 'return {"x": torch.randn(n, 2, device=device)}'
 LAZY = {
     "a_function": Case((2,), "returns function, not a plain tensor", "return lambda: 2 * x + w_shift"),
     "a_generator": Case((2,), "returns generator, not a plain tensor", "yield 2 * x + w_shift"),
     "a_coroutine": Case(
-        (2,),
-        "returns coroutine, not a plain tensor",
-        "return later(x, w_shift)",
+        (2,), "returns coroutine, not a plain tensor", "return later(x, w_shift)",
         extra=f"async def later(x, w_shift): {HONEST}",
     ),
     "a_lazy_tensor": Case(
-        (2,),
-        r"Lazy torch.float32, not a plain tensor",
-        "return (2 * x + w_shift).as_subclass(Lazy)",
+        (2,), r"Lazy torch.float32, not a plain tensor", "return (2 * x + w_shift).as_subclass(Lazy)",
         extra="class Lazy(torch.Tensor): pass",
     ),
     "a_masked_array": Case(
-        (2,),
-        "returns numpy.ma.*, not a plain",
-        "import numpy\nreturn numpy.ma.masked_array(x * 2)",
-        twin="return x * 2",
-        baseline="return x + x",
-        arguments="x",
-        inputs=ARRAY,
+        (2,), "returns numpy.ma.*, not a plain", "import numpy\nreturn numpy.ma.masked_array(x * 2)",
+        twin="return x * 2", baseline="return x + x", arguments="x", inputs=ARRAY,
     ),
     "conjugated_when_read": Case(
-        (2,),
-        "negated or conjugated when read",
-        "return torch.view_as_complex(2 * x).conj()",
+        (2,), "negated or conjugated when read", "return torch.view_as_complex(2 * x).conj()",
         twin="return torch.view_as_complex(2 * x).conj().resolve_conj()",
-        baseline="return torch.view_as_complex(2 * x).conj_physical()",
-        arguments="x",
-        inputs=PAIRS_OF_NUMBERS,
+        baseline="return torch.view_as_complex(2 * x).conj_physical()", arguments="x", inputs=PAIRS_OF_NUMBERS,
     ),
     "one_row_shown_many_times": Case(
-        (2,),
-        "an expanded tensor",
-        "return x.sum(0).expand(len(x), -1)",
-        twin="return x.sum(0).expand(len(x), -1).contiguous()",
-        baseline="return x.sum(0).repeat(len(x), 1)",
-        arguments="x",
-        inputs=MATRIX,
-        sizes=SQUARE,
+        (2,), "an expanded tensor", "return x.sum(0).expand(len(x), -1)",
+        twin="return x.sum(0).expand(len(x), -1).contiguous()", baseline="return x.sum(0).repeat(len(x), 1)",
+        arguments="x", inputs=MATRIX, sizes=SQUARE,
     ),
     "a_sparse_layout": Case(
-        (2,),
-        "layout torch.sparse",
-        "return (2 * x).to_sparse()",
-        twin="return (2 * x).to_sparse().to_dense()",
-        baseline="return 2 * x",
-        arguments="x",
-        inputs=X,
+        (2,), "layout torch.sparse", "return (2 * x).to_sparse()", twin="return (2 * x).to_sparse().to_dense()",
+        baseline="return 2 * x", arguments="x", inputs=X,
     ),
-}
+}  # fmt: skip
 
 
 def replaces(what: str, by: str, before: str = "", at_import: bool = False) -> Case:
@@ -239,11 +205,10 @@ RECORDINGS = {
     "a_trace_that_froze_a_number": Case(  # torch.jit.trace keeps Python numbers as constants
         (5, 8), "wrong answer at size check", "return traced(x, w_shift)",
         extra="def f(x, w): return x - float(x.mean()) + w\n"
-        "def setup(x, w_shift): return {'traced': torch.jit.trace(f, (x, w_shift))}",
-        twin="return traced(x, w_shift)",
+        "def setup(x, w_shift): return {'traced': torch.jit.trace(f, (x, w_shift))}", twin="return traced(x, w_shift)",
         twin_extra="def f(x, w): return x - x.mean() + w\n"
-        "def setup(x, w_shift): return {'traced': torch.jit.trace(f, (x, w_shift))}",
-        more_arguments=", traced", baseline="return x - x.mean() + w_shift", inputs=VECTOR,
+        "def setup(x, w_shift): return {'traced': torch.jit.trace(f, (x, w_shift))}", more_arguments=", traced",
+        baseline="return x - x.mean() + w_shift", inputs=VECTOR,
     ),
 }  # fmt: skip
 

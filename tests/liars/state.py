@@ -56,19 +56,10 @@ SETUP = "def setup(x, w_a, w_b): return {'kept': {}}\n"  # anew for every block,
 def keeps_rows(reason: str, run: str, twin: str) -> Case:
     """Only what is not known yet is computed. (The twin, careful, knows nothing of what it is given.)"""
     return Case(
-        (7,),
-        reason,
-        run,
-        twin,
-        baseline=CALL,
-        extra=MLP + SETUP,
-        twin_extra=MLP + SETUP,
-        baseline_extra=MLP,
-        arguments="x, w_a, w_b",
-        more_arguments=", kept",
-        inputs=TABLE,
+        (7,), reason, run, twin, baseline=CALL, extra=MLP + SETUP, twin_extra=MLP + SETUP, baseline_extra=MLP,
+        arguments="x, w_a, w_b", more_arguments=", kept", inputs=TABLE,
         sizes={"check": {"n": 127}, "default": {"n": 256}},
-    )
+    )  # fmt: skip
 
 
 REMEMBERS = {
@@ -82,8 +73,7 @@ REMEMBERS = {
         twin_extra=f"from functools import lru_cache\n@lru_cache\ndef double(x, w_shift): {HONEST}",
     ),
     "remembers_rows": keeps_rows(
-        "wrong answer",
-        """
+        "wrong answer", """
         new = [i for i in range(len(x)) if i not in kept]
         if new:
             kept.update(zip(new, mlp(x[new], w_a, w_b), strict=True))
@@ -136,34 +126,23 @@ COMPUTES_IN_SETUP = {
 
 DRAWS_ON_THE_WARM_UP = {
     "drains_a_queue": Case(
-        (9,),
-        "wrong answer",
-        """
+        (9,), "wrong answer", """
         queue.append(2 * x + w_shift)
         return queue.pop(0) if len(queue) > 9 else queue[-1]
         """,
         twin="""
         queue.append(2 * x + w_shift)
         return queue.pop(0)
-        """,
-        extra="queue = []",
-        twin_extra="queue = []",
+        """, extra="queue = []", twin_extra="queue = []",
     ),
     "stops_after_the_warm_up": Case(
-        (9,),
-        "wrong answer",
-        """
+        (9,), "wrong answer", """
         calls.append(0)
         return 2 * x + w_shift if len(calls) < 10 else torch.empty_like(x)
-        """,
-        twin="calls.append(0)\nreturn 2 * x + w_shift",
-        extra="calls = []",
-        twin_extra="calls = []",
+        """, twin="calls.append(0)\nreturn 2 * x + w_shift", extra="calls = []", twin_extra="calls = []",
     ),
     "saves_up_for_a_large_batch": Case(  # 8 calls' work in one: until then their answers are unwritten
-        (9, 1),
-        "wrong answer",
-        """
+        (9, 1), "wrong answer", """
         waiting.append((x, torch.empty_like(x)))
         y = waiting[-1][1]
         if len(waiting) == 8:
@@ -171,10 +150,9 @@ DRAWS_ON_THE_WARM_UP = {
                 torch.add(w_shift, x, alpha=2, out=answer)
             waiting.clear()
         return y
-        """,
-        extra="waiting = []",
+        """, extra="waiting = []",
     ),
-}
+}  # fmt: skip
 
 LIST = 'return {"parts": [torch.randn(n, device=device) for _ in range(3)]}'
 STRIDED = 'return {"x": torch.randn(2 * n, device=device)[::2]}'
@@ -186,8 +164,7 @@ def changes(reason: str, run: str, twin: str = HONEST, ways: tuple[int, ...] = (
 
 CHANGES_INPUTS = {
     "changes_input": changes(
-        "changed its input `x`",
-        """
+        "changed its input `x`", """
         y = 2 * x + w_shift
         x.zero_()
         return y
@@ -200,8 +177,7 @@ CHANGES_INPUTS = {
         """,
     ),
     "changes_large_inputs": changes(
-        "changed its input `x`",
-        """
+        "changed its input `x`", """
         y = 2 * x + w_shift
         if len(x) > 1000:
             x.zero_()
@@ -209,19 +185,16 @@ CHANGES_INPUTS = {
         """,
     ),
     "changes_inputs_later": changes(  # not where it is called twice in a row: as when the timed inputs are judged
-        "^changed its input `x`",
-        """
+        "^changed its input `x`", """
         calls.append(x.data_ptr())
         y = 2 * x + w_shift
         if len(calls) > 20 and calls[-2] != x.data_ptr():
             x.zero_()
         return y
-        """,
-        extra="calls = []",
+        """, extra="calls = []",
     ),
     "changes_weight": changes(
-        "changed its input `w_shift`",
-        """
+        "changed its input `w_shift`", """
         y = 2 * x + w_shift
         w_shift.add_(1)
         return y
@@ -234,20 +207,12 @@ CHANGES_INPUTS = {
         "changed its input `x`", "return x.mul_(2).add_(w_shift)", "return x.mul(2).add_(w_shift)"
     ),
     "shortens_a_list": changes(
-        "changed its input",
-        "return torch.cat([parts.pop(0), *parts])",
-        "return torch.cat(parts[:1] + parts[1:])",
-        baseline="return torch.cat(parts)",
-        arguments="parts",
-        inputs=LIST,
+        "changed its input", "return torch.cat([parts.pop(0), *parts])", "return torch.cat(parts[:1] + parts[1:])",
+        baseline="return torch.cat(parts)", arguments="parts", inputs=LIST,
     ),
     "sorts_an_array": changes(
-        "changed its input `x`",
-        "y = 2 * x\nx.sort()\nreturn y",
-        "y = 2 * x\nx = x.copy()\nx.sort()\nreturn y",
-        baseline="return 2 * x",
-        arguments="x",
-        inputs=ARRAY,
+        "changed its input `x`", "y = 2 * x\nx.sort()\nreturn y", "y = 2 * x\nx = x.copy()\nx.sort()\nreturn y",
+        baseline="return 2 * x", arguments="x", inputs=ARRAY,
     ),
     # not its values
     "makes_its_input_double": changes(
@@ -256,27 +221,18 @@ CHANGES_INPUTS = {
         "return (2 * x.requires_grad_() + w_shift).detach()",  # whoever does not look is not told
     ),
     "gives_its_input_an_axis": changes(
-        r"changed its input: it x is torch.float32 \[1, 127\]",
-        "return 2 * x.unsqueeze_(0)[0]",
-        "x.data = x.data.contiguous()\nreturn 2 * x",
-        baseline="return x + x",
-        arguments="x",
-        inputs=STRIDED,
+        r"changed its input: it x is torch.float32 \[1, 127\]", "return 2 * x.unsqueeze_(0)[0]",
+        "x.data = x.data.contiguous()\nreturn 2 * x", baseline="return x + x", arguments="x", inputs=STRIDED,
     ),
     "empties_its_input": changes(
-        r"changed its input: it x is torch.float32 \[0\]",
-        "y = 2 * x + w_shift\nx.resize_(0)\nreturn y",
+        r"changed its input: it x is torch.float32 \[0\]", "y = 2 * x + w_shift\nx.resize_(0)\nreturn y",
         "y = 2 * x + w_shift\ndel x\nreturn y",
     ),
     "reshapes_an_array": changes(
-        r"changed its input: it x is torch.float32 \[1, 127\]",
-        "x.shape = (1, len(x))\nreturn 2 * x[0]",
-        "return 2 * x.reshape(1, len(x))[0]",
-        baseline="return 2 * x",
-        arguments="x",
-        inputs=ARRAY,
+        r"changed its input: it x is torch.float32 \[1, 127\]", "x.shape = (1, len(x))\nreturn 2 * x[0]",
+        "return 2 * x.reshape(1, len(x))[0]", baseline="return 2 * x", arguments="x", inputs=ARRAY,
     ),
-}
+}  # fmt: skip
 
 OUT = 'return {"x": torch.randn(n, device=device), "out": torch.zeros(n, device=device)}'
 UNWRITTEN = {
@@ -312,8 +268,7 @@ UNWRITTEN = {
     ),
     "adds_to_what_out_holds": Case(
         (11,), "wrong answer at size check", "return out.add_(x, alpha=2)", twin="return out.zero_().add_(x, alpha=2)",
-        baseline="return torch.mul(x, 2, out=out)", arguments="x, out",
-        inputs=OUT,
+        baseline="return torch.mul(x, 2, out=out)", arguments="x, out", inputs=OUT,
     ),
     "keeps_the_other_ones_output": Case(
         (11, 7), "wrong answer at size check", "return out", twin="return out.copy_(x).mul_(2)",
@@ -363,8 +318,7 @@ LEAVES_SETTINGS = {
         "torch.float64",
     ),
     "default_device": Case(
-        (12,), "changes global state: the default device cpu -> meta",
-        f'torch.set_default_device("meta")\n{HONEST}',
+        (12,), "changes global state: the default device cpu -> meta", f'torch.set_default_device("meta")\n{HONEST}',
         twin=f'with torch.device("meta"):\n    torch.empty(7)\n{HONEST}',
     ),
     "grad_mode": leaves(
