@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from common.isolation import interrupt
 from common.record import stats
+from common.record.result import CONTROL
 from common.xray.occupancy import Machine
 from search.examine import Tell, examined
 from search.history import MEASURED, History, Trial
-from search.measure import CONTROL, DEFAULT, FINAL_BLOCKS, TORCH, Measured, measured
+from search.measure import DEFAULT, FINAL_BLOCKS, TORCH, Measured, measured
 from search.proposers import Proposer
 from search.space import Configuration, Problem, Space, name_of
 

@@ -10,12 +10,13 @@ import numpy as np
 from common.machine.device import default_device
 from common.pairs.contract import OneLine
 from common.record.files import RecordError
+from common.record.result import CONTROL
 from common.xray.occupancy import Machine
 from search import show
 from search.examine import Tell
 from search.generations import Replay, search
 from search.history import History, Trial
-from search.measure import CONTROL, FINAL_BLOCKS, measured
+from search.measure import FINAL_BLOCKS, measured
 from search.proposers import SEEDED
 from search.space import Configuration, Problem, Space, brief, name_of
 

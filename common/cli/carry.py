@@ -69,7 +69,8 @@ def move_of(result: PairResult, old: dict[str, Pair], new: dict[str, Pair], rena
     sizes = [size for size, given in new[name].sizes.items() if arguments_of(new[name], given) == then | more]
     if not sizes:
         raise OneLine(f"{name} has no size of {then | more}")
-    size = result.size if result.size in sizes else sizes[0]
+    of_class = [size for size in sizes if class_of(size) == class_of(result.size)]
+    size = result.size if result.size in sizes else (of_class or sizes)[0]
     return Move(result, old[result.name], new[name], size, then, then | more)
 
 
