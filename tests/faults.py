@@ -58,8 +58,8 @@ def stuck_when_timed(file: object) -> str:
 
 
 LEFT_BEHIND = {  # verdict `invalid`; a pattern of its reason
-    **{start: (leaves(start), "processes behind") for start in STARTS},
-    "thread": (first("threading.Thread(target=time.sleep, args=(600,)).start()"), "threads behind"),
+    **{start: (leaves(start), "leaks processes") for start in STARTS},
+    "thread": (first("threading.Thread(target=time.sleep, args=(600,)).start()"), "leaks threads"),
 }
 
 HUNG = {

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from common.cli.profile import profile_pairs
-from common.engine.runner import has_failed, run_pairs
 from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT, discover
-from common.show.console import make_console, print_record
 
 
 def of_chapter(file: str) -> tuple[Callable[[], int], Callable[..., list[Path]]]:
@@ -27,18 +24,24 @@ def start(compare: Callable[[], int], text: str) -> None:
 
 def compare_chapter(chapter: str) -> int:
     """Measure all pairs of a chapter and print the table; returns the exit status."""
+    from common.engine.runner import has_failed, run_pairs  # heavy, as the next one is: --help should not wait
+    from common.show.console import make_console, print_record
+
     try:
-        record = run_pairs(discover(ROOT / chapter))
+        pairs = discover(ROOT / chapter)
+        record = run_pairs(pairs)
     except OneLine as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # before anything was measured; later, run_pairs returns what there is
         print("interrupted", file=sys.stderr)
         return 130
-    print_record(record, make_console())
+    print_record(record, make_console(), pairs)
     return 130 if record.environment["interrupted"] else 1 if has_failed(record) else 0
 
 
 def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:
     """Profile a chapter's pairs: each version's costliest operations on stdout, traces in results/<chapter>/."""
+    from common.cli.profile import profile_pairs  # heavy
+
     return profile_pairs(discover(ROOT / chapter, only), out or ROOT / "results" / chapter, device)

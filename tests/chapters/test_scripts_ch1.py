@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from common.cli import chapter
 from common.pairs.pair import ROOT, load
 from common.xray.compilers import nvrtc_compile
 from common.xray.occupancy import ARCHITECTURES
@@ -214,12 +215,11 @@ def test_si_keeps_three_digits():
     assert {value: load(CH1 / "script.py").si(value, "B/s") for value in said} == said
 
 
-def test_compare_and_profile_are_those_of_the_chapter(monkeypatch):
-    module = load(CH1 / "compare.py")
-    monkeypatch.setattr("common.cli.compare.compare_chapter", lambda chapter: ("compared", chapter))
-    monkeypatch.setattr("common.cli.compare.profile_chapter", lambda chapter, only: ("profiled", chapter, only))
-    assert module.compare() == ("compared", "ch1")
-    assert module.profile("batch*") == ("profiled", "ch1", "batch*")
+@pytest.mark.parametrize("folder", sorted(ROOT.glob("ch[0-9]*")), ids=lambda folder: folder.name)
+def test_compare_and_profile_are_those_of_the_chapter(folder):
+    module = load(folder / "compare.py")
+    assert (module.compare.func, module.compare.args) == (chapter.compare_chapter, (folder.name,))
+    assert (module.profile.func, module.profile.args) == (chapter.profile_chapter, (folder.name,))
 
 
 @pytest.fixture

@@ -202,7 +202,7 @@ def test_recorded_histories_are_read():
         kept, text = history.read(path), path.read_text()
         assert (len(kept.trials), len(kept.controls)) == (
             text.count('"kind": "trial"'),
-            text.count('"kind": "control"'),
+            text.count('"kind": "repeat"'),
         )
         assert show.best_of(kept) == kept.final["configuration"]
 
@@ -335,7 +335,7 @@ def test_the_best_is_measured_anew(bench, monkeypatch):
     final = bench().final(History(ABOUT, trials=[tried(staged(3), 1.0), tried(staged(8), 2.0)]), quiet)
     assert (final["configuration"], final["verdict"] in BELIEVED) == (staged(3), True)
     assert final["seconds"].keys() == {name_of(staged(3)), "default", "torch"}
-    assert [final[key].keys() for key in ("over_default", "control", "over_torch")] == [{"ratio", "low", "high"}] * 3
+    assert [final[key].keys() for key in ("over_default", "repeat", "over_torch")] == [{"ratio", "low", "high"}] * 3
 
 
 def test_a_default_that_is_wrong_ends_the_search(bench):
@@ -597,7 +597,7 @@ def test_the_table_has_the_default_wherever_it_ranks(capsys):
 def test_the_report_says_the_noise_beside_the_win():
     kept = searched(History(ABOUT), Shuffled(space(), 0), landscape(0), 24)
     one = {"ratio": 1.02, "low": 1.01, "high": 1.03}
-    kept.final = {"configuration": TINY, "over_default": one, "control": {**one, "ratio": 1.0}, "over_torch": one,
+    kept.final = {"configuration": TINY, "over_default": one, "repeat": {**one, "ratio": 1.0}, "over_torch": one,
                   "verdict": "unsure", "reason": ""}  # fmt: skip
     report = "\n".join(show.lines(kept, space()))
     for text in (

@@ -217,7 +217,7 @@ def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, la
     out, err = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 130
     assert "Traceback" not in out + err
-    assert any(re.match(r"\s*a\s.*\bchecked\b", line) for line in out.splitlines()), out
+    assert any(re.match(r"\s*a\s.*\bverified\b", line) for line in out.splitlines()), out
     record = load_record(tmp_path / "r.json")
     assert [(pair.name, pair.rows[0].verdict) for pair in record.pairs] == [("a", "verified")]
     assert record.environment["interrupted"]

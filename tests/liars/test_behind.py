@@ -54,7 +54,9 @@ def look(monkeypatch):
         monkeypatch.setattr(guards, "overheard", lambda call: next(calls))
         monkeypatch.setattr(trace, "look", lambda call, device, timed_by_events: trace.Seen(outside, 0, 0))
         arm = LiveArm("optimized", None, lambda: None, tails=list(tails), seconds=[[seconds] * len(tails)])
-        session = Session(SimpleNamespace(device="cpu"), lambda stage, fraction: None, random.Random(0), [arm])
+        session = Session(
+            SimpleNamespace(device="cpu", tells_turns=False), lambda stage, fraction: None, random.Random(0), [arm]
+        )
         source = SimpleNamespace(by_arm={"optimized": {}}, overwrite=lambda *arguments: None)
         inspection.look(session, SimpleNamespace(name="device"), source)
         return session.disqualified.get("optimized", ("", ""))[1], arm.traced

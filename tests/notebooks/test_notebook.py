@@ -13,7 +13,7 @@ from common.hardware.sheet import Sheet
 from common.notebook import chapter as chapters
 from common.notebook import gpu as gpus
 from common.notebook import nb
-from common.pairs.pair import ROOT, discover, load
+from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.record.archive import keep_record
 from common.record.result import Row
@@ -358,13 +358,3 @@ def test_a_machine_that_does_not_tell_its_caches_still_has_memory():
     sheet = a_sheet("cpu")
     bare = replace(sheet, facts=[fact for fact in sheet.facts if not fact["name"].startswith("L")], levels={})
     assert texts(diagram(bare))[-1] == "DRAM: 64 GiB"
-
-
-def test_the_chapters_compare_is_that_of_all(monkeypatch):
-    import common.cli.compare
-
-    module = load(ROOT / "ch2" / "compare.py")
-    monkeypatch.setattr(common.cli.compare, "compare_chapter", lambda chapter: ("compared", chapter))
-    monkeypatch.setattr(common.cli.compare, "profile_chapter", lambda chapter, only: ("profiled", chapter, only))
-    assert module.compare() == ("compared", "ch2")
-    assert module.profile("trans*") == ("profiled", "ch2", "trans*")

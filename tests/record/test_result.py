@@ -105,6 +105,15 @@ def test_another_version_is_named(full, version, age, tmp_path):
         load_record(file)
 
 
+def test_a_record_of_the_version_before_is_read_in_the_words_of_this_one(full, tmp_path):
+    rows = [Row("optimized", "baseline", "checked", why) for why in ("too short for this clock: 1 us", "")]
+    file = written(record(full.pairs[1], pair_result("untimed", rows=rows)), tmp_path, (("schema",), SCHEMA - 1))
+    file.write_text(file.read_text().replace('"control"', '"repeat"'))
+    timed, untimed = load_record(file).pairs
+    assert "control" in timed.arms and "repeat" not in {*timed.arms, *timed.orders[0][0]}
+    assert [row.verdict for row in untimed.rows] == ["too short", "verified"]
+
+
 # Figures that their samples do not give
 
 
