@@ -16,7 +16,8 @@ PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
 Require = Callable[[bool, str], None]  # what must be so of a file, what is wrong if it is not
 _parsed = cache(ast.parse)  # once for each text: a chapter's package is part of each of its versions
-_names = cache(lambda tree: {getattr(node, "attr", None) or getattr(node, "id", "") for node in ast.walk(tree)})
+_nodes = cache(lambda tree: tuple(ast.walk(tree)))  # walking is what --list spends its time on
+_names = cache(lambda tree: {getattr(node, "attr", None) or getattr(node, "id", "") for node in _nodes(tree)})
 
 
 class OneLine(Exception):
@@ -163,7 +164,7 @@ def _words(names: set[Any]) -> str:
 @cache
 def imported_modules(tree: ast.Module) -> frozenset[str]:
     names = []
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
