@@ -17,16 +17,17 @@ from common.xray.sass import INSTRUCTION, dissect, stack_bytes
 from common.xray.show import differences, rows, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
-SAMPLE = ("coalescing", "bank_conflicts", "tensor_cores", "reductions", "tile_size", "layer_2d")  # of every chapter
+SAMPLE = ("coalescing", "bank_conflicts", "tensor_cores", "reductions", "tile_size", "layer")  # of every chapter
 
 
 def pairs_with_kernels():
-    """(pair, the generations that it is compiled for): a sample for one of them, then all for all."""
+    """(pair, its sizes, the generations that it is compiled for): a sample for one of each, then all for all."""
     for pair in (pair for folder in FOLDERS for pair in discover(folder)):
         if any(version.has_kernel for version in pair.versions):
+            sizes = ["default", *(size for size in pair.sizes if size.startswith("2d/"))]  # other kernels
             if pair.name in SAMPLE:
-                yield pytest.param(pair, ("sm_90",), id=f"{pair.chapter}-{pair.name}-sm_90")
-            yield pytest.param(pair, ARCHITECTURES, id=f"{pair.chapter}-{pair.name}", marks=pytest.mark.rest)
+                yield pytest.param(pair, sizes[-1:], ("sm_90",), id=f"{pair.chapter}-{pair.name}-sm_90")
+            yield pytest.param(pair, sizes, ARCHITECTURES, id=f"{pair.chapter}-{pair.name}", marks=pytest.mark.rest)
 
 
 H100 = MACHINES["sm_90"]
@@ -63,11 +64,12 @@ def spills_only(monkeypatch):
 
 
 @pytest.mark.usefixtures("spills_only")
-@pytest.mark.parametrize(("pair", "architectures"), list(pairs_with_kernels()))
-def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_says(pair, architectures):
+@pytest.mark.parametrize(("pair", "sizes", "architectures"), list(pairs_with_kernels()))
+def test_every_kernel_compiles_for_every_generation_and_spills_only_where_it_says(pair, sizes, architectures):
     declared = {version.label for version in pair.versions if "SPILLS" in version.constants}
     with_kernel = {version.label for version in pair.versions if version.has_kernel}
-    pictures = [picture for picture in xray(pair, architectures) if picture.label in with_kernel]
+    seen = [picture for size in sizes for picture in xray(pair, architectures, size)]
+    pictures = [picture for picture in seen if picture.label in with_kernel]
     none = ("needs compute capability", "launches no kernel")  # which may be in a package that a version has more of
     assert any(picture.kernels for picture in pictures)
     for picture in pictures:
