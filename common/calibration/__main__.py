@@ -57,8 +57,8 @@ def calibrate(device: str, runs: int, say: Say) -> Findings:
         quiet = trials.many(job, runs, "quiet", say)
     with trials.all_cores_busy():
         busy = trials.many(job, math.ceil(runs / BUSY), "busy", say)
-    company, took_s = [f"{who} {what}" for who, what in found.items()], round(time.monotonic() - begin)
-    environment = {**record.environment, "runs": runs, "took_s": took_s, "neighbours": company}
+    others, took_s = [f"{who} {what}" for who, what in found.items()], round(time.monotonic() - begin)
+    environment = {**record.environment, "runs": runs, "took_s": took_s, "neighbours": others}
     hashes = {name: source_hash(pair) for name, pair in pairs.items()}
     findings = Findings(
         SCHEMA, environment, hashes, trials.repetitions(pairs["work"]), {"quiet": quiet, "busy": busy},

@@ -15,7 +15,7 @@ from common.pairs.source import source_hash
 from common.record import stats
 from common.record.result import CONTROL, Arm, PairResult, Row
 
-FLOOR_TIMES = 3  # a time below this many floors of the clock is no time
+FLOOR_TIMES = 3  # a time below this many floors of the clock is below its resolution
 LONG_COMPILE_S = 1.0  # worth a note
 ABOVE_LIMIT = 1.05  # so far above a measured limit an arm may lie before the limit is in doubt
 MORE_CORES = 0.5  # kept busy than the other arm does: worth a note

@@ -12,7 +12,7 @@ TURN = -1.0  # said in place of a fraction: whose turn it is, and "" when that i
 class Job:
     """What one process is asked to do. `labels`: the versions to load; `timed`: those to time, not only to check.
 
-    `checked`: the arms that were right at the check sizes, and at the timed one, earlier in the same run.
+    `verified`: the arms that were right at the check sizes, and at the timed one, earlier in the same run.
     `tells_turns`: say whose turn it is, so that it is known who has killed the process.
     """
 
@@ -25,5 +25,5 @@ class Job:
     timed: list[str]
     blocks: int | None = None  # None: the pilot decides
     seed: int = 0
-    checked: tuple[str, ...] = ()
+    verified: tuple[str, ...] = ()
     tells_turns: bool = False

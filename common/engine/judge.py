@@ -18,7 +18,7 @@ def check(session: Session) -> None:
     takes seconds a shape. Where all arms have passed at an earlier size of a sweep, they need not again: the timed
     size is judged anyway.
     """
-    if {arm.label for arm in session.remaining} <= set(session.job.checked):
+    if {arm.label for arm in session.remaining} <= set(session.job.verified):
         return
     sizes = session.job.pair.check_sizes
     blind: dict[str, str] = {}

@@ -77,7 +77,7 @@ def _time(session: Session) -> Clock:
 
 
 def _nothing(**inputs: object) -> None:
-    """A call like any other that does no work: what it reads is no time."""
+    """A call like any other that does no work: what the clock reads then is its floor."""
 
 
 def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged: bool, first: bool) -> None:

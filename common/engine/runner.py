@@ -44,7 +44,7 @@ def run_pairs(
     """
     with interrupt.held_back():
         record, jobs = _plan(pairs, size, device or default_device(), fast, check_only)
-        checked: dict[Path, tuple[str, ...]] = {}  # by baseline
+        verified: dict[Path, tuple[str, ...]] = {}  # by baseline
         untimed: dict[Path, PairResult] = {}  # what would be found again at every size
         try:
             for job in jobs:
@@ -53,10 +53,10 @@ def run_pairs(
                 if path in untimed:
                     result = replace(untimed[path], size=job.size, sizes=job.pair.sizes[job.size], spent_s={})
                 else:
-                    result = _run_one(replace(job, checked=checked.get(path, ())), check_only, say, on_neighbours)
+                    result = _run_one(replace(job, verified=verified.get(path, ())), check_only, say, on_neighbours)
                 if {row.verdict for row in result.rows} == {"verified"} and not result.arms:
                     untimed[path] = result
-                checked[path] = checked.get(path) or tuple(result.arms)  # none but whose every answer was right
+                verified[path] = verified.get(path) or tuple(result.arms)  # none but whose every answer was right
                 record = replace(record, pairs=[*record.pairs, result])
                 on_record(record)
         except KeyboardInterrupt:
