@@ -1,4 +1,4 @@
-"""Carry recorded rows over a change of names: python -m common.cli.carry REVISION [--renamed OLD=NEW[:argument=value]]
+"""Carry recorded rows over a change of names: python -m common.cli.carry REVISION [--renamed OLD=NEW[:argument=number]]
 
 A row that is stale stays where a version of the pair still gives the GPU the same work: at the row's arguments, in
 REVISION, whose code it is of, and now, every operation of torch's and every launch are equal, with the machine code of
@@ -9,6 +9,7 @@ of what is timed on the wall's clock, the code on the host has to be equal, too.
 """
 
 import ast
+import re
 import subprocess
 import sys
 import tarfile
@@ -133,13 +134,13 @@ def run(argv: list[str] | None) -> int:
     parser = Parser("python -m common.cli.carry", description=str(__doc__).split("\n\n")[1])
     parser.add_argument("revision", help="of git: the code that was recorded")
     parser.add_argument("--chapter", metavar="chN", default="ch*", help="of one chapter only")
-    parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW[:argument=value]")
+    parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW[:argument=number]")
     args = parser.parse_args(argv)
     renamed: Renamed = {}
     for text in args.renamed:
-        old, _, rest = text.partition("=")
-        name, _, more = rest.partition(":")
-        renamed[old] = name, {key: ast.literal_eval(value) for key, _, value in [more.partition("=")] if key}
+        if not (found := re.fullmatch(r"(\w+)=(\w+)(?::(\w+)=(\d+))?", text)):
+            parser.error(f"--renamed {text}: is no OLD=NEW or OLD=NEW:argument=number")
+        renamed[found[1]] = found[2], {found[3]: int(found[4])} if found[3] else {}
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         at_revision(args.revision, Path(folder))
         for chapter in (path.name for path in chapters().values() if path.match(args.chapter)):

@@ -7,6 +7,7 @@ import pytest
 from samples import pair_result, record
 
 from common.cli import carry
+from common.pairs.contract import OneLine
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.record.archive import current
@@ -128,3 +129,10 @@ def test_on_the_walls_clock_another_way_to_the_same_launch_is_stale(carried):
 def test_what_was_recorded_of_another_revision_is_none_of_this_ones(carried):
     kept, current, said, _ = carried(RENAMED, source_hash="another")
     assert not current and kept.source_hash == "another" and "of another revision" in said
+
+
+@pytest.mark.parametrize("text", ["x", "x=y:d=foo(", "=y"])
+def test_a_renaming_that_is_none_is_one_line(text):
+    with pytest.raises(OneLine, match="is no OLD=NEW") as caught:
+        carry.run(["HEAD", "--renamed", text])
+    assert "\n" not in str(caught.value)
