@@ -21,13 +21,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
 from common.calibration import known_times, trials
 from common.calibration.checks import judge
 from common.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
+from common.calibration.markdown import HEADINGS, rows
 from common.calibration.trials import PER_PROCESS, Failed, Say
 from common.isolation import interrupt
 from common.machine import neighbours
@@ -37,7 +36,7 @@ from common.pairs.source import source_hash
 from common.program import Parser, device_name, finish, status_of
 from common.record.files import check_writable, noting
 from common.record.result import Record
-from common.show.console import make_console, progress
+from common.show.console import grid, make_console, progress
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
 BUSY = 5  # one run in so many while every core is busy, where each takes more than twice as long
@@ -88,13 +87,7 @@ def _progress() -> Iterator[Say]:
 def print_findings(findings: Findings, console: Console) -> None:
     environment, passed = findings.environment, sum(check.passed for check in findings.checks)
     title = f"{environment['device']['name']}, {environment['took_s'] / 60:.1f} minutes"
-    shown = Table(title=title, box=SIMPLE, title_justify="left")
-    for heading in ("check", "condition", "runs", "found", "accepted", "passed"):
-        shown.add_column(heading)
-    for check in findings.checks:
-        verdict = "[green]yes[/]" if check.passed else "[bold red]no[/]"
-        shown.add_row(check.check, check.condition, str(check.runs), check.found, check.accepted, verdict)
-    console.print(shown)
+    console.print(grid(title, HEADINGS, rows(findings, "[green]passed[/]", "[bold red]not passed[/]")))
     for line in environment["neighbours"]:
         console.print(f"not alone on this machine while it was to be quiet: {line}", markup=False, soft_wrap=True)
     console.print(f"{passed} of {len(findings.checks)} checks passed")

@@ -16,8 +16,13 @@ def markdown(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
         if findings.source_hashes != hashes:
             lines.append("Stale: its pairs have changed since.")
             continue
-        lines += head(HEADINGS)
-        for check in findings.checks:
-            texts = [check.check, check.condition, str(check.runs), check.found, check.accepted]
-            lines.append(line([*texts, "passed" if check.passed else "**not passed**"]))
+        lines += [*head(HEADINGS), *map(line, rows(findings, "passed", "**not passed**"))]
     return "\n".join(lines).strip() or NOTHING
+
+
+def rows(findings: Findings, passed: str, failed: str) -> list[list[str]]:
+    """A row a check, its verdict in these words."""
+    return [
+        [check.check, check.condition, str(check.runs), check.found, check.accepted, passed if check.passed else failed]
+        for check in findings.checks
+    ]

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from common.hardware.facts import cpu_caches, cpu_facts
+from common.hardware.facts import cpu_facts
 from common.hardware.levels import levels, working_sets
-from common.machine.device import free_bytes
+from common.machine.device import cpu_caches, free_bytes
 from common.machine.limits import best, measure_limits
 
 SMALLEST, LARGEST = 8 << 10, 256 << 20  # bytes: within any L1; the largest is 8 x the last cache where that is more

@@ -1,17 +1,15 @@
 """What a machine says of itself, each fact with who says it; what it does not tell is left out."""
 
 import platform
-from pathlib import Path
 from typing import Any
 
 import psutil
 import pynvml
 import torch
 
-from common.hardware.links import active_nvlinks, told
-from common.machine.device import CORES, nvml_handle
+from common.hardware.links import active_nvlinks
+from common.machine.device import CORES, cpu_caches, nvml_handle, told
 
-UNITS = {"K": 1 << 10, "M": 1 << 20}
 PROP = "cudaDeviceProp."
 GUIDE = "CUDA C++ Programming Guide, by compute capability"
 # of an SM, for L1 and shared memory together: no attribute tells it
@@ -66,20 +64,3 @@ def cpu_facts(info: dict[str, Any]) -> list[Fact]:
         *caches,
         ("memory", psutil.virtual_memory().total, "B", "the operating system"),
     )
-
-
-def cpu_caches(cores: Path = CORES) -> dict[str, tuple[int, int]]:
-    """Level -> (bytes, cores that share it) of what holds data, smallest first; empty where Linux does not tell."""
-    found = {}
-    for folder in sorted(cores.glob("cpu0/cache/index*")):
-        names = ("type", "level", "size", "shared_cpu_list")
-        kind, level, size, sharing = ((folder / name).read_text().strip() for name in names)
-        if kind != "Instruction" and size[-1:] in UNITS:
-            found[f"L{level}{'d' if kind == 'Data' else ''}"] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
-    return dict(sorted(found.items(), key=lambda item: item[1][0]))
-
-
-def _count(text: str) -> int:
-    """How many numbers a list such as 0-3,8 names."""
-    ends = [part.split("-") for part in text.split(",")]
-    return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)

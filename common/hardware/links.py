@@ -1,13 +1,12 @@
 """How each two GPUs of this machine are connected, as CUDA and NVML tell."""
 
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
 import pynvml
 import torch
 
-from common.machine.device import nvml_handle
+from common.machine.device import nvml_handle, told
 
 WAYS = {  # what two GPUs have in common that is nearest to them
     pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",
@@ -17,15 +16,6 @@ WAYS = {  # what two GPUs have in common that is nearest to them
     pynvml.NVML_TOPOLOGY_NODE: "PCIe, over the host bridges of a NUMA node",
     pynvml.NVML_TOPOLOGY_SYSTEM: "PCIe, over the link between NUMA nodes",
 }
-SILENCE = (pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NoPermission)
-
-
-def told(query: Callable[..., Any], *arguments: Any) -> Any:
-    """What NVML answers; None where this GPU, a virtual one perhaps, has nothing to say to that."""
-    try:
-        return query(*arguments)
-    except SILENCE:
-        return None
 
 
 def links() -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 DATASHEETS = Path(__file__).with_name("datasheets.json")
 CORES = Path("/sys/devices/system/cpu")  # on Linux
+UNITS = {"K": 1 << 10, "M": 1 << 20}  # of the caches that it tells of
 PACKAGES = ("torch", "triton", "cupy-cuda13x", "numpy")
 # What the driver counts -> (the flag that is up meanwhile, its name). A power cap is normal under large GEMMs: not here
 SLOWDOWN_FIELDS = {
@@ -55,7 +56,7 @@ def describe(device: str) -> dict[str, Any]:
     if device_named(device) == "cpu":
         return {
             "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
-            "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": _cpu_cache_bytes(),
+            "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": last_cache_bytes(),
         }  # fmt: skip
     if not torch.cuda.is_available():
         why = "no GPU, a driver older than 580, or a CPU build of torch; --device cpu runs what needs none"
@@ -127,8 +128,8 @@ def slowdowns(info: dict[str, Any]) -> dict[str, int]:
         found = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
         return {"thermal throttling of a core": sum(found)} if found else {}
     handle = nvml_handle(info["uuid"])
-    up = _told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
-    values = _told(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS)) or [None] * len(SLOWDOWN_FIELDS)
+    up = told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    values = told(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS)) or [None] * len(SLOWDOWN_FIELDS)
     counters: dict[str, int] = {}
     for (flag, name), value in zip(SLOWDOWN_FIELDS.values(), values, strict=True):
         is_counted = value is not None and value.nvmlReturn == pynvml.NVML_SUCCESS
@@ -140,17 +141,17 @@ def clocks_now(uuid: str) -> dict[str, int]:
     """SM and memory clock (MHz), temperature (C), throttle flags of a GPU, as far as it tells."""
     handle = nvml_handle(uuid)
     found = {
-        "sm_mhz": _told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
-        "memory_mhz": _told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_MEM),
-        "celsius": _told(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
-        "throttle_flags": _told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
+        "sm_mhz": told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
+        "memory_mhz": told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_MEM),
+        "celsius": told(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
+        "throttle_flags": told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
     }
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _told(query: Callable[..., Any], *arguments: Any) -> Any:
-    """What NVML answers; None where this GPU, a virtual one perhaps, does not."""
-    with suppress(pynvml.NVMLError_NotSupported):
+def told(query: Callable[..., Any], *arguments: Any) -> Any:
+    """What NVML answers; None where this GPU, a virtual one perhaps, has nothing to say to that."""
+    with suppress(pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NoPermission):
         return query(*arguments)
     return None
 
@@ -178,8 +179,22 @@ def _cpu_name() -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def _cpu_cache_bytes() -> int | None:
-    """The last-level cache in bytes, where Linux tells it."""
-    units = {"K": 1024, "M": 1024**2}
-    texts = [path.read_text().strip() for path in CORES.glob("cpu0/cache/index*/size")]
-    return max((int(text[:-1]) * units[text[-1]] for text in texts if text[-1:] in units), default=None)
+def cpu_caches(cores: Path = CORES) -> dict[str, tuple[int, int]]:
+    """Level -> (bytes, cores that share it) of what holds data, smallest first; empty where Linux does not tell."""
+    found = {}
+    for folder in sorted(cores.glob("cpu0/cache/index*")):
+        names = ("type", "level", "size", "shared_cpu_list")
+        kind, level, size, sharing = ((folder / name).read_text().strip() for name in names)
+        if kind != "Instruction" and size[-1:] in UNITS:
+            found[f"L{level}{'d' if kind == 'Data' else ''}"] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
+    return dict(sorted(found.items(), key=lambda item: item[1][0]))
+
+
+def last_cache_bytes() -> int | None:
+    return max((size for size, _ in cpu_caches().values()), default=None)
+
+
+def _count(text: str) -> int:
+    """How many numbers a list such as 0-3,8 names."""
+    ends = [part.split("-") for part in text.split(",")]
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
