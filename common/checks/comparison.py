@@ -22,14 +22,20 @@ LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # part of an answer that says something; 
 BLOCK = {"cpu": 1 << 18, "cuda": 1 << 22}
 
 
-def compare(out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: Custom = None) -> str:
-    """What is wrong with `out`; empty if nothing. `base`, the baseline's, sets kind, dtype and accepted error."""
+def compare(
+    out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: Custom = None, usual: Tree = None
+) -> str:
+    """What is wrong with `out`; empty if nothing. `base`, the baseline's, sets kind, dtype and accepted error.
+
+    `usual`: another answer, whose size an error is measured by where all that is expected may be nothing but rounding.
+    """
     mine, truth = dict(leaves(out)), dict(leaves(oracle))
     model = dict.fromkeys(truth) if base is None else dict(leaves(base))
     if not mine or mine.keys() != truth.keys() or mine.keys() != model.keys():
         return f"returns {len(mine)} value(s), expected {len(truth)}"
+    sizes = dict(leaves(usual))
     for path, value in mine.items():
-        if reason := _compare_leaf(value, truth[path], model[path], precision, custom):
+        if reason := _compare_leaf(value, truth[path], model[path], precision, custom, sizes.get(path)):
             return f"{path}: {reason}" if path else reason
     return ""
 
@@ -85,12 +91,15 @@ def same_form(out: Tree, base: Tree) -> str:
     return next(filter(None, (_compare_form(mine[path], model[path], model[path]) for path in mine)), "")
 
 
-def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: Custom) -> str:
+def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: Custom, usual: Any = None) -> str:
     if (problem := _compare_form(value, truth, model)) or as_tensor(value).numel() == 0:
         return problem
     out, oracle = as_tensor(value).reshape(-1), as_tensor(truth).reshape(-1)
     base = as_tensor(model).reshape(-1) if model is not None else None
-    return _compare_values(out, oracle, base, Tolerance.of(out.dtype, precision, custom))
+    if usual is None:
+        return _compare_values(out, oracle, base, Tolerance.of(out.dtype, precision, custom))
+    least = float(as_tensor(usual).double().square().mean()) ** 0.5
+    return _compare_values(out, oracle, None, Tolerance.of(out.dtype, precision, custom), least)
 
 
 def _compare_form(value: Any, truth: Any, model: Any) -> str:
@@ -112,8 +121,10 @@ def _compare_form(value: Any, truth: Any, model: Any) -> str:
     return ""
 
 
-def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor | None, tolerance: Tolerance) -> str:
-    """Flat tensors of one shape; walks them in chunks."""
+def _compare_values(
+    out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor | None, tolerance: Tolerance, least: float = 0.0
+) -> str:
+    """Flat tensors of one shape; walks them in chunks. `least`: the RMS that an error is measured by, at least."""
     if not tolerance.precision:
         wrong = int((out.to(oracle.device) != oracle.to(out.dtype)).sum())
         return f"{wrong} of {out.numel()} values differ" if wrong else ""
@@ -131,7 +142,7 @@ def _compare_values(out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor 
         errors, size = [(x - ref).abs_() for x in values], ref.abs()
         chunks.append(Chunk.of(errors[0], size, out.dtype))
         excess = torch.sub(errors[0], size, alpha=tolerance.rtol)
-        if float(excess.max()) > tolerance.atol * chunks[-1].scale:
+        if float(excess.max()) > tolerance.atol * max(chunks[-1].scale, least):
             at = int(excess.argmax())
             return f"element {start + at} of {out.numel()} is {float(values[0][at]):.6g}, expected {float(ref[at]):.6g}"
         models += [Chunk.of(error, size, out.dtype) for error in errors[1:]]

@@ -8,7 +8,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import psutil
 import torch
@@ -20,6 +22,7 @@ UNTIMELY = {
     "import": "imports {0}", "compile": "compiles Python code", "exec": "executes new Python code", "os.fork": "forks",
     "subprocess.Popen": "starts {0}", "os.posix_spawn": "starts {0}", "ctypes.dlopen": "loads {0}",
 }  # fmt: skip
+FEW_SMS = 3  # odd, and fewer than the rows or tiles of any check size but the smallest
 TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
 _heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
 _hooked: set[str] = set()
@@ -83,6 +86,29 @@ def filled_memory(on: bool = True) -> Iterator[None]:
         if cupy:
             cupy.cuda.set_allocator(filled)
             afterwards.callback(cupy.cuda.set_allocator, plain)
+        yield
+
+
+@contextmanager
+def few_programs(on: bool = True) -> Iterator[None]:
+    """A GPU seems to have few SMs inside, if `on`: so persistent programs loop, and meet their remainders."""
+    if not (on and torch.cuda.is_initialized()):
+        yield
+        return
+
+    def properties(device: Any = None) -> Any:
+        real = known(device)
+        public = {name: getattr(real, name) for name in dir(real) if not name.startswith("_")}
+        return SimpleNamespace(**{**public, "multi_processor_count": FEW_SMS})
+
+    known, cupy = torch.cuda.get_device_properties, sys.modules.get("cupy")
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(torch.cuda, "get_device_properties", properties))
+        if cupy:
+            runtime = cupy.cuda.runtime
+            told = runtime.getDeviceProperties
+            few = lambda device: {**told(device), "multiProcessorCount": FEW_SMS}  # noqa: E731
+            stack.enter_context(patch.object(runtime, "getDeviceProperties", few))
         yield
 
 

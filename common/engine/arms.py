@@ -29,11 +29,13 @@ class LiveArm:
     module: ModuleType
     run: Callable[..., Any]
     setup: Callable[..., dict[str, Any]] | None = None
+    has_kernel: bool = False  # of its own
     differs: bool = False  # a library whose answer may differ, or a yardstick
     shares: dict[str, bool] = field(default_factory=dict)  # by shapes: does it take the baseline's own buffers?
     state: dict[str, Any] = field(default_factory=dict)
     cost: dict[str, float] = field(default_factory=dict)
     returns: str = ""  # the input whose memory its answer shares
+    carries: bool = False  # does its answer require gradients?
     layout: dict[str, tuple[str, str]] = field(default_factory=dict)  # its answer's laziness and order, by path
     compile_s: float = 0.0  # first set-up and call
     pilot_s: float = 0.0  # the pilot's seconds a call

@@ -11,7 +11,7 @@ from common.engine.session import Session
 from common.machine.clock import Clock
 from common.machine.limits import of_limit
 from common.pairs.contract import Version
-from common.pairs.source import source_hash
+from common.pairs.source import remarks, source_hash
 from common.record import stats
 from common.record.result import CONTROL, Arm, PairResult, Row
 
@@ -69,10 +69,12 @@ def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float
         if guilty in session.disqualified:
             verdict, reason = session.disqualified[guilty]
             return [Row(version.label, "baseline", verdict, whose + reason, precision=precision)]
+    known = remarks(version, session.job.pair.baseline)
     if version.label not in arms or floor is None:
         voided = f"not timed: all {session.voided} rounds were voided for thermal or hardware slowdown"
-        return [Row(version.label, "baseline", "verified", voided if session.voided else "", precision=precision)]
-    notes, others = _notes(session, arms, version.label), ("baseline", version.versus)
+        reason = voided if session.voided else ""
+        return [Row(version.label, "baseline", "verified", reason, precision=precision, notes=known)]
+    notes, others = known + _notes(session, arms, version.label), ("baseline", version.versus)
     rows = [_believed(session, arms, version.label, other, floor) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 

@@ -1,12 +1,14 @@
 """What the arms of a pair are given: one draw of the inputs in each arm's placement, watched for changes."""
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
 
-from common.checks import arrays, guards
+from common.checks import arrays, guards, stress
 from common.engine.arms import Invalid, LiveArm, weights
 from common.machine.device import cupy_on
 
@@ -33,6 +35,7 @@ class InputSet:
     ) -> None:
         seed_all(seed, device)
         self.base: dict[str, Any] = arms[0].module.inputs(**arguments, device=device)
+        stress.perturb(weights(self.base))
         self.by_arm = {arm.label: self._placed(arm, arguments, device, seed) for arm in arms}
         self.trees = list({id(tree): tree for tree in self.by_arm.values()}.values())
         self.pristine = arrays.clone(inputs_proper(self.base))
@@ -65,6 +68,26 @@ class InputSet:
         """Other values in every input but the weights, the same for every arm: shrunk a little, and a part replaced."""
         arrays.overwrite_slice([self.pristine], inputs_proper(source.base), rng)
         _shrink(self.pristine, rng)  # that part, too: every arm has seen the source
+        self._copy_out()
+
+    @contextmanager
+    def stressed(self, draw: str) -> Iterator[bool]:
+        """Inside, the inputs are such as a draw of common.checks.stress; yields whether any of them is of its kind."""
+        kept, by_arm, before = arrays.clone(self.pristine), self.by_arm, self.trees
+        if draw == stress.STRIDES:
+            trees = {id(tree): {**tree, **stress.spread(unwritable(tree))} for tree in before}
+            self.by_arm, self.trees = {label: trees[id(tree)] for label, tree in by_arm.items()}, list(trees.values())
+            yield True
+            self.by_arm, self.trees = by_arm, before
+        elif stress.write(draw, self.pristine):
+            self._copy_out()
+            yield True
+            self.pristine = kept
+            self._copy_out()
+        else:
+            yield False
+
+    def _copy_out(self) -> None:
         for tree in self.trees:
             arrays.copy_into(inputs_proper(tree), self.pristine)
 

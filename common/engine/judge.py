@@ -3,37 +3,12 @@
 from typing import Any
 
 from common.checks import guards
-from common.checks.arrays import Tree, clone, difference, laziness, map_arrays, order_of, overlapping, tensors
+from common.checks.arrays import Tree, clone, difference, laziness, leaves, map_arrays, order_of, overlapping, tensors
 from common.checks.comparison import blind_spot, compare, near, same_form
-from common.engine.arms import Invalid, LiveArm, oracle, weights
-from common.engine.inputs import InputSet, harvest_grads, inputs_proper, unwritable
+from common.engine.arms import Invalid, LiveArm, oracle
+from common.engine.inputs import InputSet, harvest_grads, unwritable
 from common.engine.session import Session
 from common.machine.clock import now
-
-
-def check(session: Session) -> None:
-    """Every version at every `check` size; who would get away with zeros at all of them has shown nothing.
-
-    A library is judged at the first of them and where it is timed: elsewhere it is not in question, and torch.compile
-    takes seconds a shape. Where all arms have passed at an earlier size of a sweep, they need not again: the timed
-    size is judged anyway.
-    """
-    if {arm.label for arm in session.remaining} <= set(session.job.verified):
-        return
-    sizes = session.job.pair.check_sizes
-    blind: dict[str, str] = {}
-    for i, size in enumerate(sizes):
-        session.say("check", i / len(sizes))
-        if session.remaining:
-            inputs = session.inputs(size)
-            if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
-                session.disqualify("baseline", "all its inputs are weights (w_*): `setup` could compute the answer")
-                return
-            found = judge_all(session, inputs, session.inputs(size), f"at size {size}", libraries=i == 0)
-            blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
-            session.count_costs(inputs)
-    for label, why in blind.items():
-        session.disqualify(label, f"the check proves nothing: {why}")
 
 
 def judge_all(
@@ -62,31 +37,37 @@ def judge_all(
         plain, blind = answers or {}, {}
         for arm in session.judged(libraries):
             if arm.label not in plain:
-                plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False)
-            _judge(session, arm, plain[arm.label], truth, plain["baseline"], rows, where)
+                plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False, few=answers is None)
+            judge_answer(session, arm, plain[arm.label], truth, plain["baseline"], rows, where)
         if not filled:
             return {}
         stale = fresh_answer(session, session.arms[0], other, inputs, filled=False)
         for arm in session.judged(libraries):
             if not arm.differs:
-                base, wrong = (_leading(tree, rows) for tree in (plain["baseline"], stale))
+                base, wrong = (leading(tree, rows) for tree in (plain["baseline"], stale))
                 blind[arm.label] = blind_spot(truth, base, wrong, arm.precision, arm.tolerance)
         for arm in session.judged(libraries and answers is None):
             answer = fresh_answer(session, arm, inputs, other, filled=True)
-            _judge(session, arm, answer, truth, plain["baseline"], rows, f"{where} with uninitialized memory filled")
+            judge_answer(
+                session, arm, answer, truth, plain["baseline"], rows, f"{where} with uninitialized memory filled"
+            )
         return blind
 
 
-def _judge(session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, where: str) -> None:
+def judge_answer(
+    session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, where: str, usual: Tree = None
+) -> None:
     """Out with an arm whose answer (its leading `rows`) is not the oracle's, or whose gradients not the baseline's."""
     if arm.label in session.disqualified:
         return
     if arm.differs:
         problem = same_form(out, base)
     else:
-        problem = compare(_leading(out, rows), truth, _leading(base, rows), arm.precision, arm.tolerance)
+        problem = compare(
+            leading(out, rows), truth, leading(base, rows), arm.precision, arm.tolerance, leading(usual, rows)
+        )
         if rows and not problem:  # beyond them, only the baseline's answer can tell
-            problem = compare(out, base, None, arm.precision, arm.tolerance)
+            problem = compare(out, base, None, arm.precision, arm.tolerance, usual)
     if not arm.is_library:
         problem = problem or _grad_problem(arm, session.arms[0].grads)
     session.disqualify(arm.label, problem and f"wrong answer {where}: {problem}")
@@ -101,12 +82,16 @@ def _grad_problem(arm: LiveArm, theirs: dict[str, Any]) -> str:
     return f"gradient of {problem}" if problem else ""
 
 
-def _leading(tree: Tree, rows: int | None) -> Tree:
+def leading(tree: Tree, rows: int | None) -> Tree:
     return map_arrays(lambda x: x[:rows], tree) if rows else tree
 
 
-def fresh_answer(session: Session, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool) -> Tree:
+def fresh_answer(
+    session: Session, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool, few: bool = False
+) -> Tree:
     """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN.
+
+    `few`: a kernel of its own has few programs, whatever the machine.
 
     An arm that changes its inputs, or returns a part of them where the baseline does not, is out.
     """
@@ -115,7 +100,7 @@ def fresh_answer(session: Session, arm: LiveArm, inputs: InputSet, other: InputS
     def action() -> Tree:
         guards.poison_outputs(mine)
         begin = now()
-        with guards.filled_memory(filled):
+        with guards.filled_memory(filled), guards.few_programs(arm.has_kernel and few):
             arm.prepare(other.by_arm[arm.label], mine)
             call = arm.bind(mine)
             answer = call()
@@ -124,6 +109,7 @@ def fresh_answer(session: Session, arm: LiveArm, inputs: InputSet, other: InputS
         session.disqualify(arm.label, shortened and f"changed its input: it {shortened}")
         arm.compile_s = arm.compile_s or now() - begin
         arm.layout = {path: (laziness(t), order_of(t)) for path, t in tensors(answer)}
+        arm.carries = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
         arm.returns, arm.grads = overlapping(unwritable(mine), answer), clone(harvest_grads(mine))
         guards.poison_answer(answer, mine)
         return copy
@@ -143,6 +129,8 @@ def _left_to_do(arm: LiveArm, baseline: LiveArm) -> str:
 
     Another order in memory is fine where the arm's inputs lie in another order: that is its lesson.
     """
+    if baseline.carries and not arm.carries:
+        return "its answer carries no gradients, the baseline's does"
     for path, (lazy, order) in arm.layout.items():
         theirs = baseline.layout.get(path, ("", order))
         if lazy and not theirs[0]:

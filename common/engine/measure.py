@@ -13,6 +13,7 @@ from common.checks import guards
 from common.checks.arrays import Tree, clone, nbytes
 from common.engine import inspection, judge
 from common.engine.arms import LiveArm, weights
+from common.engine.check import check, check_one_less
 from common.engine.conclude import pair_result
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.pilot import SLOW_S, plan, ready
@@ -37,7 +38,7 @@ def measure(job: Job, say: Say) -> PairResult:
             session.load()
             use_device(job.device)  # CuPy too, now that a version has imported it
             guards.listen_to_triton()
-        judge.check(session)
+        check(session)
         if _keep_timed(session):
             clock = _time(session)
     return pair_result(session, clock)
@@ -60,9 +61,14 @@ def _time(session: Session) -> Clock:
         source = session.inputs(job.size)
         session.count_costs(source)
         blocks, rounds = plan(session, clock, source)
+        with session.spending("stress"):
+            check_one_less(session)
         for arm in session.remaining:
             nothing: list[Call] = [partial(_nothing, **source.by_arm[arm.label])] * arm.calls
             arm.floor_s = min(clock.sample(nothing).seconds for _ in range(20))
+    if job.info["kind"] == "cpu":  # where memory that was never used is slow: a block that tells nothing, by rule
+        _block(session, clock, source, rounds, judged=False, first=False)
+        _forget(session)
     for attempt in range(2 * blocks):  # a voided block is measured again, within reason
         done = len(session.orders)
         if done == blocks or len(session.remaining) < 3:  # the baseline, the baseline again, and one more
@@ -74,6 +80,14 @@ def _time(session: Session) -> Clock:
     with session.spending("verify"):
         inspection.look(session, clock, source)
     return clock
+
+
+def _forget(session: Session) -> None:
+    """The samples taken so far."""
+    session.orders.clear()
+    for arm in session.arms:
+        for samples in (arm.seconds, arm.tails, arm.cores):
+            samples.clear()
 
 
 def _nothing(**inputs: object) -> None:

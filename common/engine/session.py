@@ -90,6 +90,8 @@ class Session:
             raise BaselineDisqualified
         again = load(self.job.pair.baseline.path)
         self.arms = make_arms({label: module for label, module in modules.items() if module is not None}, again)
+        for arm in self.arms:
+            arm.has_kernel = any(version.has_kernel for version in versions if version.label == arm.label)
 
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
         """Fresh inputs for all remaining arms; one whose inputs differ from the baseline's is disqualified."""

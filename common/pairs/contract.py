@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
-CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS")
+CONSTANTS = (
+    "SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS", "STRESS",
+)  # fmt: skip
+DRAWS = (  # of common.checks.stress, which does not come without torch
+    "arrays with gaps", "values around 100", "values around 10,000", "zeros", "a constant", "halves of opposite sign",
+    "-0.0 and denormals", "-inf", "NaN", "the largest integers", "the smallest integers",
+)  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
 Require = Callable[[bool, str], None]  # what must be so of a file, what is wrong if it is not
@@ -144,6 +150,9 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     require(constants.get("CLOCK", "wall") in ("device", "wall"), 'CLOCK must be "device" or "wall"')
     require(constants.get("DEVICE", "cuda") == "cuda", 'DEVICE must be "cuda" (leave it out for any device)')
     require(constants.get("PRECISION", "fp32") in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
+    stress = constants.get("STRESS", {})
+    told = isinstance(stress, dict) and all(isinstance(why, str) and why for why in stress.values())
+    require(told and set(stress) <= set(DRAWS), f"STRESS must be {{draw: why it is left out}}, of {', '.join(DRAWS)}")
     wanted = constants.get("REQUIRES", {})
     known = isinstance(wanted, dict) and set(wanted) <= {"capability", "gpus"}
     require(known, 'REQUIRES takes "capability" and "gpus" only, in a dict')

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from common.pairs.contract import KERNEL_MAKERS, assigned_names, with_helpers
+from common.pairs.contract import KERNEL_MAKERS, Version, assigned_names, parse, with_helpers
 from common.pairs.pair import Pair
 
-UNHASHED = {"SIZES", "VERSUS"}  # a result stores its arguments, and what it is compared with
+UNHASHED = {"SIZES", "VERSUS", "STRESS"}  # a result stores its arguments; nothing else is measured without the rest
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 
 
@@ -39,6 +39,28 @@ def _dump(node: Any) -> str:
 _said = cache(_dump)
 
 
+def remarks(version: Version, baseline: Version) -> list[str]:
+    """What a reader has to know of a version that computes nothing in a way of its own."""
+    if _said(parse(version.path)) == _said(parse(baseline.path)):
+        return ["is a copy of the baseline: both do the same"]
+    if (baseline.has_kernel or version.has_kernel) and not _launches(version.path):
+        return ["launches no kernel of its own: what it calls is a library's"]
+    return []
+
+
+def _launches(path: Path) -> bool:
+    """Does a file name one of its kernels outside of them, or import a helper that has some?"""
+    own, *helpers = with_helpers(path).values()
+    kernels = [node for node in own.body if any(map(_makes_kernel, getattr(node, "decorator_list", [])))]
+    made = [node for node in own.body if isinstance(node, ast.Assign) and _makes_kernel(node.value)]
+    names = {kernel.name for kernel in kernels if isinstance(kernel, ast.FunctionDef)}
+    names |= {name for node in made for name in assigned_names(node)}
+    others = [node for node in own.body if node not in [*kernels, *made]]
+    used = {getattr(each, "id", "") for node in others for each in ast.walk(node)}
+    makers = [each for tree in helpers for each in ast.walk(tree) if getattr(each, "attr", "") in KERNEL_MAKERS]
+    return bool(names & used or makers) or any(map(_makes_kernel, others))
+
+
 def on_the_host(path: Path) -> list[Any]:
     """What Python does in a version and its helpers, kernels left out: bytecode, which knows no names of locals."""
     found = []
@@ -50,7 +72,7 @@ def on_the_host(path: Path) -> list[Any]:
     return found
 
 
-def _makes_kernel(decorator: ast.expr) -> bool:
+def _makes_kernel(decorator: ast.AST) -> bool:
     return any(getattr(node, "attr", "") in KERNEL_MAKERS for node in ast.walk(decorator))
 
 

@@ -1,0 +1,98 @@
+"""Every version at the check sizes, on ordinary values and on such as wrong versions get away without."""
+
+from common.checks import guards, stress
+from common.checks.arrays import Tree, clone, tensors
+from common.checks.comparison import LEAST_CHUNK, compare
+from common.engine.arms import Invalid, oracle, weights
+from common.engine.inputs import InputSet, harvest_grads, inputs_proper
+from common.engine.judge import fresh_answer, judge_all, judge_answer, leading
+from common.engine.session import DoesNotFit, Session
+
+
+def check(session: Session) -> None:
+    """Every version at every `check` size; who would get away with zeros at all of them has shown nothing.
+
+    A library is judged at the first of them and where it is timed: elsewhere it is not in question, and torch.compile
+    takes seconds a shape. Where all arms have passed at an earlier size of a sweep, they need not again: the timed
+    size is judged anyway.
+    """
+    if {arm.label for arm in session.remaining} <= set(session.job.verified):
+        return
+    sizes = session.job.pair.check_sizes
+    blind: dict[str, str] = {}
+    for i, size in enumerate(sizes):
+        session.say("check", i / len(sizes))
+        if session.remaining:
+            inputs = session.inputs(size)
+            if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
+                session.disqualify("baseline", "all its inputs are weights (w_*): `setup` could compute the answer")
+                return
+            other = session.inputs(size)
+            found = judge_all(session, inputs, other, f"at size {size}", libraries=i == 0)
+            blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
+            session.count_costs(inputs)
+            with session.spending("stress"):
+                for draw in (stress.STRIDES, *stress.VALUES) if i == 0 else [stress.VALUES[i % len(stress.VALUES)]]:
+                    usual = _answers(session, inputs, other)[1] if draw in stress.FLAT else None
+                    with inputs.stressed(draw) as is_there:
+                        if is_there:
+                            _judge_as_baseline(session, inputs, other, f"at size {size} on {draw}", draw, usual)
+    for label, why in blind.items():
+        session.disqualify(label, f"the check proves nothing: {why}")
+
+
+def check_one_less(session: Session) -> None:
+    """At the timed size with its largest number less one, where tails are that it may not have.
+
+    Where the baseline takes it, and there is room for it.
+    """
+    arguments = session.job.pair.sizes[session.job.size]
+    numbers = {name: value for name, value in arguments.items() if type(value) is int}
+    if not session.remaining or max(numbers.values(), default=0) < 2:
+        return
+    name = max(numbers, key=lambda each: numbers[each])
+    less = {**arguments, name: numbers[name] - 1}
+    try:
+        with session.fitting(session.job.size):
+            inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
+            _judge_as_baseline(session, inputs, inputs, f"at {name} = {less[name]}")
+    except Invalid as error:
+        session.disqualify(*error.args)
+    except (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError):
+        return
+
+
+def _judge_as_baseline(
+    session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None
+) -> None:
+    """Every version where the baseline agrees with the oracle, but for those whose files leave this draw out."""
+    if not session.remaining:
+        return
+    truth, base, rows = _answers(session, inputs, other)
+    if base is not None and usual is None and sum(t.numel() for _, t in tensors(base)) < LEAST_CHUNK:
+        usual = truth  # too few values for an RMS error: each is judged alone
+    baseline = session.arms[0]
+    custom = baseline.precision, baseline.tolerance, leading(usual, rows)
+    if base is None or compare(leading(base, rows), truth, None, *custom):
+        return
+    for arm in session.judged(libraries=False)[1:]:
+        if draw not in getattr(arm.module, "STRESS", {}) and (draw != stress.STRIDES or all(arm.shares.values())):
+            out = fresh_answer(session, arm, inputs, other, filled=False, few=bool(draw))
+            judge_answer(session, arm, out, truth, base, rows, where, usual)
+
+
+def _answers(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree, Tree, int | None]:
+    """(the oracle's, the baseline's, how many leading rows the first has); none where the baseline raises.
+
+    What the baseline does not take, no version has to.
+    """
+    baseline, mine = session.arms[0], inputs.by_arm["baseline"]
+    try:
+        truth, rows = oracle(session.job.pair.baseline, baseline, mine, other.base)
+        guards.poison_outputs(mine)
+        baseline.prepare(other.base, mine)
+        answer = clone(baseline.bind(mine)())
+    except Exception:  # noqa: BLE001 (whatever it does with such values)
+        return None, None, None
+    baseline.grads = clone(harvest_grads(mine))
+    return truth, answer, rows
