@@ -47,5 +47,6 @@ def cost(x, y, gradient, w_weight, normalized):
 
 
 def run(x, y, gradient, w_weight, normalized):
+    x, y, gradient, w_weight = (each.contiguous() for each in (x, y, gradient, w_weight))
     out, root = fcgp.forward(x, y, w_weight, normalized, "tf32x3")
     return fcgp.backward(gradient, x, y, w_weight, out, root, "tf32x3")

@@ -44,4 +44,5 @@ def cost(x, y, w_weight, normalized):
 
 
 def run(x, y, w_weight, normalized):
+    x, y, w_weight = (each.contiguous() for each in (x, y, w_weight))
     return forward_fused(x, y, w_weight, normalized)[0]

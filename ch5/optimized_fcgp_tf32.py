@@ -46,4 +46,5 @@ def cost(x, y, w_weight, normalized):
 
 
 def run(x, y, w_weight, normalized):
+    x, y, w_weight = (each.contiguous() for each in (x, y, w_weight))
     return fcgp.forward(x, y, w_weight, normalized, "tf32")[0]
