@@ -226,10 +226,9 @@ def test_committed_calibrations_are_believed():
 
 def test_the_table_shows_every_check_with_device_date_and_versions(tmp_path):
     found = sound(planted(16))
-    path = keep(found, tmp_path)
-    text = markdown.markdown([(path, found)], found.source_hashes)
-    assert "NVIDIA H200, 2026-01-02 (torch 2.11.0)" in text
-    assert "(/recorded/nvidia_h200/calibration.json), in 4.0 minutes" in text
+    text = markdown.markdown([(keep(found, tmp_path), found)], found.source_hashes)
+    for said in ("NVIDIA H200, 2026-01-02 (torch 2.11.0)", "(/recorded/nvidia_h200/calibration.json), in 4.0 minutes"):
+        assert said in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert f"| {EQUAL} | quiet | 200 | 16 (8.0%) | at most 5% | **not passed** |" in rows
     assert f"| {EQUAL} | busy | 200 | 0 (0.0%) | at most 5% | passed |" in rows
@@ -381,8 +380,7 @@ def test_cores_are_free_again_when_whoever_kept_them_busy_is_killed():
     kept = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
     parent.kill()
     parent.wait()
-    assert kept
-    assert psutil.wait_procs(kept, timeout=10)[1] == []
+    assert kept and psutil.wait_procs(kept, timeout=10)[1] == []
 
 
 def test_a_measurement_that_cannot_be_made_is_one_line():
@@ -458,6 +456,4 @@ def test_ctrl_c_is_one_line_and_status_130():
     running = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
     assert running.stderr.readline() == "this machine's limits: 0 of 1 done\n"
     running.send_signal(signal.SIGINT)
-    _, rest = running.communicate(timeout=30)
-    assert rest == "interrupted\n"
-    assert running.returncode == 130
+    assert (running.communicate(timeout=30)[1], running.returncode) == ("interrupted\n", 130)

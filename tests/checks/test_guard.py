@@ -117,12 +117,7 @@ def test_company_is_named_once():
 def test_a_thread_that_python_does_not_list_is_company():
     company, end, ended = guards.Leaks(), threading.Event(), threading.Event()
     before = len(sys._current_frames())
-
-    def lingers():
-        end.wait()
-        ended.set()
-
-    _thread.start_new_thread(lingers, ())
+    _thread.start_new_thread(lambda: end.wait() and ended.set(), ())
     try:
         wait_until(lambda: len(sys._current_frames()) > before)
         assert [company.new(), company.new()] == ["threads: one without a name", ""]

@@ -151,8 +151,7 @@ def test_a_sheet_that_cannot_be_kept_is_not_lost(measured, tmp_path, monkeypatch
         raise RecordError("no space left")
 
     monkeypatch.setattr(sheets, "save", full)
-    unwritten = []
-    assert sheets.cached_or_measured("cuda:0", folder=tmp_path, unwritten=unwritten).facts
+    assert sheets.cached_or_measured("cuda:0", folder=tmp_path, unwritten=(unwritten := [])).facts
     assert unwritten == ["no space left"]
     with pytest.warns(UserWarning, match="no space"):
         sheets.cached_or_measured("cuda:0", folder=tmp_path)
@@ -179,8 +178,7 @@ def test_a_level_is_read_where_a_set_surely_lies_in_it():
 
 
 def test_dram_reaches_what_the_limits_reached():
-    sheet = gpu_sheet()
-    reached = {"dram_read_bytes": 3e12, "dram_write_bytes": 4.5e12, "dram_bytes": 4.2e12}
+    sheet, reached = gpu_sheet(), {"dram_read_bytes": 3e12, "dram_write_bytes": 4.5e12, "dram_bytes": 4.2e12}
     limits_ = {key: {"measured": rate} for key, rate in reached.items()}
     found = gpu.gpu_levels({"L1": L1, "L2": L2}, sheet.bandwidth, sheet.latency, limits_)
     assert [found["DRAM"][kind] for kind in ("read", "write", "copy")] == [4e12, 4.5e12, 4.2e12]
@@ -201,8 +199,7 @@ def test_a_level_without_a_set_of_its_own_is_left_out():
 
 def test_the_facts_of_a_cpu_are_those_of_the_system():
     found = {fact["name"]: fact for fact in facts.cpu_facts(describe("cpu"))}
-    assert found["cores"]["value"] == os.cpu_count()
-    assert found["memory"]["value"] > 1 << 28
+    assert found["cores"]["value"] == os.cpu_count() and found["memory"]["value"] > 1 << 28
     assert all(fact["source"] and fact["value"] for fact in found.values())
 
 
@@ -266,8 +263,7 @@ def test_a_links_datasheet_counts_one_direction():
     both = {"NVIDIA A100-SXM4-80GB": 600e9, "NVIDIA H100 80GB HBM3": 900e9, "NVIDIA H200": 900e9, "NVIDIA B200": 1.8e12}
     for name, of_both in both.items():
         peaks, source = datasheet(name)
-        assert peaks["link_bytes"] == of_both / 2
-        assert "per direction" in source
+        assert peaks["link_bytes"] == of_both / 2 and "per direction" in source
 
 
 # Kernels
@@ -314,8 +310,7 @@ def test_the_blocks_together_walk_the_whole_set(machine):
 def test_every_width_passes_all_tiles(tiles):
     """One block, walking a whole set at its own width, is at each tile once."""
     for block in (0, 1, 5, 1055):
-        at = np.arange(tiles) * (6 * block + 1) % tiles
-        assert sorted(at) == list(range(tiles))
+        assert sorted(np.arange(tiles) * (6 * block + 1) % tiles) == list(range(tiles))
 
 
 def test_the_chain_is_one_cycle_through_all_lines():
@@ -374,8 +369,7 @@ def test_the_tables_show_what_the_sheet_holds(capsys):
 
 def test_what_is_missing_is_said(capsys):
     out = printed(gpu_sheet(), capsys)
-    assert "PCIe lanes, at present: not told by NVML" in out
-    assert "bf16_flops: needs compute capability 8.0" in out
+    assert "PCIe lanes, at present: not told by NVML" in out and "bf16_flops: needs compute capability 8.0" in out
     assert "memory bus: not told" not in out
     environment = {**gpu_sheet().environment, "device": describe("cpu")}
     out = printed(replace(gpu_sheet(), latency=[], transfers={}, links=[], limits={}, environment=environment), capsys)
@@ -393,7 +387,7 @@ def test_the_figures_name_what_they_show():
     found = plots.figures(gpu_sheet())
     assert list(found) == ["bandwidth", "latency", "transfers"]
     ladder = found["bandwidth"].axes[0]
-    assert ladder.get_xlabel() == "working set" and ladder.get_ylabel() == "bandwidth (GB/s)"
+    assert (ladder.get_xlabel(), ladder.get_ylabel()) == ("working set", "bandwidth (GB/s)")
     assert [text.get_text() for text in ladder.get_legend().get_texts()] == ["read", "write", "copy"]
     assert ladder.lines[0].get_ydata()[0] == 32e3
     assert {text.get_text() for text in ladder.texts} == {"L1 and shared memory per SM: 256 KiB", "L2: 50 MiB"}
@@ -416,8 +410,7 @@ def script(*arguments):
 
 def test_help_needs_no_torch():
     done = script("--help")
-    assert done.returncode == 0
-    assert done.stdout.startswith("usage: hardware_info.py")
+    assert done.returncode == 0 and done.stdout.startswith("usage: hardware_info.py")
     assert not re.search(r"\| +(torch|cupy|matplotlib)$", done.stderr, re.MULTILINE)
 
 
@@ -430,9 +423,8 @@ def test_help_needs_no_torch():
 )  # fmt: skip
 def test_bad_input_is_one_line(arguments, says):
     done = script(*arguments.split())
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
-    assert done.returncode == 2 and done.stdout == ""
-    assert len(lines) == 1 and says in lines[0]
+    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("import time:")]
+    assert (done.returncode, done.stdout) == (2, "") and says in line
 
 
 def test_the_script_prints_saves_and_records(measured, monkeypatch, capsys, tmp_path):
@@ -493,6 +485,5 @@ def test_a_gpus_levels_are_steps():
         assert sheet.bandwidth[kind][-1][1] == pytest.approx(sheet.limits[key]["measured"], rel=0.15)
     assert {size for points in sheet.transfers.values() for size, _ in points} == set(SIZES)
     count = torch.cuda.device_count()
-    assert len(sheet.links) == count * (count - 1) // 2
-    assert ("link_bytes" in sheet.limits) == (count > 1)
+    assert (len(sheet.links), "link_bytes" in sheet.limits) == (count * (count - 1) // 2, count > 1)
     assert ("fp8_flops" in sheet.limits) == (torch.cuda.get_device_capability() >= (8, 9))
