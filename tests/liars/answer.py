@@ -8,6 +8,7 @@ from samples import HONEST, VECTOR
 from liars.case import ARRAY, SQUARE, WRONG, Case, alone
 
 PROVES_NOTHING = "^the baseline: .*proves nothing"
+compares = partial(alone, (15,), twin="return x > 0.5", twin_baseline="return ~(x <= 0.5)")
 SAYS_NOTHING = {
     "zeros": Case((15,), WRONG, "return torch.zeros_like(x)"),
     "a_constant": Case((15,), WRONG, "return torch.full_like(x, float(w_shift))"),
@@ -19,15 +20,11 @@ SAYS_NOTHING = {
     ),
     "nothing": Case((15,), "returns NoneType, not a plain tensor", "2 * x + w_shift"),
     # pairs whose check shows nothing: whatever is answered, it is not known to be right
-    "zeros_would_pass": alone(
-        (15,), "^the baseline: the check proves nothing: an answer of zeros would pass",
-        "return torch.zeros_like(x, dtype=torch.bool)", "return x > 0.5", "return x > 30",
-        twin_baseline="return ~(x <= 0.5)",
+    "zeros_would_pass": compares(
+        "^the baseline: the check proves nothing: an answer of zeros would pass",
+        "return torch.zeros_like(x, dtype=torch.bool)", baseline="return x > 30",
     ),
-    "always_true": alone(
-        (15,), PROVES_NOTHING, "return torch.ones_like(x, dtype=torch.bool)", "return x > 0.5", "return x > -30",
-        twin_baseline="return ~(x <= 0.5)",
-    ),
+    "always_true": compares(PROVES_NOTHING, "return torch.ones_like(x, dtype=torch.bool)", baseline="return x > -30"),
     "nan_on_both_sides": alone(
         (18,), PROVES_NOTHING + ": .*NaN", "return torch.full_like(x, float('nan'))", "return (2 + x.abs()).sqrt()",
         "return (-2 - x.abs()).sqrt()", twin_baseline="return (2 + x.abs()) ** 0.5",
@@ -141,6 +138,7 @@ LOSS = "w = w_p.detach().requires_grad_()\nloss = (w * x).square().sum()\n"
 TRAINING = 'return {"x": torch.randn(n, device=device), "w_p": torch.randn(n, device=device)}'
 LEAF = 'return {"x": torch.randn(n, device=device), "w_p": torch.randn(n, device=device, requires_grad=True)}'
 ORACLE = "def reference(x, w_p): return (w_p * x).square().sum()"
+FORWARD = "return (w_p * x).square().sum().detach()"
 STEP = "loss = (w_p * x).square().sum()\nloss.backward()\nreturn loss.detach()"
 OTHERS = "inputs are others than the baseline's:"
 COST = "def cost(x, w_shift): return {{'dram_bytes': {} * x.nbytes}}"
@@ -170,12 +168,10 @@ OTHER_PROBLEMS = {
         (19, 16), WRONG, "return x[::2].mean(0, keepdim=True)", "return x.sum(0, keepdim=True) / len(x)", MEAN,
     ),
     "forward_without_backward": trains(
-        (19,), WRONG + ": leaves gradients in no input, the baseline in w_p",
-        "return (w_p * x).square().sum().detach()",
+        (19,), WRONG + ": leaves gradients in no input, the baseline in w_p", FORWARD
     ),
     "a_gradient_of_zeros": trains(
-        (19, 15), WRONG + ": .*gradient of w_p",
-        "w_p.grad = torch.zeros_like(w_p)\nreturn (w_p * x).square().sum().detach()",
+        (19, 15), WRONG + ": .*gradient of w_p", f"w_p.grad = torch.zeros_like(w_p)\n{FORWARD}",
     ),
     "a_gradient_that_is_returned": Case(
         (19,), r"returns 1 value\(s\), expected 2", f"{LOSS}return loss.detach(),",

@@ -21,24 +21,15 @@ FORKED = f"""
         return {{}}
 """
 
+SUBPROCESS, LEFT = "import subprocess\n", r"leaks processes: sleep \(\d+\)$"
 UNFINISHED = {
     "leaves_a_thread": Case(
-        (1,), "leaks threads: sleeper$", f"""
-        import threading, time
-        threading.Thread(target=time.sleep, args=(60,), daemon=True, name="sleeper").start()
-        {HONEST}
-        """,
-        twin=f"""
-        import threading
-        thread = threading.Thread(target=print)
-        thread.start()
-        thread.join()
-        {HONEST}
-        """,
+        (1,), "leaks threads: sleeper$",
+        f'threading.Thread(target=time.sleep, args=(60,), daemon=True, name="sleeper").start()\n{HONEST}',
+        f"thread = threading.Thread(target=print)\nthread.start()\nthread.join()\n{HONEST}", "import threading, time",
     ),
     "returns_before_its_thread": Case(
         (1,), "leaks threads: late$", """
-        import threading, time
         y = torch.empty_like(x)
         def work():
             time.sleep(60)
@@ -46,40 +37,32 @@ UNFINISHED = {
         threading.Thread(target=work, daemon=True, name="late").start()
         return y
         """,
-        twin="""
-        import threading
+        """
         y = torch.empty_like(x)
         thread = threading.Thread(target=lambda: torch.add(2 * x, w_shift, out=y))
         thread.start()
         thread.join()
         return y
-        """,
+        """, "import threading, time",
     ),
     "hands_its_work_to_a_pool": Case(
-        (1,), "leaks threads: worker_0$", """
-        y = torch.empty_like(x)
-        pool.submit(torch.add, w_shift, x, alpha=2, out=y)
-        return y
-        """,
-        extra=f'{POOL}pool = ThreadPoolExecutor(1, "worker")\npool.submit(int).result()',  # from its import on
-        twin="""
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(torch.add, w_shift, x, alpha=2).result()
-        """,
-        twin_extra=POOL,
+        (1,), "leaks threads: worker_0$",
+        "y = torch.empty_like(x)\npool.submit(torch.add, w_shift, x, alpha=2, out=y)\nreturn y",
+        "with ThreadPoolExecutor(1) as pool:\n    return pool.submit(torch.add, w_shift, x, alpha=2).result()",
+        f'{POOL}pool = ThreadPoolExecutor(1, "worker")\npool.submit(int).result()', POOL,  # from its import on
     ),
     "works_on_in_torchs_own_pool": Case(  # whose threads Python does not know
-        (1,), "wrong answer", "y = torch.empty_like(x)\nbegin(x, w_shift, y)\nreturn y", extra=FORKED.format("x"),
-        twin="y = torch.empty_like(x)\nreturn begin(x, w_shift, y)", twin_extra=FORKED.format("torch.jit.wait(future)"),
+        (1,), "wrong answer", "y = torch.empty_like(x)\nbegin(x, w_shift, y)\nreturn y",
+        "y = torch.empty_like(x)\nreturn begin(x, w_shift, y)", FORKED.format("x"),
+        FORKED.format("torch.jit.wait(future)"),
     ),
     "leaves_a_process": Case(
-        (1,), r"leaks processes: sleep \(\d+\)$",
-        extra='import subprocess\ndef setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {}',
-        twin_extra='import subprocess\ndef setup(x, w_shift): subprocess.run(["true"]); return {}',
+        (1,), LEFT, extra=f'{SUBPROCESS}def setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {{}}',
+        twin_extra=f'{SUBPROCESS}def setup(x, w_shift): subprocess.run(["true"]); return {{}}',
     ),
     "starts_company_at_import": Case(
-        (1, 22), r"leaks processes: sleep \(\d+\)$", extra='import subprocess\nsubprocess.Popen(["sleep", "60"])',
-        twin_extra='import subprocess\nsubprocess.run(["true"])',
+        (1, 22), LEFT, extra=f'{SUBPROCESS}subprocess.Popen(["sleep", "60"])',
+        twin_extra=f'{SUBPROCESS}subprocess.run(["true"])',
     ),
 }  # fmt: skip
 

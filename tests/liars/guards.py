@@ -49,10 +49,6 @@ nothing, zero, false, no_dict, no_set, no_tuple = map(gives, (str, float, bool, 
 none, true = gives(lambda: None), gives(lambda: True)
 
 
-def as_it_is(x: Any) -> Any:
-    return x
-
-
 def always_alike(seed: int, device: str) -> None:
     """Inputs are drawn from one seed."""
     import torch
@@ -154,7 +150,7 @@ GUARDS = {
     "checks.guards:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
     "checks.guards:changed_input": Guard(nothing, ("changes_weight",)),
     "engine.judge:blame": Guard(false, ("changes_inputs_later",), timed=True),
-    "checks.arrays:own_views": Guard(as_it_is, ("makes_its_input_double",)),
+    "checks.arrays:own_views": Guard(lambda tree: tree, ("makes_its_input_double",)),
     "checks.arrays:difference": Guard(nothing, ("inputs_of_version_precision",)),
     "checks.arrays:overlapping": Guard(nothing, ("a_view",)),
     # the answer

@@ -71,8 +71,7 @@ REMEMBERS = {
         "memo = {}\ndef double(n, compute): return memo.setdefault(n, compute()).clone()",
         f"{CACHED}def double(x, w_shift): {HONEST}",
     ),
-    "remembers_rows": keeps_rows(
-        """
+    "remembers_rows": keeps_rows("""
         new = [i for i in range(len(x)) if i not in kept]
         if new:
             kept.update(zip(new, mlp(x[new], w_a, w_b), strict=True))
