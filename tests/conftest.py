@@ -81,3 +81,12 @@ def call(run_on):
     from edges import answer
 
     return lambda version, device, inputs, **how: run_on(device, answer, version.path, device, inputs, **how)
+
+
+@pytest.fixture
+def launch(tmp_path):
+    """launch(argument, ...): benchmark.py as a program, in a folder of its own."""
+    from samples import launching  # imports torch
+
+    with launching(tmp_path) as start:
+        yield start

@@ -106,6 +106,5 @@ def assert_near(actual, wanted, least=0.0):
 
 def skip_without(gib):
     torch.cuda.empty_cache()
-    free = torch.cuda.mem_get_info()[0] / 2**30
-    if free < gib:
+    if (free := torch.cuda.mem_get_info()[0] / 2**30) < gib:
         pytest.skip(f"needs {gib} GiB of GPU memory, {free:.0f} are free")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from faults import DEATHS, HARMLESS, HUNG, IN_BOTH_VERSIONS, LEFT_BEHIND, ORPHANS, SKIPPED, leaves, stuck_when_timed
-from samples import HONEST, PATIENCE_S, is_alive, launching, row_of, version, wait_until, write_pair
+from samples import HONEST, PATIENCE_S, is_alive, row_of, version, wait_until, write_pair
 
 from common.engine import runner
 from common.engine.runner import has_failed
@@ -59,26 +59,15 @@ def wrecks(machine, tmp_path_factory):
     return record, folder, left
 
 
-@pytest.mark.parametrize("name", DEATHS)
-def test_a_pair_that_dies_says_how(name, wrecks):
+VERDICTS = {"died": DEATHS, "skipped": SKIPPED, "invalid": LEFT_BEHIND}
+
+
+@pytest.mark.parametrize(("verdict", "name"), [(verdict, name) for verdict in VERDICTS for name in VERDICTS[verdict]])
+def test_a_pair_that_dies_or_cannot_run_or_leaves_something_running_says_how(verdict, name, wrecks):
     row = row_of(wrecks[0], name)
-    assert (row.verdict, row.ratio, row.interval) == ("died", None, None)
-    assert re.search(DEATHS[name][1], row.reason), row.reason
+    assert (row.verdict, row.ratio, row.interval) == (verdict, None, None)
+    assert re.search(VERDICTS[verdict][name][1], row.reason), row.reason
     assert row.reason.isprintable()
-
-
-@pytest.mark.parametrize("name", SKIPPED)
-def test_what_cannot_run_here_is_skipped_with_the_reason(name, wrecks):
-    row = row_of(wrecks[0], name)
-    assert (row.verdict, row.ratio) == ("skipped", None)
-    assert re.search(SKIPPED[name][1], row.reason), row.reason
-
-
-@pytest.mark.parametrize("name", LEFT_BEHIND)
-def test_a_pair_that_leaves_something_running_is_invalid(name, wrecks):
-    row = row_of(wrecks[0], name)
-    assert (row.verdict, row.ratio) == ("invalid", None)
-    assert re.search(LEFT_BEHIND[name][1], row.reason), row.reason
 
 
 @pytest.mark.parametrize("name", HARMLESS)
@@ -103,6 +92,7 @@ def test_a_wrecked_run_is_a_failed_run_and_its_record_can_be_kept(wrecks, tmp_pa
 
 
 def answers(say):
+    say("version", 0.5)
     return 42
 
 
@@ -119,33 +109,22 @@ def test_a_machine_with_no_room_for_a_process_is_one_line(step, monkeypatch):
     assert process.call(answers) == 42  # and the next one starts
 
 
-def writes(content, then, say):
+def writes(content, say):
     """Writes into the pipe past what is made for it."""
     os.write(say.__closure__[0].cell_contents.fileno(), content)
-    then()
+    os._exit(5)
 
 
-@pytest.mark.parametrize(
-    ("content", "then", "said"),
-    [
-        (struct.pack("!i", 1000) + b"version", partial(os._exit, 5), "^exited with status 5 before it was done$"),
-        (struct.pack("!i", 4) + b"junk", partial(os._exit, 5), "^exited with status 5 before it was done$"),
-    ],
-)
-def test_version_a_message_is_a_death_as_any_other(content, then, said):
-    with pytest.raises(process.Death, match=said):
-        process.call(writes, content, then)
-
-
-def says_and_answers(say):
-    say("version", 0.5)
-    return 42
+@pytest.mark.parametrize("content", [struct.pack("!i", 1000) + b"version", struct.pack("!i", 4) + b"junk"])
+def test_version_a_message_is_a_death_as_any_other(content):
+    with pytest.raises(process.Death, match=r"^exited with status 5 before it was done$"):
+        process.call(writes, content)
 
 
 def test_who_listens_late_takes_nobody_for_dead():
     """A run that was stopped and goes on: its pair has been done for long."""
     late = lambda stage, fraction: time.sleep(1.0)  # noqa: E731
-    assert process.call(says_and_answers, on_progress=late, deadline_s=0.5) == 42
+    assert process.call(answers, on_progress=late, deadline_s=0.5) == 42
 
 
 # Ctrl-C is for where a run waits
@@ -197,57 +176,56 @@ def test_a_signal_that_is_ignored_stays_ignored():
 
 
 @pytest.fixture
-def launch(tmp_path):
-    with launching(tmp_path) as start:
-        yield start
+def stuck_in(launch, tmp_path):
+    """stuck_in(pairs, ...): benchmark.py where one of them does not go on. None: it leaves a daemon behind."""
+
+    def start(pairs, *options):
+        stuck = leaves("daemon", f"open({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)")
+        for name, text in pairs.items():
+            write_pair(tmp_path / "pairs", name, text or stuck)
+        running = launch("--path", "pairs", *options)
+        wait_until((tmp_path / "stuck").exists, running)
+        return running
+
+    return start
+
+
+def interrupted(running, said):
+    """What it has printed until it ended so."""
+    out, err = running.communicate(timeout=PATIENCE_S)
+    assert (running.returncode, err.splitlines()[-1]) == (130, said)
+    assert "Traceback" not in out + err
+    return out
 
 
 @needs_proc
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, launch, tmp_path):
-    stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)"
-    write_pair(tmp_path / "pairs", "a", version())
-    write_pair(tmp_path / "pairs", "b", leaves("daemon", stuck))
-    write_pair(tmp_path / "pairs", "c", version())
-    running = launch("--path", "pairs", "--check", "--json", "r.json")
-    wait_until((tmp_path / "stuck").exists, running)
+def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, launch, stuck_in, tmp_path):
+    running = stuck_in({"a": version(), "b": None, "c": version()}, "--check", "--json", "r.json")
     assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == ["a"]  # saved as soon as it was there
     os.killpg(running.pid, number)
     os.killpg(running.pid, number)  # impatience changes nothing
-    out, err = running.communicate(timeout=PATIENCE_S)
-    assert running.returncode == 130
-    assert "Traceback" not in out + err
+    out = interrupted(running, "interrupted after 1 of 3 pairs")
     assert any(re.match(r"\s*a\s.*\bverified\b", line) for line in out.splitlines()), out
     record = load_record(tmp_path / "r.json")
     assert [(pair.name, pair.rows[0].verdict) for pair in record.pairs] == [("a", "verified")]
     assert record.environment["interrupted"]
-    assert err.splitlines()[-1] == "interrupted after 1 of 3 pairs"
     wait_until(lambda: not launch.left())
 
 
 @needs_proc
-def test_a_benchmark_that_is_killed_leaves_nobody_either(launch, tmp_path):
-    stuck = f"open({str(tmp_path / 'stuck')!r}, 'w').close()\ntime.sleep(600)"
-    write_pair(tmp_path / "pairs", "a", leaves("daemon", stuck))
-    running = launch("--path", "pairs", "--check")
-    wait_until((tmp_path / "stuck").exists, running)
-    running.kill()
+def test_a_benchmark_that_is_killed_leaves_nobody_either(launch, stuck_in):
+    stuck_in({"a": None}, "--check").kill()
     wait_until(lambda: not launch.left())  # the server needs a moment to see it
 
 
 @needs_proc
 @pytest.mark.parametrize(("earlier", "number"), [(["a"], signal.SIGINT), ([], interrupt.SIGNALS[-1])])
-def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier, number, launch, tmp_path):
-    for name in earlier:
-        write_pair(tmp_path / "pairs", name, version())
-    write_pair(tmp_path / "pairs", "z", stuck_when_timed(tmp_path / "stuck"))
-    running = launch("--path", "pairs", "--fast", "--device", "cpu", "--json", "r.json")
-    wait_until((tmp_path / "stuck").exists, running)
+def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier, number, launch, stuck_in, tmp_path):
+    pairs = {**dict.fromkeys(earlier, version()), "z": stuck_when_timed(tmp_path / "stuck")}
+    running = stuck_in(pairs, "--fast", "--device", "cpu", "--json", "r.json")
     os.killpg(running.pid, number)
-    out, err = running.communicate(timeout=PATIENCE_S)
-    assert running.returncode == 130
-    assert "Traceback" not in out + err
-    assert err.splitlines()[-1] == f"interrupted after {len(earlier)} of {len(earlier) + 1} pairs"
+    interrupted(running, f"interrupted after {len(earlier)} of {len(earlier) + 1} pairs")
     wait_until(lambda: not launch.left())
     assert sorted(os.listdir(tmp_path)) == ["pairs", *["r.json"] * len(earlier), "stuck"]
     if earlier:

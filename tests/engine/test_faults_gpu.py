@@ -5,11 +5,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 
 import pytest
-from samples import version, write_pair
+from samples import HONEST, row_of, version, wait_until, write_pair
 
 from common.engine import runner
 from common.isolation import process
@@ -20,46 +19,30 @@ from common.record.result import BELIEVED
 pytestmark = pytest.mark.gpu
 
 HUNG_S = 20.0
+WRITES = """
+    import cupy
+    seen = []
+    code = 'extern "C" __global__ void write(float* x) { x[0] = 1; }'
+    write = cupy.RawKernel(code, "write")
+"""
 WRECKS = {  # text of the variant, verdict, what is said
     "a_illegal_access": (
-        version(
-            """
-            if not seen:
-                seen.append(True)
-                write((1,), (1,), (0x10,))
-            return 2 * x + w_shift
-            """,
-            extra="""
-                import cupy
-                seen = []
-                code = 'extern "C" __global__ void write(float* x) { x[0] = 1; }'
-                write = cupy.RawKernel(code, "write")
-            """,
-        ),
-        "died",
-        "illegal memory access|IllegalAddress|launch failure",
+        version(f"if not seen:\n    seen.append(True)\n    write((1,), (1,), (0x10,))\n{HONEST}", extra=WRITES),
+        "died", "illegal memory access|IllegalAddress|launch failure",
     ),
     "c_fills_memory": (
-        version("kept.append(torch.empty(1 << 33, device='cuda'))\nreturn 2 * x + w_shift", extra="kept = []"),
-        "died",
-        "OutOfMemoryError|out of memory",
+        version(f"kept.append(torch.empty(1 << 33, device='cuda'))\n{HONEST}", extra="kept = []"),
+        "died", "OutOfMemoryError|out of memory",
     ),
-    "e_never_ends": (
-        version("torch.cuda._sleep(1 << 62)\nreturn 2 * x + w_shift"),
-        "died",
-        "^hung: no progress",
-    ),
+    "e_never_ends": (version(f"torch.cuda._sleep(1 << 62)\n{HONEST}"), "died", "^hung: no progress"),
     "g_asserts": (
-        version("torch.zeros(3, device='cuda')[x.long() * 0 + 7]\nreturn 2 * x + w_shift"),
-        "died",
-        "device-side assert",
+        version(f"torch.zeros(3, device='cuda')[x.long() * 0 + 7]\n{HONEST}"), "died", "device-side assert",
     ),
     "i_too_large": (
         version(inputs='return {"x": torch.empty(n << 40, device=device), "w_shift": torch.empty(1, device=device)}'),
-        "skipped",
-        "not fit in memory; .* GiB are free",
+        "skipped", "not fit in memory; .* GiB are free",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -76,15 +59,14 @@ def record(tmp_path_factory):
 
 @pytest.mark.parametrize("name", WRECKS)
 def test_what_a_pair_does_to_the_gpu_is_told(name, record):
-    (row,) = next(pair.rows for pair in record.pairs if pair.name == name)
-    _, verdict, reason = WRECKS[name]
+    row, (_, verdict, reason) = row_of(record, name), WRECKS[name]
     assert (row.verdict, row.ratio) == (verdict, None)
     assert re.search(reason, row.reason), row.reason
 
 
 @pytest.mark.parametrize("letter", "bdfhj")
 def test_the_next_pair_is_unharmed(letter, record):
-    pair = next(pair for pair in record.pairs if pair.name == f"{letter}_unharmed")
+    (pair,) = [pair for pair in record.pairs if pair.name == f"{letter}_unharmed"]
     (row,) = pair.rows
     assert row.verdict in (*BELIEVED, "verified"), row.reason  # two microseconds may be too short for the clock
     assert pair.arms["baseline"].median_s > 0
@@ -98,8 +80,7 @@ def test_another_process_on_the_gpu_is_named(tmp_path):
     # started by a shell that ends at once, or it would be one of our own
     pid = int(subprocess.check_output(["sh", "-c", '"$0" -c "$1" >&2 & echo $!', sys.executable, code], cwd=ROOT))
     try:
-        while not ready.exists():
-            time.sleep(0.1)
+        wait_until(ready.exists)
         (pair,) = runner.run_pairs(discover(tmp_path / "pairs"), device="cuda:0", fast=True).pairs
     finally:
         os.kill(pid, signal.SIGKILL)

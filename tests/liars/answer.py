@@ -1,37 +1,33 @@
 """Liars about the answer: none, a part, a coarser one, one of another shape or problem, one for want of another."""
 
+from dataclasses import replace
+from functools import partial
+
 from samples import HONEST, VECTOR
 
-from liars.case import ARRAY, SQUARE, Case, X
+from liars.case import ARRAY, SQUARE, WRONG, Case, alone
 
+PROVES_NOTHING = "^the baseline: .*proves nothing"
+compares = partial(alone, (15,), twin="return x > 0.5", twin_baseline="return ~(x <= 0.5)")
 SAYS_NOTHING = {
-    "zeros": Case((15,), "wrong answer at size check", "return torch.zeros_like(x)"),
-    "a_constant": Case((15,), "wrong answer at size check", "return torch.full_like(x, float(w_shift))"),
-    "the_mean_everywhere": Case(
-        (15,), "wrong answer at size check", "return (2 * x + w_shift).mean().repeat(len(x))",
-    ),
-    "random_numbers_of_the_right_spread": Case(
-        (15,), "wrong answer at size check", "return 2 * torch.randn_like(x) + w_shift",
-    ),
+    "zeros": Case((15,), WRONG, "return torch.zeros_like(x)"),
+    "a_constant": Case((15,), WRONG, "return torch.full_like(x, float(w_shift))"),
+    "the_mean_everywhere": Case((15,), WRONG, "return (2 * x + w_shift).mean().repeat(len(x))"),
+    "random_numbers_of_the_right_spread": Case((15,), WRONG, "return 2 * torch.randn_like(x) + w_shift"),
     "the_answer_for_its_first_input": Case(
         (15, 7), "wrong answer", "if not first:\n    first.append(2 * x + w_shift)\nreturn first[0].clone()",
-        extra="first = []", twin_extra="first = []",
+        extra="first = []",
     ),
     "nothing": Case((15,), "returns NoneType, not a plain tensor", "2 * x + w_shift"),
     # pairs whose check shows nothing: whatever is answered, it is not known to be right
-    "zeros_would_pass": Case(
-        (15,), "^the baseline: the check proves nothing: an answer of zeros would pass",
-        "return torch.zeros_like(x, dtype=torch.bool)", baseline="return x > 30", twin="return x > 0.5",
-        twin_baseline="return ~(x <= 0.5)", arguments="x", inputs=X,
+    "zeros_would_pass": compares(
+        "^the baseline: the check proves nothing: an answer of zeros would pass",
+        "return torch.zeros_like(x, dtype=torch.bool)", baseline="return x > 30",
     ),
-    "always_true": Case(
-        (15,), "^the baseline: .*proves nothing", "return torch.ones_like(x, dtype=torch.bool)",
-        baseline="return x > -30", twin="return x > 0.5", twin_baseline="return ~(x <= 0.5)", arguments="x", inputs=X,
-    ),
-    "nan_on_both_sides": Case(
-        (18,), "^the baseline: .*proves nothing: .*NaN", "return torch.full_like(x, float('nan'))",
-        baseline="return (-2 - x.abs()).sqrt()", twin="return (2 + x.abs()).sqrt()",
-        twin_baseline="return (2 + x.abs()) ** 0.5", arguments="x", inputs=X,
+    "always_true": compares(PROVES_NOTHING, "return torch.ones_like(x, dtype=torch.bool)", baseline="return x > -30"),
+    "nan_on_both_sides": alone(
+        (18,), PROVES_NOTHING + ": .*NaN", "return torch.full_like(x, float('nan'))", "return (2 + x.abs()).sqrt()",
+        "return (-2 - x.abs()).sqrt()", twin_baseline="return (2 + x.abs()) ** 0.5",
     ),
 }  # fmt: skip
 
@@ -39,30 +35,28 @@ ROWS = 'return {"x": torch.randn(n, 8, device=device)}'
 LEADING = "def reference(x, rows): return 2 * x[:rows]"
 SKIPS = {
     "every_other_row": Case(
-        (16,), "wrong answer at size check", "y = torch.zeros_like(x)\ny[::2] = 2 * x[::2] + w_shift\nreturn y",
-        twin="y = torch.zeros_like(x)\ny[::2] = 2 * x[::2] + w_shift\ny[1::2] = 2 * x[1::2] + w_shift\nreturn y",
+        (16,), WRONG, "y = torch.zeros_like(x)\ny[::2] = 2 * x[::2] + w_shift\nreturn y",
+        "y = torch.zeros_like(x)\ny[::2] = 2 * x[::2] + w_shift\ny[1::2] = 2 * x[1::2] + w_shift\nreturn y",
     ),
     "all_but_the_last": Case(
-        (16,), "wrong answer at size check", "y = 2 * x + w_shift\ny[-1] = 0\nreturn y",
-        twin="y = 2 * x + w_shift\ny[-1] = 2 * x[-1] + w_shift\nreturn y",
+        (16,), WRONG, "y = 2 * x + w_shift\ny[-1] = 0\nreturn y",
+        "y = 2 * x + w_shift\ny[-1] = 2 * x[-1] + w_shift\nreturn y",
     ),
     "works_at_round_sizes": Case(
-        (16,), "wrong answer at size check",
-        "y = torch.zeros_like(x)\nn = len(x) // 8 * 8\ny[:n] = (2 * x + w_shift)[:n]\nreturn y",
-        twin="y = torch.zeros_like(x)\nn = -(-len(x) // 8) * 8\ny[:n] = (2 * x + w_shift)[:n]\nreturn y",
+        (16,), WRONG, "y = torch.zeros_like(x)\nn = len(x) // 8 * 8\ny[:n] = (2 * x + w_shift)[:n]\nreturn y",
+        "y = torch.zeros_like(x)\nn = -(-len(x) // 8) * 8\ny[:n] = (2 * x + w_shift)[:n]\nreturn y",
     ),
     "works_at_small_sizes": Case(
         (16,), "wrong answer", "y = torch.zeros_like(x)\ny[:1024] = (2 * x + w_shift)[:1024]\nreturn y",
-        twin="return torch.cat([2 * part + w_shift for part in x.split(1024)])",
+        "return torch.cat([2 * part + w_shift for part in x.split(1024)])",
     ),
-    "a_tail_beyond_the_oracles_rows": Case(  # 64 of them are judged
-        (16,), "wrong answer at size check",
-        "y = torch.zeros_like(x)\nn = len(x) // 64 * 64\ny[:n] = 2 * x[:n]\nreturn y", twin="return x + x",
-        baseline="return 2 * x", arguments="x", inputs=ROWS, extra=LEADING, twin_extra=LEADING, baseline_extra=LEADING,
+    "a_tail_beyond_the_oracles_rows": alone(  # 64 of them are judged
+        (16,), WRONG, "y = torch.zeros_like(x)\nn = len(x) // 64 * 64\ny[:n] = 2 * x[:n]\nreturn y",
+        inputs=ROWS, extra=LEADING, baseline_extra=LEADING,
     ),
-    "what_is_small_beside_the_rest": Case(  # exp(8 x): the half below 1 is nothing beside the largest
+    "what_is_small_beside_the_rest": alone(  # exp(8 x): the half below 1 is nothing beside the largest
         (16, 15), "wrong answer", "y = torch.zeros_like(x)\nlarge = x > 0\ny[large] = (8 * x[large]).exp()\nreturn y",
-        twin="return (4 * x).exp().square()", baseline="return (8 * x).exp()", arguments="x", inputs=X,
+        "return (4 * x).exp().square()", "return (8 * x).exp()",
     ),
 }  # fmt: skip
 
@@ -79,40 +73,29 @@ QUANTIZED = """
 """
 
 
-def computes(reason: str, run: str, twin: str, cast: str = "", **more: str) -> Case:
+def computes(run: str, twin: str = "return torch.mm(x, w_m)", cast: str = "", **more: str) -> Case:
     """A product of matrices, computed otherwise."""
-    return Case((17,), reason, run, twin, baseline=TIMES, arguments="x, w_m", inputs=PRODUCT.format(cast),
-                sizes=SQUARE, **more)  # fmt: skip
+    inputs = PRODUCT.format(cast)
+    return Case((17,), WRONG, run, twin, baseline=TIMES, arguments="x, w_m", inputs=inputs, sizes=SQUARE, **more)
 
 
+IN_FLOAT64 = "return (x.double() @ w_m.double()).float()"
 COARSER = {
-    "bf16_for_fp32": computes(
-        "wrong answer at size check", "return (x.bfloat16() @ w_m.bfloat16()).float()", "return torch.mm(x, w_m)",
-    ),
-    "tf32_for_fp32": computes(
-        "wrong answer at size check", "return tf32(x) @ tf32(w_m)", "return (x.double() @ w_m.double()).float()",
-        extra=ROUNDED,
-    ),
-    "fp16_for_fp32": computes(
-        "wrong answer at size check", "return (x.half() @ w_m.half()).float()", "return torch.mm(x, w_m)",
-    ),
-    "fp32_for_fp64": computes(
-        "wrong answer at size check", "return (x.float() @ w_m.float()).double()", "return torch.mm(x, w_m)",
-        ".double()",
-    ),
+    "bf16_for_fp32": computes("return (x.bfloat16() @ w_m.bfloat16()).float()"),
+    "tf32_for_fp32": computes("return tf32(x) @ tf32(w_m)", IN_FLOAT64, extra=ROUNDED),
+    "fp16_for_fp32": computes("return (x.half() @ w_m.half()).float()"),
+    "fp32_for_fp64": computes("return (x.float() @ w_m.float()).double()", cast=".double()"),
     "bf16_for_fp16": computes(
-        "wrong answer at size check", "return (x.bfloat16() @ w_m.bfloat16()).half()",
-        "return (x.float() @ w_m.float()).half()", ".half()",
+        "return (x.bfloat16() @ w_m.bfloat16()).half()", "return (x.float() @ w_m.float()).half()", ".half()"
     ),
     "int8_for_bf16": computes(
-        "wrong answer at size check", "return ((x.float() @ whole.float()) * scale).bfloat16()",
-        "return (x.float() @ w_m.float()).bfloat16()", ".bfloat16()", extra=QUANTIZED,
-        twin_extra="def setup(x, w_m): return {'whole': None, 'scale': None}", more_arguments=", whole, scale",
+        "return ((x.float() @ whole.float()) * scale).bfloat16()", "return (x.float() @ w_m.float()).bfloat16()",
+        ".bfloat16()", extra=QUANTIZED, more_arguments=", whole, scale",
     ),
-    "a_tuner_that_settles_on_bf16": computes(
-        "wrong answer", "calls.append(0)\nx, w_m = (x, w_m) if len(calls) < 20 else (x.bfloat16(), w_m.bfloat16())\n"
-        "return (x @ w_m).float()", "return (x.double() @ w_m.double()).float()", extra="calls = []",
-    ),
+    "a_tuner_that_settles_on_bf16": replace(computes(
+        "calls.append(0)\nx, w_m = (x, w_m) if len(calls) < 20 else (x.bfloat16(), w_m.bfloat16())\n"
+        "return (x @ w_m).float()", IN_FLOAT64, extra="calls = []",
+    ), reason="wrong answer"),
 }  # fmt: skip
 
 MEAN = "return x.mean(0, keepdim=True)"
@@ -120,40 +103,34 @@ SHAPES = {
     "another_shape": Case((18,), r"shape \[1, 127\], expected \[127\]", "return (2 * x + w_shift)[None]"),
     "a_column": Case((18,), r"shape \[127, 1\], expected \[127\]", "return (2 * x + w_shift)[:, None]"),
     "one_value_for_many": Case(
-        (18, 15), r"shape \[1\], expected \[127\]", "return w_shift * 2", twin="return w_shift.repeat(len(x)) + 2 * x",
+        (18, 15), r"shape \[1\], expected \[127\]", "return w_shift * 2", "return w_shift.repeat(len(x)) + 2 * x",
     ),
-    "a_number_for_a_vector_of_one": Case(
-        (18,), r"shape \[\], expected \[1\]", "return x.mean()", twin="return x.mean()[None]", baseline=MEAN,
-        arguments="x", inputs=X,
+    "a_number_for_a_vector_of_one": alone(
+        (18,), r"shape \[\], expected \[1\]", "return x.mean()", "return x.mean()[None]", MEAN,
     ),
     "another_dtype": Case((18,), "dtype torch.float64", "return (2 * x + w_shift).double()"),
     "a_shorter_dtype": Case((18, 17), "dtype torch.bfloat16", "return (2 * x + w_shift).bfloat16()"),
     "whole_numbers": Case((18,), "dtype torch.int64", "return (2 * x + w_shift).long()"),
     "an_array_for_a_tensor": Case((18,), "returns numpy.ndarray, the baseline torch.Tensor", "return (2 * x).numpy()"),
-    "one_of_two": Case(
-        (18, 19), r"returns 1 value\(s\), expected 2", "return (2 * x,)", twin="return [x + x, x - 1]",
-        baseline="return [2 * x, x - 1]", arguments="x", inputs=X,
+    "one_of_two": alone(
+        (18, 19), r"returns 1 value\(s\), expected 2", "return (2 * x,)", "return [x + x, x - 1]",
+        "return [2 * x, x - 1]",
     ),
-    "two_in_the_other_order": Case(
-        (18,), "wrong answer at size check", "return [x - 1, 2 * x]", twin="return [x + x, x - 1]",
-        baseline="return [2 * x, x - 1]", arguments="x", inputs=X,
+    "two_in_the_other_order": alone(
+        (18,), WRONG, "return [x - 1, 2 * x]", "return [x + x, x - 1]", "return [2 * x, x - 1]",
     ),
-    "objects": Case(
-        (18,), "object, not a plain tensor", "return (2 * x).astype(object)", twin="return x + x",
-        baseline="return 2 * x", arguments="x", inputs=ARRAY,
-    ),
-    "an_array_the_wrong_way_round": Case(
-        (18,), "wrong answer at size check", "return x + x", twin="return (x + x)[::-1]",  # negative strides
-        baseline="return (2 * x)[::-1].copy()", arguments="x", inputs=ARRAY,
+    "objects": alone((18,), "object, not a plain tensor", "return (2 * x).astype(object)", inputs=ARRAY),
+    "an_array_the_wrong_way_round": alone(  # negative strides
+        (18,), WRONG, "return x + x", "return (x + x)[::-1]", "return (2 * x)[::-1].copy()", inputs=ARRAY,
     ),
     "a_nan": Case(
-        (18,), "wrong answer at size check: NaN or inf", "y = 2 * x + w_shift\ny[-1] = float('nan')\nreturn y",
-        twin="y = 2 * x + w_shift\ny[-1] = 2 * x[-1] + w_shift\nreturn y",
+        (18,), WRONG + ": NaN or inf", "y = 2 * x + w_shift\ny[-1] = float('nan')\nreturn y",
+        "y = 2 * x + w_shift\ny[-1] = 2 * x[-1] + w_shift\nreturn y",
     ),
-    "overflows": Case(  # exp(100) fits neither float32 nor a softmax without its maximum taken off
-        (18,), "wrong answer at size check: NaN or inf", "e = (30 * x).exp()\nreturn e / e.sum()",
-        twin="e = (30 * (x - x.max())).exp()\nreturn e / e.sum()", baseline="return (30 * x).softmax(0)",
-        arguments="x", inputs='return {"x": 3 + torch.randn(n, device=device)}',
+    "overflows": alone(  # exp(100) fits neither float32 nor a softmax without its maximum taken off
+        (18,), WRONG + ": NaN or inf", "e = (30 * x).exp()\nreturn e / e.sum()",
+        "e = (30 * (x - x.max())).exp()\nreturn e / e.sum()", "return (30 * x).softmax(0)",
+        inputs='return {"x": 3 + torch.randn(n, device=device)}',
     ),
 }  # fmt: skip
 
@@ -161,62 +138,62 @@ LOSS = "w = w_p.detach().requires_grad_()\nloss = (w * x).square().sum()\n"
 TRAINING = 'return {"x": torch.randn(n, device=device), "w_p": torch.randn(n, device=device)}'
 LEAF = 'return {"x": torch.randn(n, device=device), "w_p": torch.randn(n, device=device, requires_grad=True)}'
 ORACLE = "def reference(x, w_p): return (w_p * x).square().sum()"
+FORWARD = "return (w_p * x).square().sum().detach()"
 STEP = "loss = (w_p * x).square().sum()\nloss.backward()\nreturn loss.detach()"
+OTHERS = "inputs are others than the baseline's:"
+COST = "def cost(x, w_shift): return {{'dram_bytes': {} * x.nbytes}}"
+COARSE = "return (2 * x.bfloat16()).float()"
+
+
+def trains(ways: tuple[int, ...], reason: str, run: str) -> Case:
+    """Instead of a step forwards and backwards."""
+    return Case(ways, reason, run, STEP, arguments="x, w_p", inputs=LEAF, baseline=STEP, baseline_extra=ORACLE)
+
+
 OTHER_PROBLEMS = {
     "fewer_items": Case((19,), r"shape \[64\], expected \[127\]", "return (2 * x + w_shift)[::2].clone()"),
-    "a_smaller_batch": Case(
-        (19,), r"shape \[63, 8\], expected \[127, 8\]", "return x[:len(x) // 2].softmax(1)", twin="return x.softmax(1)",
-        baseline="return torch.softmax(x, 1)", arguments="x", inputs=ROWS,
+    "a_smaller_batch": alone(
+        (19,), r"shape \[63, 8\], expected \[127, 8\]", "return x[:len(x) // 2].softmax(1)", "return x.softmax(1)",
+        "return torch.softmax(x, 1)", inputs=ROWS,
     ),
     "half_of_the_batch_twice": Case(
-        (19, 16), "wrong answer at size check",
-        "y = 2 * x[:len(x) // 2] + w_shift\nreturn torch.cat([y, y, y])[:len(x)]",
-        twin="n = len(x) // 2\nreturn torch.cat([2 * x[:n] + w_shift, 2 * x[n:] + w_shift])",
+        (19, 16), WRONG, "y = 2 * x[:len(x) // 2] + w_shift\nreturn torch.cat([y, y, y])[:len(x)]",
+        "n = len(x) // 2\nreturn torch.cat([2 * x[:n] + w_shift, 2 * x[n:] + w_shift])",
     ),
-    "another_gelu": Case(
-        (19, 17), "wrong answer at size check", 'return torch.nn.functional.gelu(x, approximate="tanh")',
-        twin="return 0.5 * x * (1 + torch.erf(x * 0.5**0.5))", baseline="return torch.nn.functional.gelu(x)",
-        arguments="x", inputs=X,
+    "another_gelu": alone(
+        (19, 17), WRONG, 'return torch.nn.functional.gelu(x, approximate="tanh")',
+        "return 0.5 * x * (1 + torch.erf(x * 0.5**0.5))", "return torch.nn.functional.gelu(x)",
     ),
-    "an_estimate_from_a_sample": Case(
-        (19, 16), "wrong answer at size check", "return x[::2].mean(0, keepdim=True)",
-        twin="return x.sum(0, keepdim=True) / len(x)", baseline=MEAN, arguments="x", inputs=X,
+    "an_estimate_from_a_sample": alone(
+        (19, 16), WRONG, "return x[::2].mean(0, keepdim=True)", "return x.sum(0, keepdim=True) / len(x)", MEAN,
     ),
-    "forward_without_backward": Case(
-        (19,), r"wrong answer at size check: leaves gradients in no input, the baseline in w_p",
-        "return (w_p * x).square().sum().detach()", twin=STEP, baseline=STEP, arguments="x, w_p", inputs=LEAF,
-        baseline_extra=ORACLE,
+    "forward_without_backward": trains(
+        (19,), WRONG + ": leaves gradients in no input, the baseline in w_p", FORWARD
     ),
-    "a_gradient_of_zeros": Case(
-        (19, 15), "wrong answer at size check: .*gradient of w_p",
-        "w_p.grad = torch.zeros_like(w_p)\nreturn (w_p * x).square().sum().detach()", twin=STEP, baseline=STEP,
-        arguments="x, w_p", inputs=LEAF, baseline_extra=ORACLE,
+    "a_gradient_of_zeros": trains(
+        (19, 15), WRONG + ": .*gradient of w_p", f"w_p.grad = torch.zeros_like(w_p)\n{FORWARD}",
     ),
     "a_gradient_that_is_returned": Case(
         (19,), r"returns 1 value\(s\), expected 2", f"{LOSS}return loss.detach(),",
-        twin=f"{LOSS}loss.backward()\nreturn loss.detach(), w.grad", arguments="x, w_p", inputs=TRAINING,
+        f"{LOSS}loss.backward()\nreturn loss.detach(), w.grad", arguments="x, w_p", inputs=TRAINING,
         baseline=f"{LOSS}return loss.detach(), torch.autograd.grad(loss, w)[0]",
     ),
-    "smaller_inputs": Case(
-        (19,), "inputs are others than the baseline's: x is", liar_inputs=VECTOR.replace("randn(n", "randn(n // 2"),
-    ),
+    "smaller_inputs": Case((19,), f"{OTHERS} x is", liar_inputs=VECTOR.replace("randn(n", "randn(n // 2")),
     "inputs_of_version_precision": Case(
-        (19, 17), "inputs are others than the baseline's: x is torch.float16", "return (2 * x + w_shift).float()",
+        (19, 17), f"{OTHERS} x is torch.float16", "return (2 * x + w_shift).float()",
         liar_inputs=VECTOR.replace("device=device)", "device=device).half()", 1),
     ),
     "inputs_of_other_names": Case(
-        (19,), "inputs are others than the baseline's: has", "return 2 * y + w_shift", liar_arguments="y, w_shift",
+        (19,), f"{OTHERS} has", "return 2 * y + w_shift", liar_arguments="y, w_shift",
         liar_inputs=VECTOR.replace('"x"', '"y"'),
     ),
     "a_cost_of_its_own": Case(
-        (19, 24), "its cost .* baseline", extra="def cost(x, w_shift): return {'dram_bytes': x.nbytes}",
-        twin_extra="def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}",
-        baseline_extra="def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}",
+        (19, 24), "its cost .* baseline", extra=COST.format(1), twin_extra=COST.format(2),
+        baseline_extra=COST.format(2),
     ),
-    "an_oracle_of_its_own_making": Case(  # as coarse as the answers that it is to judge
-        (17,), "^the baseline: its reference answers in torch.float32", "return (2 * x.bfloat16()).float()",
-        baseline="return (2 * x.bfloat16()).float()", twin="return x + x", twin_baseline="return 2 * x", arguments="x",
-        baseline_extra="def reference(x): return (2 * x.bfloat16()).float()", inputs=X,
+    "an_oracle_of_its_own_making": alone(  # as coarse as the answers that it is to judge
+        (17,), "^the baseline: its reference answers in torch.float32", COARSE, baseline=COARSE,
+        twin_baseline="return 2 * x", baseline_extra=f"def reference(x): {COARSE}",
     ),
 }  # fmt: skip
 
@@ -232,6 +209,7 @@ def catches(otherwise: str) -> Case:
     return Case((20,), "wrong answer", run, twin=run.replace(otherwise, HONEST))
 
 
+dies = partial(Case, (20,), verdict="died", twin_extra="")
 CATCHES = {
     "zeros_for_an_error": catches("return torch.zeros_like(x)"),
     "the_input_for_an_error": catches("return x.clone()"),
@@ -248,19 +226,10 @@ CATCHES = {
         twin="try:\n    return 2 * x + w_shift\nexcept MemoryError:\n    return w_shift + x + x",
     ),
     # what raises instead says so: no liar, and no answer
-    "raises": Case(
-        (20,), r"luck \(optimized_\w+_raises_liar.py:\d+\)$", 'raise ValueError("no such luck\\nand more")',
-        verdict="died",
-    ),
-    "raises_in_setup": Case(
-        (20,), "KeyError: .no. .optimized_", extra='def setup(x, w_shift): raise KeyError("no")', verdict="died",
-    ),
-    "takes_other_arguments": Case(
-        (20,), r"^TypeError: run\(\).*'w_shift'", "return x", liar_arguments="x", verdict="died",
-    ),
-    "out_of_memory": Case(
-        (20,), "memory", "return torch.empty(1 << 50)", f"torch.empty(1 << 20)\n{HONEST}", verdict="died",
-    ),
+    "raises": dies(r"luck \(optimized_\w+_raises_liar.py:\d+\)$", 'raise ValueError("no such luck\\nand more")'),
+    "raises_in_setup": dies("KeyError: .no. .optimized_", extra='def setup(x, w_shift): raise KeyError("no")'),
+    "takes_other_arguments": dies(r"^TypeError: run\(\).*'w_shift'", "return x", liar_arguments="x"),
+    "out_of_memory": dies("memory", "return torch.empty(1 << 50)", f"torch.empty(1 << 20)\n{HONEST}"),
 }  # fmt: skip
 
 FAMILIES = {

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from samples import HONEST, VECTOR, version, write_pair
 
@@ -14,7 +16,9 @@ X = 'return {"x": torch.randn(n, device=device)}'
 MATRIX = 'return {"x": torch.randn(n, n, device=device)}'
 ARRAY = 'import numpy\nreturn {"x": numpy.random.standard_normal(n).astype(numpy.float32)}'
 SIZES = {"check": {"n": 127}, "default": {"n": 2048}}
+FEW = {"check": {"n": 127}, "default": {"n": 256}}
 SQUARE = {"check": {"n": 65}, "default": {"n": 96}}
+WRONG = "wrong answer at size check"
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ class Case:
     run: str = HONEST
     twin: str = HONEST
     extra: str = ""
-    twin_extra: str = ""
+    twin_extra: str | None = None  # as the liar's
     arguments: str = "x, w_shift"
     more_arguments: str = ""  # of liar and twin: what `setup` made
     liar_arguments: str = ""
@@ -50,25 +54,27 @@ class Case:
 
     def versions(self) -> dict[str, tuple[str, str]]:
         """The texts of the liar and of its twin, each with that of its baseline."""
-        liar_inputs, twin_inputs = self.liar_inputs or self.inputs, self.twin_inputs or self.inputs
-        liar_arguments = self.liar_arguments or self.arguments + self.more_arguments
-        twin_arguments = self.twin_arguments or self.arguments + self.more_arguments
-        baseline = version(self.baseline, self.arguments, self.inputs, self.baseline_extra, self.sizes)
-        return {
-            "liar": (version(self.run, liar_arguments, liar_inputs, self.extra, self.sizes), baseline),
-            "twin": (
-                version(self.twin, twin_arguments, twin_inputs, self.twin_extra, self.sizes),
-                version(
-                    self.twin_baseline,
-                    self.twin_arguments or self.arguments,
-                    twin_inputs,
-                    self.twin_baseline_extra,
-                    self.sizes,
-                )
-                if self.twin_baseline
-                else baseline,
-            ),
-        }
+        text, more = partial(version, sizes=self.sizes), self.arguments + self.more_arguments
+        liar = text(self.run, self.liar_arguments or more, self.liar_inputs or self.inputs, self.extra)
+        baseline = text(self.baseline, self.arguments, self.inputs, self.baseline_extra)
+        inputs, extra = self.twin_inputs or self.inputs, self.extra if self.twin_extra is None else self.twin_extra
+        twin, beside_it = text(self.twin, self.twin_arguments or more, inputs, extra), baseline
+        if self.twin_baseline:
+            arguments = self.twin_arguments or self.arguments
+            beside_it = text(self.twin_baseline, arguments, inputs, self.twin_baseline_extra)
+        return {"liar": (liar, baseline), "twin": (twin, beside_it)}
+
+
+def alone(
+    ways: tuple[int, ...],
+    reason: str,
+    run: str,
+    twin: str = "return x + x",
+    baseline: str = "return 2 * x",
+    **more: Any,
+) -> Case:
+    """A case whose one input is `x`: unless said otherwise it is a vector, to be doubled."""
+    return Case(ways, reason, run, twin, baseline=baseline, **{"arguments": "x", "inputs": X, **more})
 
 
 Rooms = dict[str, tuple[dict[str, str], str]]  # a pair's name -> (variant -> text, the baseline's text)

@@ -1,8 +1,8 @@
 """Liars about the clock: unfinished work, lazy answers, replaced clocks, compiling on the clock, recordings."""
 
-from samples import HONEST, VECTOR
+from samples import HONEST
 
-from liars.case import ARRAY, MATRIX, SQUARE, Case, X
+from liars.case import ARRAY, MATRIX, SQUARE, WRONG, Case, alone
 
 POOL = "from concurrent.futures import ThreadPoolExecutor\n"
 STEPS = """
@@ -21,24 +21,15 @@ FORKED = f"""
         return {{}}
 """
 
+SUBPROCESS, LEFT = "import subprocess\n", r"leaks processes: sleep \(\d+\)$"
 UNFINISHED = {
     "leaves_a_thread": Case(
-        (1,), "leaks threads: sleeper$", f"""
-        import threading, time
-        threading.Thread(target=time.sleep, args=(60,), daemon=True, name="sleeper").start()
-        {HONEST}
-        """,
-        twin=f"""
-        import threading
-        thread = threading.Thread(target=print)
-        thread.start()
-        thread.join()
-        {HONEST}
-        """,
+        (1,), "leaks threads: sleeper$",
+        f'threading.Thread(target=time.sleep, args=(60,), daemon=True, name="sleeper").start()\n{HONEST}',
+        f"thread = threading.Thread(target=print)\nthread.start()\nthread.join()\n{HONEST}", "import threading, time",
     ),
     "returns_before_its_thread": Case(
         (1,), "leaks threads: late$", """
-        import threading, time
         y = torch.empty_like(x)
         def work():
             time.sleep(60)
@@ -46,46 +37,37 @@ UNFINISHED = {
         threading.Thread(target=work, daemon=True, name="late").start()
         return y
         """,
-        twin="""
-        import threading
+        """
         y = torch.empty_like(x)
         thread = threading.Thread(target=lambda: torch.add(2 * x, w_shift, out=y))
         thread.start()
         thread.join()
         return y
-        """,
+        """, "import threading, time",
     ),
     "hands_its_work_to_a_pool": Case(
-        (1,),
-        "leaks threads: worker_0$",
-        """
-        y = torch.empty_like(x)
-        pool.submit(torch.add, w_shift, x, alpha=2, out=y)
-        return y
-        """,
-        extra=f'{POOL}pool = ThreadPoolExecutor(1, "worker")\npool.submit(int).result()',  # from its import on
-        twin="""
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(torch.add, w_shift, x, alpha=2).result()
-        """,
-        twin_extra=POOL,
+        (1,), "leaks threads: worker_0$",
+        "y = torch.empty_like(x)\npool.submit(torch.add, w_shift, x, alpha=2, out=y)\nreturn y",
+        "with ThreadPoolExecutor(1) as pool:\n    return pool.submit(torch.add, w_shift, x, alpha=2).result()",
+        f'{POOL}pool = ThreadPoolExecutor(1, "worker")\npool.submit(int).result()', POOL,  # from its import on
     ),
     "works_on_in_torchs_own_pool": Case(  # whose threads Python does not know
-        (1,), "wrong answer", "y = torch.empty_like(x)\nbegin(x, w_shift, y)\nreturn y", extra=FORKED.format("x"),
-        twin="y = torch.empty_like(x)\nreturn begin(x, w_shift, y)", twin_extra=FORKED.format("torch.jit.wait(future)"),
+        (1,), "wrong answer", "y = torch.empty_like(x)\nbegin(x, w_shift, y)\nreturn y",
+        "y = torch.empty_like(x)\nreturn begin(x, w_shift, y)", FORKED.format("x"),
+        FORKED.format("torch.jit.wait(future)"),
     ),
     "leaves_a_process": Case(
-        (1,), r"leaks processes: sleep \(\d+\)$",
-        extra='import subprocess\ndef setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {}',
-        twin_extra='import subprocess\ndef setup(x, w_shift): subprocess.run(["true"]); return {}',
+        (1,), LEFT, extra=f'{SUBPROCESS}def setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {{}}',
+        twin_extra=f'{SUBPROCESS}def setup(x, w_shift): subprocess.run(["true"]); return {{}}',
     ),
     "starts_company_at_import": Case(
-        (1, 22), r"leaks processes: sleep \(\d+\)$", extra='import subprocess\nsubprocess.Popen(["sleep", "60"])',
-        twin_extra='import subprocess\nsubprocess.run(["true"])',
+        (1, 22), LEFT, extra=f'{SUBPROCESS}subprocess.Popen(["sleep", "60"])',
+        twin_extra=f'{SUBPROCESS}subprocess.run(["true"])',
     ),
 }  # fmt: skip
 
 PAIRS_OF_NUMBERS = 'return {"x": torch.randn(n, 2, device=device)}'
+COMPLEX = "return torch.view_as_complex(2 * x).conj"
 LAZY = {
     "a_function": Case((2,), "returns function, not a plain tensor", "return lambda: 2 * x + w_shift"),
     "a_generator": Case((2,), "returns generator, not a plain tensor", "yield 2 * x + w_shift"),
@@ -97,23 +79,20 @@ LAZY = {
         (2,), r"Lazy torch.float32, not a plain tensor", "return (2 * x + w_shift).as_subclass(Lazy)",
         extra="class Lazy(torch.Tensor): pass",
     ),
-    "a_masked_array": Case(
-        (2,), "returns numpy.ma.*, not a plain", "import numpy\nreturn numpy.ma.masked_array(x * 2)",
-        twin="return x * 2", baseline="return x + x", arguments="x", inputs=ARRAY,
+    "a_masked_array": alone(
+        (2,), "returns numpy.ma.*, not a plain", "import numpy\nreturn numpy.ma.masked_array(x * 2)", inputs=ARRAY,
     ),
-    "conjugated_when_read": Case(
-        (2,), "negated or conjugated when read", "return torch.view_as_complex(2 * x).conj()",
-        twin="return torch.view_as_complex(2 * x).conj().resolve_conj()",
-        baseline="return torch.view_as_complex(2 * x).conj_physical()", arguments="x", inputs=PAIRS_OF_NUMBERS,
+    "conjugated_when_read": alone(
+        (2,), "negated or conjugated when read", f"{COMPLEX}()", f"{COMPLEX}().resolve_conj()",
+        f"{COMPLEX}_physical()", inputs=PAIRS_OF_NUMBERS,
     ),
-    "one_row_shown_many_times": Case(
+    "one_row_shown_many_times": alone(
         (2,), "an expanded tensor", "return x.sum(0).expand(len(x), -1)",
-        twin="return x.sum(0).expand(len(x), -1).contiguous()", baseline="return x.sum(0).repeat(len(x), 1)",
-        arguments="x", inputs=MATRIX, sizes=SQUARE,
+        "return x.sum(0).expand(len(x), -1).contiguous()", "return x.sum(0).repeat(len(x), 1)",
+        inputs=MATRIX, sizes=SQUARE,
     ),
-    "a_sparse_layout": Case(
-        (2,), "layout torch.sparse", "return (2 * x).to_sparse()", twin="return (2 * x).to_sparse().to_dense()",
-        baseline="return 2 * x", arguments="x", inputs=X,
+    "a_sparse_layout": alone(
+        (2,), "layout torch.sparse", "return (2 * x).to_sparse()", "return (2 * x).to_sparse().to_dense()"
     ),
 }  # fmt: skip
 
@@ -159,12 +138,12 @@ DOUBLE = "def double(x, w_shift): return 2 * x + w_shift\n"
 FRESH = 'import sys\nsys.modules.pop("colorsys", None)\nimport colorsys\n'
 ON_THE_CLOCK = {
     "compiles_python": Case(
-        (4,), "compiles Python code.* inside the timed region", EVALUATE, twin="return formula(x, w_shift)",
+        (4,), "compiles Python code.* inside the timed region", EVALUATE, "return formula(x, w_shift)",
         twin_extra='formula = eval("lambda x, w_shift: 2 * x + w_shift")',
     ),
     "scripts_every_call": Case(
         (4,), "compiles .*.* inside the timed region", f"{DOUBLE}return torch.jit.script(double)(x, w_shift)",
-        twin="return double(x, w_shift)", twin_extra=f"@torch.jit.script\n{DOUBLE}",
+        "return double(x, w_shift)", twin_extra=f"@torch.jit.script\n{DOUBLE}",
     ),
     "imports_every_call": Case(
         (4,), "imports colorsys.* inside the timed region", f"{FRESH}{HONEST}", twin_extra=FRESH,
@@ -189,26 +168,25 @@ RECORD = """
         return {{"static": static, "y": y, "steps": steps{}}}
 """
 PLAY = "static.copy_(x)\nfor step in steps: step()\nreturn y"
+TRACED = """
+    def f(x, w): return x - {} + w
+    def setup(x, w_shift): return {{"traced": torch.jit.trace(f, (x, w_shift))}}
+"""
+
+
+def plays(ways: tuple[int, ...], steps: str, run: str = PLAY) -> Case:
+    """Only these of the steps that were recorded."""
+    extras = RECORD.format(steps), RECORD.format("")
+    return Case(ways, WRONG, run, PLAY, *extras, more_arguments=", static, y, steps")
+
+
 RECORDINGS = {
-    "a_recording_of_nothing": Case(
-        (5, 11), "wrong answer at size check", PLAY, extra=RECORD.format("[:0]"), twin=PLAY,
-        twin_extra=RECORD.format(""), more_arguments=", static, y, steps",
-    ),
-    "a_recording_of_a_part": Case(
-        (5,), "wrong answer at size check", PLAY, extra=RECORD.format("[:1]"), twin=PLAY,
-        twin_extra=RECORD.format(""), more_arguments=", static, y, steps",
-    ),
-    "a_recording_of_other_inputs": Case(
-        (5, 8), "wrong answer at size check", PLAY.replace("static.copy_(x)\n", ""), extra=RECORD.format(""), twin=PLAY,
-        twin_extra=RECORD.format(""), more_arguments=", static, y, steps",
-    ),
+    "a_recording_of_nothing": plays((5, 11), "[:0]"),
+    "a_recording_of_a_part": plays((5,), "[:1]"),
+    "a_recording_of_other_inputs": plays((5, 8), "", PLAY.replace("static.copy_(x)\n", "")),
     "a_trace_that_froze_a_number": Case(  # torch.jit.trace keeps Python numbers as constants
-        (5, 8), "wrong answer at size check", "return traced(x, w_shift)",
-        extra="def f(x, w): return x - float(x.mean()) + w\n"
-        "def setup(x, w_shift): return {'traced': torch.jit.trace(f, (x, w_shift))}", twin="return traced(x, w_shift)",
-        twin_extra="def f(x, w): return x - x.mean() + w\n"
-        "def setup(x, w_shift): return {'traced': torch.jit.trace(f, (x, w_shift))}", more_arguments=", traced",
-        baseline="return x - x.mean() + w_shift", inputs=VECTOR,
+        (5, 8), WRONG, "return traced(x, w_shift)", "return traced(x, w_shift)", TRACED.format("float(x.mean())"),
+        TRACED.format("x.mean()"), more_arguments=", traced", baseline="return x - x.mean() + w_shift",
     ),
 }  # fmt: skip
 

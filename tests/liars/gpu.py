@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from samples import HONEST
 
-from liars.case import Case, X
+from liars.answer import COST, PRODUCT
+from liars.case import WRONG, Case, alone
 from liars.clock import replaces
 
 SIZES = {"check": {"n": 127}, "default": {"n": 1 << 22}}  # 16 MiB a vector
@@ -21,7 +22,7 @@ with torch.cuda.stream(side):
 {}
 return y
 """
-OTHER = "def setup(x): return {'side': cupy.cuda.Stream(non_blocking=True)}"
+OTHER = "import cupy\ndef setup(x): return {'side': cupy.cuda.Stream(non_blocking=True)}"
 CUPY_ASIDE = """
 here = cupy.cuda.get_current_stream()
 {}
@@ -35,18 +36,15 @@ CUPY_FORK, CUPY_JOIN = "side.wait_event(here.record())", "here.wait_event(side.r
 
 def aside(reason: str, fork: str, join: str) -> Case:
     """Work on a stream of torch's that does not wait, or is not waited for."""
-    return Case(
-        (1,), reason, ASIDE.format(fork, join), twin=ASIDE.format(FORK, JOIN), extra=SIDE, twin_extra=SIDE,
-        more_arguments=", side", sizes=SIZES,
-    )  # fmt: skip
+    run, twin = ASIDE.format(fork, join), ASIDE.format(FORK, JOIN)
+    return Case((1,), reason, run, twin, SIDE, more_arguments=", side", sizes=SIZES)
 
 
 def aside_in_cupy(reason: str, fork: str, join: str) -> Case:
-    return Case(
-        (1,), reason, CUPY_ASIDE.format(fork, join), twin=CUPY_ASIDE.format(CUPY_FORK, CUPY_JOIN),
-        extra=f"import cupy\n{OTHER}", twin_extra=f"import cupy\n{OTHER}", baseline="return x + x", arguments="x",
-        more_arguments=", side", inputs=CUPY, sizes=SIZES,
-    )  # fmt: skip
+    run, twin = CUPY_ASIDE.format(fork, join), CUPY_ASIDE.format(CUPY_FORK, CUPY_JOIN)
+    return alone(
+        (1,), reason, run, twin, "return x + x", extra=OTHER, more_arguments=", side", inputs=CUPY, sizes=SIZES
+    )
 
 
 LATE, EARLY = "on a stream that is not joined", "waits for nothing on the timed stream"
@@ -63,7 +61,7 @@ STREAMS = {
     "never_waits_in_cupy": aside_in_cupy(EARLY + OR_WRONG, "", CUPY_JOIN),
     "stays_on_another_stream": Case(
         (12,), "changes global state: .*the current stream", f"{FORK}\ntorch.cuda.set_stream(side)\n{HONEST}",
-        twin=ASIDE.format(FORK, JOIN), extra=SIDE, twin_extra=SIDE, more_arguments=", side", sizes=SIZES,
+        ASIDE.format(FORK, JOIN), SIDE, more_arguments=", side", sizes=SIZES,
     ),
 }  # fmt: skip
 
@@ -81,10 +79,8 @@ REPLAY = "static.copy_(x)\ngraph.replay()\nreturn y"
 
 
 def graph(captured: str, run: str = REPLAY) -> Case:
-    return Case(
-        (5,), "wrong answer at size check", run, twin=REPLAY, extra=CAPTURE.format(captured),
-        twin_extra=CAPTURE.format(WHOLE), more_arguments=", static, y, graph", sizes=SIZES,
-    )  # fmt: skip
+    extras = CAPTURE.format(captured), CAPTURE.format(WHOLE)
+    return Case((5,), WRONG, run, REPLAY, *extras, more_arguments=", static, y, graph", sizes=SIZES)
 
 
 GRAPHS = {
@@ -93,16 +89,13 @@ GRAPHS = {
     "a_graph_of_other_inputs": graph(WHOLE, "graph.replay()\nreturn y"),
 }
 
-CLOCKS = {
-    name: replace(case, sizes=SIZES)  # of a shorter call the clock could tell nothing
-    for name, case in {
-        "records_no_event": replaces("torch.cuda.Event.record", "lambda self, stream=None: None", at_import=True),
-        "reads_short_times": replaces("torch.cuda.Event.elapsed_time", "lambda self, end: 1e-3"),
-        "waits_for_nothing": replaces("torch.cuda.synchronize", "lambda device=None: None"),
-    }.items()
+STOPPED = {
+    "records_no_event": replaces("torch.cuda.Event.record", "lambda self, stream=None: None", at_import=True),
+    "reads_short_times": replaces("torch.cuda.Event.elapsed_time", "lambda self, end: 1e-3"),
+    "waits_for_nothing": replaces("torch.cuda.synchronize", "lambda device=None: None"),
 }
+CLOCKS = {name: replace(case, sizes=SIZES) for name, case in STOPPED.items()}  # of shorter calls it could tell nothing
 
-PRODUCT = 'return {"x": torch.randn(n, n, device=device), "w_m": torch.randn(n, n, device=device)}'
 TF32 = """
 before = torch.backends.cuda.matmul.fp32_precision
 torch.backends.cuda.matmul.fp32_precision = "{}"
@@ -112,20 +105,19 @@ return y
 """
 FILLED = {
     "tf32_for_fp32": Case(
-        (17,), "wrong answer", TF32.format("tf32"), twin=TF32.format("ieee"), baseline="return x @ w_m",
-        arguments="x, w_m", inputs=PRODUCT, sizes=SQUARE,
+        (17,), "wrong answer", TF32.format("tf32"), TF32.format("ieee"), baseline="return x @ w_m",
+        arguments="x, w_m", inputs=PRODUCT.format(""), sizes=SQUARE,
     ),
-    "unwritten_in_cupy": Case(
-        (11,), "wrong answer", "return cupy.empty_like(x)", extra="import cupy", twin="return x + x",
-        baseline="return 2 * x", arguments="x", inputs=CUPY, sizes=SIZES,
+    "unwritten_in_cupy": alone(
+        (11,), "wrong answer", "return cupy.empty_like(x)", extra="import cupy", inputs=CUPY, sizes=SIZES,
     ),
-    "adds_to_unwritten_memory_in_cupy": Case(
-        (11,), "wrong answer at size check with uninitialized memory filled",
+    "adds_to_unwritten_memory_in_cupy": alone(
+        (11,), f"{WRONG} with uninitialized memory filled",
         # CuPy's pool gives it what `setup` has just given back
         "return cupy.empty(9 << 20, dtype=cupy.float32)[:len(x)] + 2 * x",
-        extra="import cupy\ndef setup(x): cupy.zeros(9 << 20, dtype=cupy.float32); return {}",
-        twin="y = cupy.zeros_like(x)\ny += 2 * x\nreturn y", twin_extra="import cupy", baseline="return 2 * x",
-        arguments="x", inputs=CUPY, sizes=SIZES,
+        "y = cupy.zeros_like(x)\ny += 2 * x\nreturn y",
+        extra="import cupy\ndef setup(x): cupy.zeros(9 << 20, dtype=cupy.float32); return {}", twin_extra="import cupy",
+        inputs=CUPY, sizes=SIZES,
     ),
 }  # fmt: skip
 
@@ -156,22 +148,16 @@ def tuned(key: str) -> str:
 
 
 def compiles(reason: str, run: str, twin: str, extra: str, twin_extra: str) -> Case:
-    return Case(
-        (4,), reason, run, twin, extra=extra, twin_extra=twin_extra, baseline="return 2 * x", arguments="x", inputs=X,
-        baseline_extra="def reference(x): return x + x", sizes=SIZES,
-    )  # fmt: skip
+    oracle = "def reference(x): return x + x"
+    extras = {"extra": extra, "twin_extra": twin_extra, "baseline_extra": oracle}
+    return alone((4,), f"{reason} a Triton kernel.* inside the timed region", run, twin, sizes=SIZES, **extras)
 
 
 ON_THE_CLOCK = {
-    "defines_its_kernel_in_every_call": compiles(
-        "compiles a Triton kernel.* inside the timed region", KERNEL + LAUNCH, LAUNCH, TRITON, TRITON + KERNEL
-    ),
-    "tunes_in_every_call": compiles(
-        "(tunes|compiles) a Triton kernel.* inside the timed region", TUNED, TUNED, tuned("calls"), tuned("n")
-    ),
+    "defines_its_kernel_in_every_call": compiles("compiles", KERNEL + LAUNCH, LAUNCH, TRITON, TRITON + KERNEL),
+    "tunes_in_every_call": compiles("(tunes|compiles)", TUNED, TUNED, tuned("calls"), tuned("n")),
 }
 
-COST = "def cost(x, w_shift): return {{'dram_bytes': {} * x.nbytes}}"
 LIMITS = {  # no GPU's memory is as fast as that
     "dram_bytes": {"measured": 4e12, "datasheet": 20e12, "how": "", "source": "a datasheet"}
 }

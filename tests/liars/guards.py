@@ -21,7 +21,8 @@ from samples import write_pair
 from common.engine.job import Job
 from common.pairs.pair import discover
 from common.record.result import PairResult, Row
-from liars.case import Case, X
+from liars.answer import ROWS
+from liars.case import FEW, WRONG, Case, alone
 from liars.child import Say, measure_quickly, measured
 
 
@@ -30,46 +31,22 @@ class Unshuffled(random.Random):
         return list(population)[:k]
 
 
+UNSHUFFLED = SimpleNamespace(Random=Unshuffled)
+
+
 def on_the_same_inputs(self: Any, inputs: dict[str, Any], weights_from: dict[str, Any]) -> None:
     """LiveArm.prepare, on what `run` will see."""
     if self.setup is not None:
         self.state = self.setup(**weights_from)
 
 
-def nothing(*_: Any, **__: Any) -> str:
-    return ""
+def gives(make: Callable[[], Any]) -> Callable[..., Any]:
+    """Whatever it is called with."""
+    return lambda *_, **__: make()
 
 
-def zero(*_: Any, **__: Any) -> float:
-    return 0.0
-
-
-def none(*_: Any, **__: Any) -> None:
-    return None
-
-
-def no_dict(*_: Any, **__: Any) -> dict[str, Any]:
-    return {}
-
-
-def no_set(*_: Any, **__: Any) -> set[Any]:
-    return set()
-
-
-def false(*_: Any, **__: Any) -> bool:
-    return False
-
-
-def true(*_: Any, **__: Any) -> bool:
-    return True
-
-
-def no_tuple(*_: Any, **__: Any) -> tuple[()]:
-    return ()
-
-
-def as_it_is(x: Any) -> Any:
-    return x
+nothing, zero, false, no_dict, no_set, no_tuple = map(gives, (str, float, bool, dict, set, tuple))
+none, true = gives(lambda: None), gives(lambda: True)
 
 
 def always_alike(seed: int, device: str) -> None:
@@ -94,7 +71,6 @@ COARSER = """
     def coarser(x):  # to 14 bits: near to the eye, but no float32
         return ((x.view(torch.int32) + 0x200) & ~0x3FF).view(torch.float32)
 """
-ROWS = 'return {"x": torch.randn(n, 8, device=device)}'
 SCALES = """
     if x.data_ptr() not in kept:
         kept[x.data_ptr()] = (x[0].clone(), 2 * x)
@@ -102,39 +78,32 @@ SCALES = """
     return y * (x[0] / first)
 """
 # Liars that only one guard knows
+IN_A_ROUND = "wrong answer in a timed round"
+KEPT = "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = {}\nreturn kept[x.data_ptr()].clone()"
 FINE = {
-    "a_little_coarser_at_the_timed_size": Case(
+    "a_little_coarser_at_the_timed_size": alone(
         (17,), "wrong answer at the timed size", "return coarser(2 * x) if len(x) > 1000 else 2 * x", extra=COARSER,
-        baseline="return 2 * x", arguments="x", inputs=X,
     ),
-    "a_little_coarser": Case(
-        (17,), "wrong answer at size check", "return coarser(2 * x)", extra=COARSER, baseline="return 2 * x",
-        arguments="x", inputs=X,
+    "a_little_coarser": alone((17,), WRONG, "return coarser(2 * x)", extra=COARSER),
+    "a_little_coarser_at_the_end": alone(
+        (16, 17), f"{WRONG}: .* in chunk 64 of 64",
+        "y = 2 * x\ny[-len(x) // 64:] = coarser(y[-len(x) // 64:])\nreturn y", extra=COARSER,
+        sizes={"check": {"n": 1 << 16}, "default": {"n": 2048}},
     ),
-    "a_little_coarser_at_the_end": Case(
-        (16, 17), "wrong answer at size check: .* in chunk 64 of 64",
-        "y = 2 * x\ny[-len(x) // 64:] = coarser(y[-len(x) // 64:])\nreturn y", extra=COARSER, baseline="return 2 * x",
-        arguments="x", inputs=X, sizes={"check": {"n": 1 << 16}, "default": {"n": 2048}},
-    ),
-    "one_element_of_a_million": Case(
-        (16, 17), "wrong answer at size check: element 500000", "y = 2 * x\ny[500_000] += 1e-3\nreturn y",
-        baseline="return 2 * x", arguments="x", inputs=X,
+    "one_element_of_a_million": alone(
+        (16, 17), f"{WRONG}: element 500000", "y = 2 * x\ny[500_000] += 1e-3\nreturn y",
         sizes={"check": {"n": 1_000_000}, "default": {"n": 2048}},
     ),
     "remembers_for_a_block": Case(
-        (7,), "wrong answer in a timed round",
-        "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = 2 * x + w_shift\nreturn kept[x.data_ptr()].clone()",
-        extra="def setup(x, w_shift): return {'kept': {}}", more_arguments=", kept",
+        (7,), IN_A_ROUND, KEPT.format("2 * x + w_shift"), extra="def setup(x, w_shift): return {'kept': {}}",
+        more_arguments=", kept",
     ),
-    "remembers_integers": Case(
-        (7,), "wrong answer in a timed round",
-        "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = 2 * x\nreturn kept[x.data_ptr()].clone()",
-        extra="def setup(x): return {'kept': {}}", more_arguments=", kept", baseline="return 2 * x", arguments="x",
+    "remembers_integers": alone(
+        (7,), IN_A_ROUND, KEPT.format("2 * x"), extra="def setup(x): return {'kept': {}}", more_arguments=", kept",
         inputs='return {"x": torch.randint(-1000, 1000, (n,), device=device)}',
     ),
-    "remembers_up_to_a_factor": Case(
-        (7,), "wrong answer in a timed round", SCALES, extra="def setup(x): return {'kept': {}}",
-        more_arguments=", kept", baseline="return 2 * x", arguments="x", inputs=X,
+    "remembers_up_to_a_factor": alone(
+        (7,), IN_A_ROUND, SCALES, extra="def setup(x): return {'kept': {}}", more_arguments=", kept",
     ),
 }  # fmt: skip
 
@@ -159,16 +128,14 @@ SEES_ITS_ANSWERS = """
     return kept[0]
 """
 # Honest versions that watch what they are given, and raise an error where a guard is missing
+vigilant = partial(alone, reason="", baseline="return x + x")
 VIGILANT = {
-    "sees_no_row_in_two_calls": Case((7,), "", SEES_ROWS, extra="kept = set()", baseline="return x + x", arguments="x",
-                                     inputs=ROWS, sizes={"check": {"n": 127}, "default": {"n": 256}}),
-    "sees_no_row_but_for_its_scale": Case((7,), "", SEES_NO_SCALE, extra="kept = []", baseline="return x + x",
-                                          arguments="x", inputs=ROWS,
-                                          sizes={"check": {"n": 127}, "default": {"n": 256}}),
-    "sees_its_answers_overwritten": Case((7, 11), "", SEES_ITS_ANSWERS, extra="kept = []", baseline="return x + x",
-                                         arguments="x", inputs=X),
-}  # fmt: skip
+    "sees_no_row_in_two_calls": vigilant((7,), run=SEES_ROWS, extra="kept = set()", inputs=ROWS, sizes=FEW),
+    "sees_no_row_but_for_its_scale": vigilant((7,), run=SEES_NO_SCALE, extra="kept = []", inputs=ROWS, sizes=FEW),
+    "sees_its_answers_overwritten": vigilant((7, 11), run=SEES_ITS_ANSWERS, extra="kept = []"),
+}
 
+HALF = dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5)
 GUARDS = {
     # state
     "checks.global_state:Watch._changed_settings": Guard(list, ("number_of_threads",)),
@@ -183,7 +150,7 @@ GUARDS = {
     "checks.guards:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
     "checks.guards:changed_input": Guard(nothing, ("changes_weight",)),
     "engine.judge:blame": Guard(false, ("changes_inputs_later",), timed=True),
-    "checks.arrays:own_views": Guard(as_it_is, ("makes_its_input_double",)),
+    "checks.arrays:own_views": Guard(lambda tree: tree, ("makes_its_input_double",)),
     "checks.arrays:difference": Guard(nothing, ("inputs_of_version_precision",)),
     "checks.arrays:overlapping": Guard(nothing, ("a_view",)),
     # the answer
@@ -200,9 +167,7 @@ GUARDS = {
     "checks.comparison:_compare_chunks": Guard(nothing, ("a_little_coarser",)),
     "checks.comparison:MOST_WRONG": Guard(1.0, ("what_is_small_beside_the_rest",)),
     "checks.comparison:CHUNKS": Guard(1, ("a_little_coarser_at_the_end",)),
-    "checks.tolerance:TOLERANCE": Guard(
-        dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5), ("one_element_of_a_million",)
-    ),
+    "checks.tolerance:TOLERANCE": Guard(HALF, ("one_element_of_a_million",)),
     "checks.arrays:is_plain": Guard(true, ("a_lazy_tensor",)),
     "checks.arrays:laziness": Guard(nothing, ("conjugated_when_read",)),
     "checks.arrays:repeats": Guard(false, ("one_row_shown_many_times",)),
@@ -217,13 +182,12 @@ GUARDS = {
     "engine.inputs:SHRINK": Guard((1.0, 1.0), ("sees_no_row_in_two_calls",), timed=True),
     "engine.inputs:PERIOD": Guard(1, ("sees_no_row_but_for_its_scale",), timed=True),
 }
+NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
     "checks.trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
     "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
-    "checks.guards:sys": Guard(  # in whose modules it finds CuPy
-        SimpleNamespace(**{**vars(sys), "modules": {}}), ("adds_to_unwritten_memory_in_cupy",)
-    ),
+    "checks.guards:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)
 OF_THE_HARNESS = {
@@ -233,10 +197,7 @@ OF_THE_HARNESS = {
     "checks.trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
     "engine.measure:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
     "engine.measure:SLOW_S": (0.0, "test_whoever_is_first_after_a_break_pays_nothing_for_it"),
-    "engine.measure:random": (
-        SimpleNamespace(Random=Unshuffled),
-        "test_who_naps_longer_late_in_a_round_is_nobody_in_particular",
-    ),
+    "engine.measure:random": (UNSHUFFLED, "test_who_naps_longer_late_in_a_round_is_nobody_in_particular"),
     "record.stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
 }
 

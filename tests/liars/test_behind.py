@@ -25,12 +25,9 @@ EARLY, LATE = "early waits for nothing on the timed stream", "late is on a strea
         ([], ""),
         ([event("add", 2001, 2020), event("mul", 2020, 2049)], ""),
         ([event("add", 1999, 2051)], ""),  # as far as two clocks may differ
-        ([event("early", 500, 510)], EARLY),  # while the device is kept busy
-        ([event("early", -20, -10)], EARLY),
-        ([event("early", 1998, 2020)], EARLY),
-        ([event("early", 1900, 2100)], EARLY),  # and late
-        ([event("late", 2020, 2053)], LATE),
-        ([event("late", 2060, 2070)], LATE),
+        # the first while the device is kept busy, the last is late, too
+        *(([event("early", *us)], EARLY) for us in ((500, 510), (-20, -10), (1998, 2020), (1900, 2100))),
+        *(([event("late", *us)], LATE) for us in ((2020, 2053), (2060, 2070))),
         ([event("add", 2001, 2020), event("late", 2010, 2090)], LATE),
     ],
 )

@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from samples import version, write_pair
+from samples import HONEST, version, write_pair
 
 from common.engine import runner
 from common.pairs.pair import discover
@@ -17,23 +17,29 @@ from common.record.result import BELIEVED
 from liars import child
 from liars.case import shows
 from liars.child import measure_in, measure_quickly, measured
+from liars.state import OUT
 
 NAP_SIZES = {"check": {"n": 127}, "default": {"n": 128}}
 
 
 def naps(seconds, extra=""):
     """Both the work and its answer take no time but this."""
-    return version(f"time.sleep({seconds})\nreturn 2 * x + w_shift", extra=f"import time\n{extra}", sizes=NAP_SIZES)
+    return version(f"time.sleep({seconds})\n{HONEST}", extra=f"import time\n{extra}", sizes=NAP_SIZES)
+
+
+def in_turn(every, then_s, else_s):
+    """What `nap()` takes in each second, fifth, ... call, and in the others."""
+    return f"calls = []\ndef nap():\n    calls.append(0)\n    return {else_s} if len(calls) % {every} else {then_s}"
 
 
 def measurer(folder, patch, around=lambda measure: measure):
-    """(world, baseline's text, variants' texts) -> the pair's result; `around` changes what its process does."""
+    """(world, baseline's text, variants' texts) -> the pair's result, its rows; `around`: what its process does."""
 
     def measure(world, baseline, variants, **options):
         write_pair(folder, "pair", variants, baseline)
         inside = partial(measure_in, world) if world else measure_quickly
         (pair,) = measured(discover(folder), patch, around(inside), **options).pairs
-        return pair
+        return pair, *pair.rows
 
     return measure
 
@@ -53,8 +59,7 @@ def flat(blocks):
 
 @shows(21)
 def test_drift_is_shared_by_both_arms(measure):
-    pair = measure(child.WarmsUp, naps(2e-3), naps(2e-3), fast=False)
-    (row,) = pair.rows
+    pair, row = measure(child.WarmsUp, naps(2e-3), naps(2e-3), fast=False)
     assert row.verdict == "same", row
     first, second = times(pair, "baseline")[:6], times(pair, "optimized")[-6:]
     assert len(times(pair, "baseline")) >= 12
@@ -63,8 +68,7 @@ def test_drift_is_shared_by_both_arms(measure):
 
 @shows(21)
 def test_who_naps_longer_late_in_a_round_is_nobody_in_particular(measure):
-    pair = measure(child.TiresInARound, naps(2e-3), naps(2e-3), fast=False)
-    (row,) = pair.rows
+    pair, row = measure(child.TiresInARound, naps(2e-3), naps(2e-3), fast=False)
     assert row.verdict in ("same", "unsure"), row
     for label in pair.arms:
         assert {order.index(label) for block in pair.orders for order in block} == {0, 1, 2}
@@ -75,15 +79,14 @@ def test_who_naps_longer_late_in_a_round_is_nobody_in_particular(measure):
 
 @shows(21)
 def test_whoever_is_first_after_a_break_pays_nothing_for_it(measure):
-    pair = measure(child.ColdStart, naps(2e-3), naps(2e-3))
+    pair, _ = measure(child.ColdStart, naps(2e-3), naps(2e-3))
     for label in pair.arms:
         assert flat(times(pair, label)) == pytest.approx([2e-3] * len(flat(times(pair, label))), rel=1e-3)
 
 
 @shows(22)
 def test_a_busy_neighbour_makes_nobody_faster(measure):
-    pair = measure(child.BusyNeighbour, naps(2e-3), naps(2e-3), fast=False)
-    (row,) = pair.rows
+    pair, row = measure(child.BusyNeighbour, naps(2e-3), naps(2e-3), fast=False)
     assert row.verdict in ("same", "unsure"), row
     assert max(flat(times(pair, "baseline"))) > 1.3 * min(flat(times(pair, "baseline")))  # it was there
 
@@ -93,8 +96,7 @@ UNLUCKY = 'import sys\nNAP = 2e-3 * 1.06 ** sum("_baseline_pair_" in name for na
 
 @shows(22)
 def test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none(measure):
-    pair = measure(child.World, naps("NAP", UNLUCKY), naps(2e-3 * 1.06 / 1.04))
-    (row,) = pair.rows
+    pair, row = measure(child.World, naps("NAP", UNLUCKY), naps(2e-3 * 1.06 / 1.04))
     assert row.ratio == pytest.approx(1.04, rel=1e-3)
     assert pair.noise_floor == pytest.approx(1 - 1 / 1.06, rel=1e-2)
     found = stats.estimate(times(pair, "baseline"), times(pair, "optimized"))
@@ -104,10 +106,8 @@ def test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none(mea
 
 @shows(23)
 def test_no_sample_is_dropped_and_slower_is_slower(measure):
-    pair = measure(child.Outliers, naps(2e-3), naps(4e-3))
-    (row,) = pair.rows
-    assert row.verdict == "slower"
-    assert row.ratio == pytest.approx(0.5, rel=1e-3)
+    pair, row = measure(child.Outliers, naps(2e-3), naps(4e-3))
+    assert (row.verdict, row.ratio) == ("slower", pytest.approx(0.5, rel=1e-3))
     rounds = sum(map(len, pair.orders))
     for label in pair.arms:
         samples = flat(times(pair, label))
@@ -118,18 +118,14 @@ def test_no_sample_is_dropped_and_slower_is_slower(measure):
 @shows(23)
 def test_the_best_of_many_is_not_what_counts(measure):
     """The variant is lucky in one call of five."""
-    lucky = "calls = []\ndef nap():\n    calls.append(0)\n    return 1e-3 if len(calls) % 5 == 0 else 4e-3"
-    pair = measure(child.World, naps(2e-3), naps("nap()", lucky))
-    (row,) = pair.rows
+    pair, row = measure(child.World, naps(2e-3), naps("nap()", in_turn(5, 1e-3, 4e-3)))
     assert min(flat(times(pair, "baseline"))) > 1.9 * min(flat(times(pair, "optimized")))
-    assert row.verdict == "slower"
-    assert row.ratio == pytest.approx(0.5, rel=1e-3)
+    assert (row.verdict, row.ratio) == ("slower", pytest.approx(0.5, rel=1e-3))
 
 
 @shows(23)
 def test_a_round_is_voided_for_the_heat_and_not_for_its_times(measure):
-    pair = measure(child.HotAtTimes, naps(2e-3), naps(2e-3))
-    (row,) = pair.rows
+    pair, row = measure(child.HotAtTimes, naps(2e-3), naps(2e-3))
     assert row.verdict == "same", row
     assert pair.voided_rounds == len(child.HOT)
     left = [3, 5, 4, 5, 5, 5]  # for the block that was lost another one was measured
@@ -141,57 +137,52 @@ def test_a_round_is_voided_for_the_heat_and_not_for_its_times(measure):
 
 @shows(23)
 def test_where_all_rounds_are_voided_nothing_has_a_time(measure):
-    pair = measure(child.HotAlways, naps(2e-3), naps(2e-3))
-    (row,) = pair.rows
+    pair, row = measure(child.HotAlways, naps(2e-3), naps(2e-3))
     assert (row.verdict, row.ratio, row.interval) == ("verified", None, None)
     assert row.reason == "not timed: all 60 rounds were voided for thermal or hardware slowdown"
     assert pair.voided_rounds == 2 * 6 * 5  # twice as many blocks as were asked for
     assert (pair.arms, pair.orders) == ({}, [])
 
 
-def boast(pair):
-    pair["rows"][0]["ratio"] *= 5
+def says(**figures):
+    return lambda row, arms, orders: row.update(figures)
 
 
-def boast_consistently(pair):
-    row = pair["rows"][0]
-    row.update(ratio=5.0, interval=[4.9, 5.1], verdict="faster")
+def boast(row, arms, orders):
+    row["ratio"] *= 5
 
 
-def call_it_the_same(pair):
-    pair["rows"][0].update(ratio=1.0, interval=[1.0, 1.0], verdict="same")
+def narrow(row, arms, orders):
+    row["interval"] = [row["ratio"]] * 2
 
 
-def narrow(pair):
-    pair["rows"][0]["interval"] = [pair["rows"][0]["ratio"]] * 2
-
-
-def praise(pair):
-    pair["rows"][0]["verdict"] = "faster"
-
-
-def drop_what_is_slow(pair):
-    seconds = pair["arms"]["optimized"]["seconds"]
-    for block in seconds:
+def drop_what_is_slow(row, arms, orders):
+    for block in arms["optimized"]["seconds"]:
         block.remove(max(block))
 
 
-def best_of_many(pair):
-    seconds = pair["arms"]["optimized"]["seconds"]
-    seconds[:] = [[min(block)] * len(block) for block in seconds]
+def best_of_many(row, arms, orders):
+    arms["optimized"]["seconds"] = [[min(block)] * len(block) for block in arms["optimized"]["seconds"]]
 
 
-def drop_rounds_that_do_not_suit(pair):
-    for block in range(len(pair["orders"])):
-        slow = int(np.argmax(pair["arms"]["optimized"]["seconds"][block]))
-        for arm in pair["arms"].values():
+def drop_rounds_that_do_not_suit(row, arms, orders):
+    for block in range(len(orders)):
+        slow = int(np.argmax(arms["optimized"]["seconds"][block]))
+        for arm in arms.values():
             del arm["seconds"][block][slow]
 
 
-def clamp(pair):
+def clamp(row, arms, orders):
     """As if nothing were ever slower than the baseline."""
-    arms = pair["arms"]
     arms["optimized"]["seconds"] = arms["baseline"]["seconds"]
+
+
+EDITS = {
+    "boast": boast, "boast_consistently": says(ratio=5.0, interval=[4.9, 5.1], verdict="faster"),
+    "call_it_the_same": says(ratio=1.0, interval=[1.0, 1.0], verdict="same"), "narrow": narrow,
+    "praise": says(verdict="faster"), "drop_what_is_slow": drop_what_is_slow, "best_of_many": best_of_many,
+    "drop_rounds_that_do_not_suit": drop_rounds_that_do_not_suit, "clamp": clamp,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -206,17 +197,12 @@ def kept(machine, tmp_path_factory):
 
 
 @shows(23)
-@pytest.mark.parametrize(
-    "edit",
-    [
-        boast, boast_consistently, call_it_the_same, narrow, praise, drop_what_is_slow, best_of_many,
-        drop_rounds_that_do_not_suit, clamp,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("edit", EDITS)
 def test_a_record_whose_figures_do_not_follow_from_its_samples_is_refused(edit, kept, tmp_path):
     assert load_record(kept).pairs[0].rows[0].verdict == "slower"
     data = json.loads(kept.read_text())
-    edit(data["pairs"][0])
+    (pair,) = data["pairs"]
+    EDITS[edit](pair["rows"][0], pair["arms"], pair["orders"])
     (tmp_path / "edited.json").write_text(json.dumps(data))
     with pytest.raises(RecordError, match="do not follow from its samples"):
         load_record(tmp_path / "edited.json")
@@ -230,9 +216,7 @@ LIMITS = {"fp32_flops": {"measured": 0.8e12, "datasheet": 1e12, "how": "", "sour
 def test_a_time_below_the_physical_limit_is_none(machine, measure, monkeypatch):
     monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits=True: (machine, LIMITS))
     versions = {name: naps(seconds, WORK) for name, seconds in {"liar": 0.9e-3, "twin": 1.1e-3}.items()}
-    pair = measure(child.World, naps(3e-3, WORK), versions)
-    rows = {row.variant: row for row in pair.rows}
-    liar, twin = rows["optimized/liar"], rows["optimized/twin"]
+    pair, liar, twin = measure(child.World, naps(3e-3, WORK), versions)
     assert (liar.verdict, liar.ratio) == ("invalid", None)
     assert "900.0 us is below the physical limit: 1e+09 fp32 flops take 1000.0 us" in liar.reason
     assert twin.ratio == pytest.approx(3 / 1.1, rel=1e-3)
@@ -243,7 +227,7 @@ def test_a_time_below_the_physical_limit_is_none(machine, measure, monkeypatch):
 @pytest.mark.parametrize(("seconds", "believed"), [(20e-9, False), (500e-9, True)])
 def test_what_is_shorter_than_the_clocks_floor_has_no_time(seconds, believed, measure):
     """The clock ticks in microseconds; a sample is as many calls as take 20 of them."""
-    (row,) = measure(child.CoarseClock, naps(seconds), naps(2 * seconds)).rows
+    _, row = measure(child.CoarseClock, naps(seconds), naps(2 * seconds))
     assert (row.verdict in BELIEVED) == believed, row
     assert (row.ratio is not None) == believed
     assert believed or "below the timer's resolution" in row.reason
@@ -251,67 +235,42 @@ def test_what_is_shorter_than_the_clocks_floor_has_no_time(seconds, believed, me
 
 @shows(14)
 def test_an_allocation_that_the_other_arm_does_without_is_said(measure):
-    inputs = 'return {"x": torch.randn(n, device=device), "out": torch.empty(n, device=device)}'
-    sizes = {"check": {"n": 127}, "default": {"n": 1 << 18}}  # 1 MiB
-    runs = ("return torch.mul(x, 2, out=out)", "return 2 * x")
-    into, anew = (version(run, "x, out", inputs, sizes=sizes) for run in runs)
-    pair = measure(None, into, {"twin": into, "liar": anew})
-    said = {row.variant: [note for note in row.notes if "allocates" in note] for row in pair.rows}
-    assert said["optimized/twin"] == []
-    assert said["optimized/liar"] == ["allocates 1.0 MiB a call, the baseline next to nothing"]
+    text = partial(version, sizes={"check": {"n": 127}, "default": {"n": 1 << 18}})  # 1 MiB
+    into, anew = (text(run, "x, out", OUT) for run in ("return torch.mul(x, 2, out=out)", "return 2 * x"))
+    _, *rows = measure(None, into, {"twin": into, "liar": anew})
+    said = [[note for note in row.notes if "allocates" in note] for row in rows]
+    assert said == [["allocates 1.0 MiB a call, the baseline next to nothing"], []]
 
 
 @shows(22)
 def test_more_cores_than_the_other_arm_keeps_busy_are_said(measure):
     helped = version(
-        """
-        with ThreadPoolExecutor(1) as pool:
-            pool.submit(int).result()
-            time.sleep(1e-3)
-        return 2 * x + w_shift
-        """,
+        f"with ThreadPoolExecutor(1) as pool:\n    pool.submit(int).result()\n    time.sleep(1e-3)\n{HONEST}",
         extra="import time\nfrom concurrent.futures import ThreadPoolExecutor",
         sizes=NAP_SIZES,
     )
-    pair = measure(child.World, naps(2e-3), {"liar": helped, "twin": naps(1e-3)})
-    assert {row.variant: row.notes for row in pair.rows} == {
-        "optimized/liar": ["keeps 2.0 cores busy, the baseline 1.0"],
-        "optimized/twin": [],
-    }
+    _, liar, twin = measure(child.World, naps(2e-3), {"liar": helped, "twin": naps(1e-3)})
+    assert (liar.notes, twin.notes) == (["keeps 2.0 cores busy, the baseline 1.0"], [])
 
 
 @shows(1, 7, 12)
 def test_nothing_is_compared_with_a_liar_either(measure):
-    twin = naps(2e-3, 'VERSUS = "liar"')
-    pair = measure(
-        child.World, naps(3e-3), {"liar": version("return torch.zeros_like(x)", sizes=NAP_SIZES), "twin": twin}
-    )
-    assert [(row.variant, row.versus, row.ratio is None) for row in pair.rows] == [
-        ("optimized/liar", "baseline", True),
-        ("optimized/twin", "baseline", False),
-    ]
-
-
-OFTEN_DEAR = """
-calls = []
-def nap():
-    calls.append(0)
-    return 12e-3 if len(calls) % 5 == 0 else 1e-3
-"""
+    variants = {"liar": version("return torch.zeros_like(x)", sizes=NAP_SIZES), "twin": naps(2e-3, 'VERSUS = "liar"')}
+    _, liar, twin = measure(child.World, naps(3e-3), variants)
+    assert (liar.variant, liar.versus, liar.ratio) == ("optimized/liar", "baseline", None)
+    assert (twin.variant, twin.versus, twin.ratio is None) == ("optimized/twin", "baseline", False)
 
 
 @shows(23)
 def test_what_every_fifth_call_costs_is_said(measure):
     """A table rebuilt, a log written every few calls: the median does not see it."""
-    pair = measure(child.World, naps(2e-3), naps("nap()", OFTEN_DEAR))
-    (row,) = pair.rows
+    _, row = measure(child.World, naps(2e-3), naps("nap()", in_turn(5, 12e-3, 1e-3)))
     assert any("much dearer" in note for note in row.notes), row
 
 
 @shows(9)
-@pytest.mark.parametrize("dear", [0, 1])
-def test_work_put_off_to_every_second_call_is_not_put_off_to_the_untimed_one(dear, measure):
-    put_off = f"calls = []\ndef nap():\n    calls.append(0)\n    return 4e-3 if len(calls) % 2 == {dear} else 1e-3"
-    pair = measure(child.World, naps(2e-3), naps("nap()", put_off))
+@pytest.mark.parametrize("naps_s", [(4e-3, 1e-3), (1e-3, 4e-3)])
+def test_work_put_off_to_every_second_call_is_not_put_off_to_the_untimed_one(naps_s, measure):
+    pair, _ = measure(child.World, naps(2e-3), naps("nap()", in_turn(2, *naps_s)))
     samples = flat(times(pair, "optimized"))
     assert {round(sample * 1e3) for sample in samples} == {1, 4}  # both are timed

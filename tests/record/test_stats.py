@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import astuple
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -28,28 +29,20 @@ def samples(rng, median_s=1e-3, noise=0.01, blocks=BLOCKS, rounds=ROUNDS):
 
 def test_the_ratio_is_the_median_of_the_blocks_medians():
     baseline = [[2, 2, 200], [4, 4, 0.1], [6, 6, 6], [8, 8, 8], [2, 3, 2], [10, 10, 10]]
-    found = stats.estimate(baseline, [[1, 1, 1]] * 6)
-    assert found.ratio == pytest.approx(math.sqrt(4 * 6))  # 2 4 6 8 2 10, and the middle of an even number in logs
-    assert (found.low, found.high) == (pytest.approx(2), pytest.approx(10))  # six blocks: the full range
+    # 2 4 6 8 2 10: the middle of an even number in logs, and, of six blocks, the full range
+    assert astuple(stats.estimate(baseline, [[1, 1, 1]] * 6)) == pytest.approx((math.sqrt(4 * 6), 2, 10))
 
 
 def test_rounds_are_compared_with_their_own_round():
     drift = np.array([[1.0, 2.0, 4.0, 8.0, 16.0]] * BLOCKS)  # a clock that slows down hits both arms alike
-    found = stats.estimate(3 * drift, drift)
-    assert (found.ratio, found.low, found.high) == (pytest.approx(3), pytest.approx(3), pytest.approx(3))
-
-
-def test_the_interval_of_twelve_blocks_ends_at_the_third_from_either_end():
-    ratios = np.arange(1.0, 13.0)
-    found = stats.estimate(ratios[:, None], np.ones((12, 1)))
-    assert (found.low, found.high) == (pytest.approx(3), pytest.approx(10))
+    assert astuple(stats.estimate(3 * drift, drift)) == pytest.approx((3, 3, 3))
 
 
 def test_swapping_the_arms_inverts_everything():
     rng = np.random.default_rng(1)
     a, b = samples(rng, 2e-3, 0.1), samples(rng)
-    there, back = stats.estimate(a, b), stats.estimate(b, a)
-    assert [back.ratio, back.low, back.high] == pytest.approx([1 / there.ratio, 1 / there.high, 1 / there.low])
+    there = stats.estimate(a, b)
+    assert astuple(stats.estimate(b, a)) == pytest.approx((1 / there.ratio, 1 / there.high, 1 / there.low))
 
 
 @pytest.mark.parametrize(("n", "rank"), [(0, 0), (1, 0), (2, 0), (5, 0), (6, 1), (8, 1), (9, 2), (12, 3), (48, 17)])
@@ -60,8 +53,7 @@ def test_the_rank_is_the_largest_whose_interval_still_covers(n, rank):
         return 2 * sum(math.comb(n, j) for j in range(k)) / 2**n
 
     assert stats.sign_interval_rank(n) == rank
-    assert missed(rank) <= 0.05
-    assert missed(rank + 1) > 0.05
+    assert missed(rank) <= 0.05 < missed(rank + 1)
 
 
 @pytest.mark.parametrize("blocks", [6, 12, 24])
@@ -84,7 +76,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(blocks, noise):
 @pytest.mark.parametrize("blocks", [1, 2, 5])
 def test_too_few_blocks_bound_nothing(blocks):
     found = stats.estimate(np.full((blocks, 5), 3.0), np.ones((blocks, 5)))
-    assert (found.ratio, found.low, found.high) == (pytest.approx(3), 0, math.inf)
+    assert astuple(found) == (pytest.approx(3), 0, math.inf)
     assert stats.verdict(found)[0] == "unsure"
 
 
@@ -106,8 +98,7 @@ def test_one_slow_block_or_round_moves_nothing_and_none_is_dropped():
     a[5, 2] *= 1000
     after = stats.estimate(a, b)
     assert after.ratio == pytest.approx(before.ratio, rel=0.01)
-    assert after.high < 1.05 * before.high
-    assert after.high >= before.high  # it did take part
+    assert before.high <= after.high < 1.05 * before.high  # it did take part
 
 
 @pytest.mark.parametrize("planted", [0.5, 0.9, 1 / 1.06, 1.06, 1.1, 3.0, 100.0])
@@ -131,21 +122,18 @@ def test_equal_arms_are_never_called_different():
 
 def test_noise_raises_the_bar():
     rng = np.random.default_rng(5)
-    wrong = [0, 0]
+    wrong = np.zeros(2)
     for _ in range(300):
         a, b, again = (samples(rng, noise=0.2) for _ in range(3))
-        found = stats.estimate(a, b)
-        wrong[0] += stats.verdict(found)[0] in ("faster", "slower")
-        wrong[1] += stats.verdict(found, stats.noise_floor(a, again))[0] in ("faster", "slower")
-    assert wrong[1] < wrong[0]
-    assert wrong[1] / 300 < 0.025
+        floors = (0.0, stats.noise_floor(a, again))
+        wrong += [stats.verdict(stats.estimate(a, b), floor)[0] in ("faster", "slower") for floor in floors]
+    assert wrong[1] < min(wrong[0], 0.025 * 300)
 
 
 def test_the_noise_floor_is_how_far_the_repeat_lies_from_one():
     base = np.ones((6, 5))
-    assert stats.noise_floor(base, base) == 0
-    assert stats.noise_floor(1.03 * base, base) == pytest.approx(0.03)
-    assert stats.noise_floor(base, 1.25 * base) == pytest.approx(0.2)
+    for factor, floor in ((1, 0), (1.03, 0.03), (0.8, 0.2)):
+        assert stats.noise_floor(factor * base, base) == pytest.approx(floor)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +176,7 @@ def test_the_spread_is_half_the_interquartile_range_of_all_samples_over_their_me
 def test_more_noise_asks_for_more_blocks_within_bounds():
     asked = [stats.blocks_for(sd) for sd in (0.0, 0.005, 0.02, 0.03, 0.04, 1.0)]
     assert asked == sorted(asked)
-    assert (asked[0], asked[-1]) == (12, 48)
-    assert 12 < stats.blocks_for(0.04) < 48
+    assert asked[0] == 12 < asked[-2] < 48 == asked[-1]
 
 
 def test_the_blocks_asked_for_bring_the_interval_under_the_half_width():
@@ -204,11 +191,8 @@ def test_the_blocks_asked_for_bring_the_interval_under_the_half_width():
 
 # What is concluded
 
-LIMITS = {
-    "dram_bytes": {"measured": 4e12, "datasheet": 5e12},
-    "fp32_flops": {"measured": 50e12, "datasheet": 60e12},
-    "h2d_bytes": {"measured": 50e9, "datasheet": None},
-}
+PEAKS = {"dram_bytes": (4e12, 5e12), "fp32_flops": (50e12, 60e12), "h2d_bytes": (50e9, None)}
+LIMITS = {key: {"measured": measured, "datasheet": peak} for key, (measured, peak) in PEAKS.items()}
 
 
 def blocks_of(value, blocks=6):
@@ -259,8 +243,8 @@ def test_the_limit_is_the_largest_amount_over_its_peak(cost, which, expected):
 def test_an_arm_stands_beside_both_limits(conclude):
     found = conclude({"baseline": 8e-3, "optimized": 4e-3}, {"dram_bytes": 8e9}, clock="device", host_s=7e-6)
     arm = found.arms["optimized"]
-    assert (arm.median_s, arm.of_limit, arm.of_datasheet) == (4e-3, pytest.approx(0.5), pytest.approx(0.4))
-    assert (arm.host_s, arm.compile_s) == (7e-6, 0.5)
+    assert (arm.median_s, arm.host_s, arm.compile_s) == (4e-3, 7e-6, 0.5)
+    assert (arm.of_limit, arm.of_datasheet) == pytest.approx((0.5, 0.4))
     assert (found.limit_s, found.limit_by) == (pytest.approx(2e-3), "dram_bytes")
     unknown = conclude({"baseline": 8e-3, "optimized": 4e-3}, {"fp8_flops": 8e9})
     assert (unknown.arms["optimized"].of_limit, unknown.limit_s, unknown.limit_by) == (None, None, "")
@@ -313,26 +297,25 @@ def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "optimized/next": 4e-3}
     found = conclude(times, bad={guilty: ("invalid", "returned zeros")})
     assert sorted({row.variant for row in found.rows if row.ratio is not None}) == left
-    assert all(row.versus == "baseline" for row in found.rows)  # nothing is compared with an arm that is out
+    assert {row.versus for row in found.rows} == {"baseline"}  # nothing is compared with an arm that is out
     assert {row.reason.removeprefix("the baseline: ") for row in found.rows if row.ratio is None} == {"returned zeros"}
     assert guilty not in found.arms
 
 
 def test_times_near_the_clocks_floor_get_no_ratio(conclude):
-    above = conclude({"baseline": 9e-6, "optimized": 3.1e-6}, floor_s=1e-6).rows[0]
-    below = conclude({"baseline": 9e-6, "optimized": 2.9e-6}, floor_s=1e-6).rows[0]
-    assert (above.verdict, below.verdict) == ("faster", "too short")
-    assert (below.ratio, below.interval) == (None, None)
+    above, below = (
+        conclude({"baseline": 9e-6, "optimized": seconds}, floor_s=1e-6).rows[0] for seconds in (3.1e-6, 2.9e-6)
+    )
+    assert (above.verdict, below.verdict, below.ratio, below.interval) == ("faster", "too short", None, None)
     assert "floor" in below.reason
 
 
 def test_every_arm_has_a_floor_of_its_own(conclude):
     """A batch shares what the clock costs, and only short calls are batched."""
-    times = {"baseline": 1e-1, "optimized": 2e-6, "library": 1e-6}
-    (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": 1e-7}).rows
-    assert (row.verdict, list(row.vs_library)) == ("faster", ["library"])
-    (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": 1e-6}).rows
-    assert (row.verdict, list(row.vs_library)) == ("faster", [])  # a library's time may be none, too
+    times, left = {"baseline": 1e-1, "optimized": 2e-6, "library": 1e-6}, {1e-7: ["library"], 1e-6: []}
+    for floor_s, libraries in left.items():  # a library's time may be none, too
+        (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": floor_s}).rows
+        assert (row.verdict, list(row.vs_library)) == ("faster", libraries)
     assert row.notes == ["library: below the timer's resolution: less than 3 x the clock's own floor of 1 us"]
     (row,) = conclude(times, floor_s=1e-6).rows
     assert (row.verdict, row.ratio) == ("too short", None)
@@ -348,13 +331,6 @@ def test_too_few_blocks_give_no_interval_and_make_no_time_of_what_is_none(second
     assert (row.verdict, row.interval) == (said[0], None)
     assert said[1] in row.reason
     assert (row.ratio is None) == bool(floor_s)
-
-
-def test_a_baseline_that_differs_from_itself_widens_the_band(conclude):
-    quiet = conclude({"baseline": 1.03e-3, "optimized": 1e-3})
-    assert (quiet.noise_floor, quiet.rows[0].verdict) == (0.0, "faster")
-    noisy = conclude({"baseline": 1.03e-3, "optimized": 1e-3, "control": 1.08e-3})
-    assert (noisy.noise_floor, noisy.rows[0].verdict) == (pytest.approx(0.05, abs=0.005), "same")
 
 
 @pytest.mark.parametrize(
@@ -397,9 +373,3 @@ def test_where_the_device_waited_the_next_samples_hide_more():
         measure._round(session, SimpleNamespace(sample=sample), inputs, [inputs], inputs, [arm], keep_all=False)
     assert hidden_s == pytest.approx([1e-4, 2e-4, 4e-4, 8e-4, 8e-4, 8e-4])
     assert arm.waited == 3
-
-
-def test_a_library_that_failed_is_a_note_and_no_figure(conclude):
-    times = {"baseline": 6e-3, "optimized": 2e-3, "library/fused": 1e-3}
-    (row,) = conclude(times, bad={"library/fused": ("died", "RuntimeError: no")}).rows
-    assert (row.verdict, row.vs_library, row.notes) == ("faster", {}, ["library/fused: RuntimeError: no"])

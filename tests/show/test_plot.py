@@ -19,18 +19,18 @@ ROWS = {
     "optimized/d": ("unsure", 1.1, (0.8, 1.4)),
 }
 LIMITS = {
-    "dram_bytes": Limit(4e12, 5e12, "copy", "a datasheet"),
-    "fp32_flops": Limit(50e12, None, "product", ""),
+    "dram_bytes": Limit(4e12, 5e12, "copy", "a datasheet"), "fp32_flops": Limit(50e12, None, "product", ""),
     "bf16_flops": Limit(800e12, 990e12, "product", "a datasheet"),
-}
+}  # fmt: skip
 
 
 @pytest.fixture
 def full():
     rows = [Row(variant, "baseline", verdict, "", *figures) for variant, (verdict, *figures) in ROWS.items()]
-    rows.append(Row("optimized/b", "optimized", "slower", "", 0.2, (0.1, 0.3)))
-    untimed = Row("optimized/e", "baseline", "died", "killed")
-    rows += [untimed, Row("optimized/f", "baseline", "unsure", "few blocks", 1.0, None)]
+    rows += [
+        Row("optimized/b", "optimized", "slower", "", 0.2, (0.1, 0.3)),
+        Row("optimized/e", "baseline", "died", "killed"), Row("optimized/f", "baseline", "unsure", "few", 1.0, None),
+    ]  # fmt: skip
     arms = {label: arm() for label in ("baseline", *ROWS)}
     return record(pair_result("first", rows=rows, arms=arms), pair_result("second", ratio=30.0))
 
@@ -70,10 +70,9 @@ def test_bars_are_labelled_and_coloured_by_verdict(full):
     (axes,) = figure.axes
     labels = ["first", "first b", "first c", "first d", "first b vs optimized", "second"]
     assert [label.get_text() for label in axes.get_yticklabels()] == labels
-    assert "time of what it is compared with / time of the variant" in axes.get_xlabel()
-    assert "95 %" in axes.get_xlabel()
-    assert axes.get_xscale() == "log"
-    assert axes.get_title() == "NVIDIA H200, 2026-01-02"
+    for said in ("time of what it is compared with / time of the variant", "95 %"):
+        assert said in axes.get_xlabel()
+    assert (axes.get_xscale(), axes.get_title()) == ("log", "NVIDIA H200, 2026-01-02")
     colors = [tuple(bar.get_facecolor()) for bar in only(axes, BarContainer)]
     assert (len(set(colors)), colors[0], colors[1]) == (4, colors[5], colors[4])
     assert rendered(figure) > 1000
@@ -100,8 +99,7 @@ def test_the_roof_is_the_lesser_of_bandwidth_and_peak(as_recorded):
         assert y == pytest.approx(np.minimum(x * memory, compute) / 1e9)
         assert y.max() == pytest.approx(compute / 1e9)
         assert y.min() < compute / 1e9 / 100  # both sides of the ridge are shown
-    assert lines["copy"].tolist() == [[0.125, pytest.approx(400)]]
-    assert lines["product"].tolist() == [[100.0, pytest.approx(40_000)]]
+    assert [*lines["copy"].ravel(), *lines["product"].ravel()] == pytest.approx([0.125, 400, 100.0, 40_000])
     ridges = [float(text.get_text().removeprefix("ridge ")) for text in axes.texts]
     assert ridges == [pytest.approx(50 / 4, rel=0.05), pytest.approx(800 / 4, rel=0.05)]
     assert rendered(figure) > 1000
@@ -111,8 +109,7 @@ def test_a_roofline_is_log_log_labelled_with_units_and_its_points_differ_in_mark
     figure = plot.roofline([(f"p{i}", 1.0 + i, 1e12) for i in range(7)], LIMITS, "a title")
     (axes,) = figure.axes
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "a title")
-    assert "FLOP per byte" in axes.get_xlabel()
-    assert "FLOP/s" in axes.get_ylabel()
+    assert "FLOP per byte" in axes.get_xlabel() and "FLOP/s" in axes.get_ylabel()
     points = [line for line in axes.lines if line.get_label().startswith("p")]
     assert len({line.get_marker() for line in points}) == len({line.get_color() for line in points}) == 7
     legend = ["fp32 roof, measured", *(f"p{i}" for i in range(7))]
@@ -130,16 +127,13 @@ def test_a_sweep_has_a_curve_a_variant_over_the_sizes():
     axes, _ = figure.axes
     found = {container.get_label(): container for container in axes.containers}
     assert set(found) == {"double", "other b"}
-    assert found["double"].lines[0].get_ydata() == pytest.approx([1.5, 4.0])
-    assert found["other b"].lines[0].get_ydata() == pytest.approx([2.0, 3.0])
+    first, second = (found[name].lines[0] for name in ("double", "other b"))
+    assert [*first.get_ydata(), *second.get_ydata()] == pytest.approx([1.5, 4.0, 2.0, 3.0])
     assert spans(found["double"]) == [pytest.approx((1.35, 1.8)), pytest.approx((3.6, 4.8))]
     rendered(figure)
     assert [label.get_text() for label in axes.get_xticklabels()] == ["small", "large"]
-    assert axes.get_xlabel() == "size"
-    assert "time of the baseline / time of the variant" in axes.get_ylabel()
-    first, second = (found[name].lines[0] for name in ("double", "other b"))
-    assert first.get_marker() != second.get_marker()
-    assert first.get_color() != second.get_color()
+    assert axes.get_xlabel() == "size" and "time of the baseline / time of the variant" in axes.get_ylabel()
+    assert first.get_marker() != second.get_marker() and first.get_color() != second.get_color()
 
 
 def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
@@ -148,8 +142,7 @@ def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
     axes = figure.axes[1]
     curves = {line.get_label(): line for line in axes.get_lines()}
     assert set(curves) == {"double baseline", "double optimized", "double optimized/z", "limit, measured"}
-    assert list(curves["double optimized"].get_xdata()) == [1.0, 4.0]  # MB, ascending
-    assert list(curves["double optimized"].get_ydata()) == pytest.approx([1.0, 4.0])  # GB/s, in 1 ms each
+    assert curves["double optimized"].get_xydata() == pytest.approx(np.array([[1, 1], [4, 4]]))  # MB, GB/s in 1 ms each
     assert set(curves["limit, measured"].get_ydata()) == {5.0}
     assert curves["double optimized"].get_linewidth() == 0  # sizes of as many bytes are no curve
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("bytes that must be moved (MB)", "bandwidth (GB/s)")
@@ -185,9 +178,8 @@ def cell(batch, features, ratio, peak, library=None, name="double"):
     result = pair_result(name, ratio, size=f"sweep/{batch}x{features}", sizes={"batch": batch, "features": features})
     (row,) = result.rows
     vs_library = {} if library is None else {"library": {"ratio": library, "interval": (library, library)}}
-    peaks = {"optimized": peak, "library": 2 << 20}
-    arms = {**result.arms, "library": result.arms["baseline"]}
-    arms = {label: replace(each, peak_bytes=peaks.get(label, 4 << 20)) for label, each in arms.items()}
+    peaks = {"baseline": 4 << 20, "optimized": peak, "control": 4 << 20, "library": 2 << 20}
+    arms = {label: replace(result.arms.get(label, arm()), peak_bytes=bytes_) for label, bytes_ in peaks.items()}
     return replace(result, rows=[replace(row, vs_library=vs_library)], arms=arms)
 
 
@@ -199,14 +191,17 @@ def texts(axes):
 GRID = [(batch, features) for batch in (1024, 2048) for features in (128, 256, 512)]
 
 
+EVEN = [cell(*place, 3.0, 1 << 20) for place in GRID]
+
+
 def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
     cells = [cell(*place, 9.0, (i + 1) << 20, library=1.5 + i) for i, place in enumerate(GRID)]
     figure = heatmap.for_record(record(*cells))
     speed, memory = figure.axes
-    assert [texts(speed)[divmod(i, 3)] for i in range(6)] == ["1.50x", "2.50x", "3.50x", "4.50x", "5.50x", "6.50x"]
-    assert [texts(memory)[divmod(i, 3)] for i in range(6)] == ["0.50", "1.00", "1.50", "2.00", "2.50", "3.00"]
-    assert [label.get_text() for label in speed.get_xticklabels()] == ["128", "256", "512"]
-    assert [label.get_text() for label in speed.get_yticklabels()] == ["1024", "2048"]
+    assert texts(speed) == {divmod(i, 3): f"{1.5 + i:.2f}x" for i in range(6)}
+    assert texts(memory) == {divmod(i, 3): f"{(i + 1) / 2:.2f}" for i in range(6)}
+    ticks = [*speed.get_xticklabels(), *speed.get_yticklabels()]
+    assert [label.get_text() for label in ticks] == ["128", "256", "512", "1024", "2048"]
     assert (speed.get_ylabel(), speed.get_xlabel()) == ("batch", "features")
     assert "library" in speed.get_title()
     rendered(figure)
@@ -223,10 +218,9 @@ def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_sam
 
     cells = [cell(*place, 9.0, 1 << 20, library=2.0) for place in GRID]
     mixed = [with_another(each, 1.5 + i, 4 << 20) for i, each in enumerate(cells)]
-    speed, memory = heatmap.for_record(record(*mixed)).axes
-    assert [texts(speed)[0, i] for i in range(3)] == ["1.50x", "2.00x", "2.00x"]
-    assert [texts(memory)[0, i] for i in range(3)] == ["0.25", "0.50", "0.50"]
-    assert "fastest library" in speed.get_title() and "fastest library" in memory.get_title()
+    for axes, said in zip(heatmap.for_record(record(*mixed)).axes, (["1.50x", "2.00x"], ["0.25", "0.50"]), strict=True):
+        assert [texts(axes)[0, i] for i in range(3)] == [*said, said[1]]
+        assert "fastest library" in axes.get_title()
     in_tf32 = [with_another(each, 3.0, 4 << 20, "tf32", own="tf32") for each in cells]
     speed, _ = heatmap.for_record(record(*in_tf32)).axes
     assert set(texts(speed).values()) == {"3.00x"}, "not that of another precision, though it is faster"
@@ -238,15 +232,13 @@ def test_a_dark_cell_has_white_text():
 
 
 def test_without_a_library_a_heat_map_compares_with_the_baseline():
-    speed, memory = heatmap.for_record(record(*(cell(*place, 3.0, 1 << 20) for place in GRID))).axes
-    assert set(texts(speed).values()) == {"3.00x"}
-    assert set(texts(memory).values()) == {"0.25"}
+    speed, memory = heatmap.for_record(record(*EVEN)).axes
+    assert (set(texts(speed).values()), set(texts(memory).values())) == ({"3.00x"}, {"0.25"})
     assert "baseline" in speed.get_title()
 
 
 def test_sizes_of_one_class_may_be_several_grids():
-    cells = [cell(*place, 3.0, 1 << 20) for place in GRID]
-    both = [replace(each, size=each.size.replace("/", f"/{of}/")) for of in ("2d", "3d") for each in cells]
+    both = [replace(each, size=each.size.replace("/", f"/{of}/")) for of in ("2d", "3d") for each in EVEN]
     found = heatmap.grids(record(*both))
     assert [(grid.name, len(grid.cells)) for grid in found] == [("double 2d", 6), ("double 3d", 6)]
     titles = [axes.get_title() for axes in heatmap.for_record(record(*both)).axes[::2]]
@@ -254,23 +246,21 @@ def test_sizes_of_one_class_may_be_several_grids():
 
 
 def test_a_cell_that_was_not_timed_says_so_and_a_grid_with_holes_is_a_sweep():
-    cells = [cell(*place, 3.0, 1 << 20) for place in GRID]
-    untimed = replace(cells[-1], arms={}, rows=[Row("optimized", "baseline", "skipped", "does not fit")])
-    speed, memory = heatmap.for_record(record(*cells[:-1], untimed)).axes
+    *cells, last = EVEN
+    untimed = replace(last, arms={}, rows=[Row("optimized", "baseline", "skipped", "does not fit")])
+    speed, memory = heatmap.for_record(record(*cells, untimed)).axes
     assert texts(speed)[1, 2] == texts(memory)[1, 2] == "none"
-    assert not heatmap.grids(record(*cells[:-1]))
-    assert heatmap.for_record(record(*cells[:-1])).axes[0].get_xlabel() == "size"
+    assert not heatmap.grids(record(*cells))
+    assert heatmap.for_record(record(*cells)).axes[0].get_xlabel() == "size"
 
 
 def test_a_heat_map_never_mixes_library_and_baseline_and_says_what_it_leaves_out():
     cells = [cell(*place, 3.0, 1 << 20, library=None if place == GRID[0] else 2.0) for place in GRID]
     figure = heatmap.for_record(record(*cells, sized("default", 2.0)))
-    speed, _ = figure.axes
-    assert texts(speed)[0, 0] == "none"
-    assert texts(speed)[1, 2] == "2.00x"
+    shown = texts(figure.axes[0])
+    assert (shown[0, 0], shown[1, 2]) == ("none", "2.00x")
     assert "not drawn: 1 result" in figure.get_suptitle()
 
 
 def test_sizes_of_any_kind_make_no_grid():
-    cells = [replace(cell(*place, 3.0, 1 << 20), sizes={"shape": list(place), "n": 8}) for place in GRID]
-    assert not heatmap.grids(record(*cells))
+    assert not heatmap.grids(record(*(replace(each, sizes={"shape": [*each.sizes.values()], "n": 8}) for each in EVEN)))
