@@ -155,10 +155,8 @@ def test_roofline_places_every_operation(tmp_path):
     ridge = float(re.search(r"^ridge point fp32: ([\d.]+) FLOP/B", text, re.MULTILINE).group(1))
     assert ridge == pytest.approx(roofs["fp32_flops"] / roofs["dram_bytes"], rel=0.02)
     numbers = r"([\d.e+-]+) +[\d.e+-]+ +([\d.e+-]+) \(\S+\) +([\d.]+ \S+) +([\d.]+ \S+)"
-    rows, side = (
-        find_lines(rf"^(\S.*?)  +{numbers} +(memory|compute) +([\d.]+)%", text),
-        128 if DEVICE == "cpu" else 512,
-    )
+    rows = find_lines(rf"^(\S.*?)  +{numbers} +(memory|compute) +([\d.]+)%", text)
+    side = 128 if DEVICE == "cpu" else 512
     by_hand = {"vector add": 1 / 12, "reduction": 0.25, f"product {side} fp32": 2 * side**3 / (3 * side**2 * 4)}
     found = {name: float(intensity) for name, intensity, *_ in rows if name in by_hand}
     assert found == pytest.approx(by_hand, rel=0.01)

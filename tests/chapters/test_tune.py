@@ -28,7 +28,6 @@ from common.show.console import make_console
 from common.xray.occupancy import MACHINES
 
 pytest.importorskip("triton")
-sys.path.append(str(ROOT / "ch4"))
 import gemm
 import tune as command_line
 from search import generations, history, measure, model, show, sweeps
