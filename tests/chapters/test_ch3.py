@@ -28,11 +28,6 @@ each = partial(edges.each, PAIRS)
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
 
 
-@pytest.fixture(autouse=True)
-def _same_numbers_in_every_run():
-    torch.manual_seed(0)
-
-
 @pytest.fixture
 def near(name, version, device, call):
     """near(inputs, ...): what the version returns, after it was found near torch's own answer."""

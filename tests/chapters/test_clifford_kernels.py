@@ -4,19 +4,15 @@ Without a GPU they run in Triton's interpreter, in a process of its own; with on
 """
 
 from functools import partial
-from itertools import chain, product
+from itertools import product
 
 import products
 import pytest
 import torch
+from edges import skip_without
 from products import DEVICES, DIMENSIONS, GPU, LAYOUTS, NORMALIZED, PRODUCTS, answer, assert_right, drawn, needs_triton
 
 FLOAT, HALF, BFLOAT = torch.float32, torch.float16, torch.bfloat16
-
-
-@pytest.fixture(autouse=True)
-def _same_numbers_in_every_run():
-    torch.manual_seed(0)
 
 
 @pytest.fixture
@@ -94,22 +90,17 @@ def test_a_gradient_that_is_1_percent_too_large_is_seen(device, product, dimensi
             assert_right(product, wrong, inputs, normalized)
 
 
-@DEVICES
-@PRODUCTS
-@DIMENSIONS
-def test_repeated_runs_give_equal_bits(device, product, dimensions, at_work, call):
-    inputs, first = at_work(device, product, dimensions, True)
-    assert all(map(torch.equal, first, call(device, product, inputs)))
+TWICE = [(*case, "ieee") for case in (("sgp", 2, 7, 37), ("sgp", 3, 7, 37), ("fcgp", 2, 5, 7), ("fcgp", 3, 5, 7))]
+LARGER = [("fcgp", 3, 1000, 256, precision) for precision in ("tf32x3", "ieee")]
 
 
 @pytest.mark.parametrize(
-    ("device", "dimensions", "batch", "features", "precision"),
-    cases([(2, 17, 2, "tf32x3")], [(3, 1000, 256, "tf32x3"), (3, 1000, 256, "ieee")]),
+    ("device", "product", "dimensions", "batch", "features", "precision"),
+    cases([*TWICE, ("fcgp", 2, 17, 2, "tf32x3")], LARGER),
 )
-def test_repeated_products_give_equal_bits(device, dimensions, batch, features, precision, call):
-    inputs = drawn("fcgp", dimensions, batch, features)
-    first, again = (call(device, "fcgp", inputs, True, (precision,)) for _ in range(2))
-    assert all(map(torch.equal, first, again))
+def test_repeated_runs_give_equal_bits(device, product, dimensions, batch, features, precision, call):
+    inputs, how = drawn(product, dimensions, batch, features), (precision,) if product == "fcgp" else ()
+    assert all(map(torch.equal, *(call(device, product, inputs, True, how) for _ in range(2))))
 
 
 @DEVICES
@@ -172,18 +163,13 @@ def test_an_empty_batch_gives_an_empty_answer(device, product, dimensions, call)
 @GPU
 @NORMALIZED
 def test_more_than_2_to_the_31_elements(normalized):
-    batch, features = 2**19 + 3, 513
-    torch.cuda.empty_cache()
-    if torch.cuda.mem_get_info()[0] < 32 * 2**30:
-        pytest.skip("needs 32 GiB of GPU memory")
-    x, y, w, dout = drawn("sgp", 3, 3, features, HALF)
-    large = [torch.zeros(8, batch, features, dtype=HALF, device="cuda") for _ in range(3)]
-    for whole, last in zip(large, (x, y, dout), strict=True):
-        whole[:, -3:] = last.cuda()
-    x_large, y_large, dout_large = large
-    leaves = [x_large.requires_grad_(), y_large.requires_grad_(), w.cuda().requires_grad_()]
+    skip_without(32)
+    x, y, w, dout = drawn("sgp", 3, 3, 513, HALF)
+    large = torch.zeros(3, 8, 2**19 + 3, 513, dtype=HALF, device="cuda")
+    large[:, :, -3:] = torch.stack((x, y, dout)).cuda()
+    leaves = [leaf.requires_grad_() for leaf in (large[0], large[1], w.cuda())]
     out = products.ops.sgp(*leaves, normalized)
-    dx, dy, dw = torch.autograd.grad(out, leaves, dout_large)
+    dx, dy, dw = torch.autograd.grad(out, leaves, large[2])
     actual = [*(part[:, -3:].detach().cpu() for part in (out, dx, dy)), dw.cpu()]
     assert_right("sgp", actual, (x, y, w, dout), normalized)
 
@@ -191,9 +177,9 @@ def test_more_than_2_to_the_31_elements(normalized):
 def compilations():
     from clifford import fcgp, fcgp_fused, sgp
 
-    found = chain(*(vars(module).items() for module in (sgp, fcgp, fcgp_fused)))
-    kernels = {name: kernel for name, kernel in found if name.endswith("_kernel") and name != "sgp_sums_kernel"}
-    return {name: sum(len(cache[0]) for cache in kernel.device_caches.values()) for name, kernel in kernels.items()}
+    found = {name: kernel for module in (sgp, fcgp, fcgp_fused) for name, kernel in vars(module).items()}
+    kernels = [name for name in found if name.endswith("_kernel") and name != "sgp_sums_kernel"]
+    return {name: sum(len(cache[0]) for cache in found[name].device_caches.values()) for name in kernels}
 
 
 @GPU
@@ -281,26 +267,23 @@ def error(found, right):
 
 
 @needs_triton
-def test_what_was_set_for_float32_stays_set():
+def test_what_was_set_for_float32_stays_set(monkeypatch):
     from clifford.fcgp import float32_in
 
     general, matmul = torch.backends, torch.backends.cuda.matmul
-    before = general.fp32_precision, matmul.fp32_precision
-    try:
-        general.fp32_precision = matmul.fp32_precision = "none"
-        with float32_in("ieee", FLOAT), float32_in("tf32", HALF):
-            assert matmul.fp32_precision in ("none", "ieee")
-        general.fp32_precision = "tf32"
-        with float32_in("tf32", FLOAT):
+    for owner in (general, matmul):
+        monkeypatch.setattr(owner, "fp32_precision", "none")  # and put back in the end
+    with float32_in("ieee", FLOAT), float32_in("tf32", HALF):
+        assert matmul.fp32_precision in ("none", "ieee")
+    general.fp32_precision = "tf32"
+    with float32_in("tf32", FLOAT):
+        assert matmul.fp32_precision == "tf32"
+    general.fp32_precision = "ieee"
+    assert matmul.fp32_precision == "ieee", "it no longer follows"
+    for wanted in ("tf32", "tf32x3"):
+        with float32_in(wanted, FLOAT):
             assert matmul.fp32_precision == "tf32"
-        general.fp32_precision = "ieee"
-        assert matmul.fp32_precision == "ieee", "it no longer follows"
-        for wanted in ("tf32", "tf32x3"):
-            with float32_in(wanted, FLOAT):
-                assert matmul.fp32_precision == "tf32"
-            assert matmul.fp32_precision == "ieee"
-    finally:
-        general.fp32_precision, matmul.fp32_precision = before
+        assert matmul.fp32_precision == "ieee"
 
 
 @needs_triton

@@ -4,17 +4,18 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
+from unittest.mock import Mock
 
 import pytest
 import torch
-
-from common.pairs.pair import ROOT
-
-sys.path.append(str(ROOT / "ch5"))
 import train as command_line
 import volume
 
+from common.pairs.pair import ROOT
+
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
+PRODUCTS = pytest.mark.parametrize("product", ["sgp", "fcgp"])
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +31,7 @@ def losses_of(device, steps, **how):
     return volume.train(volume.models(0, device, **how)[0], steps)
 
 
-def close(one, other):
-    return one == pytest.approx(other, rel=1e-3)  # rounding grows from step to step
+close = partial(pytest.approx, rel=1e-3)  # rounding grows from step to step
 
 
 def test_a_volume_is_a_determinant_and_turns_its_sign_in_a_mirror():
@@ -40,38 +40,33 @@ def test_a_volume_is_a_determinant_and_turns_its_sign_in_a_mirror():
     points, expected = volume.bodies(300_000, 0)
     assert expected.square().mean().item() == pytest.approx(2 / 3, rel=0.05)
     assert points.mean(1).abs().max() < 1e-6
-    q = volume.turns(300_000, 1)
-    handedness = torch.ones(300_000)
-    handedness[1::2] = -1
+    q, handedness = volume.turns(300_000, 1), torch.tensor([1, -1]).repeat(150_000)
     assert torch.allclose(volume.volumes(points @ q.mT), expected * handedness, atol=1e-4)
     assert q.mean(0).abs().max() < 0.01  # no direction is preferred
 
 
 def test_bodies_and_weights_follow_from_the_seed():
-    assert all(map(torch.equal, volume.bodies(5, 3), volume.bodies(5, 3)))
-    assert not torch.equal(volume.bodies(5, 3)[0], volume.bodies(5, 4)[0])
-    one, again, other = (volume.models(seed)[0].read for seed in (3, 3, 4))
-    assert torch.equal(one, again) and not torch.equal(one, other)
+    for made in (lambda seed: volume.bodies(5, seed)[0], lambda seed: volume.models(seed)[0].read):
+        assert torch.equal(made(3), made(3)) and not torch.equal(made(3), made(4))
 
 
 @pytest.mark.parametrize("features", [1, 2, 16, 99])
-@pytest.mark.parametrize("product", ["sgp", "fcgp"])
+@PRODUCTS
 def test_the_plain_network_has_as_many_parameters(features, product):
     clifford, plain = map(volume.size, volume.models(features=features, product=product))
     assert 0.8 * clifford < plain <= clifford
 
 
-@pytest.mark.parametrize("product", ["sgp", "fcgp"])
+@PRODUCTS
 def test_layers_learn_what_the_plain_network_does_not(product):
     clifford, plain = volume.models(0, DEVICE, features=8, product=product)
-    told = []
-    losses = volume.train(clifford, 120, tell=lambda step, loss: told.append((step, loss)))
-    assert told == list(enumerate(losses)) and len(losses) == len(volume.train(plain, 120)) == 120
+    tell = Mock()
+    losses = volume.train(clifford, 120, tell=tell)
+    assert [each.args for each in tell.call_args_list] == [*enumerate(losses)] and len(volume.train(plain, 120)) == 120
     assert sum(losses[-16:]) < sum(losses[:16]) / 50  # 16 steps see every body once
-    points, _ = volume.bodies(500, 1, DEVICE)
-    q = volume.turns(500, 0, DEVICE)
+    points, q = volume.bodies(500, 1, DEVICE)[0], volume.turns(500, 0, DEVICE)
     assert volume.error(clifford, points) < 0.15
-    assert volume.error(clifford, points @ q.mT) == pytest.approx(volume.error(clifford, points), rel=1e-3)
+    assert volume.error(clifford, points @ q.mT) == close(volume.error(clifford, points))
     assert volume.gap(clifford, points, q) < 1e-5
     assert volume.error(plain, points @ q.mT) > 0.5
 
@@ -85,18 +80,18 @@ def test_a_bias_on_another_blade_shows():
     assert volume.gap(clifford, points, q) > 1e-2
 
 
-@pytest.mark.parametrize("product", ["sgp", "fcgp"])
+@PRODUCTS
 def test_both_forms_draw_one_curve(product):
     fused, eager = (losses_of(DEVICE, 40, features=5, product=product, eager=eager) for eager in (False, True))
-    assert close(fused, eager)
+    assert fused == close(eager)
     assert losses_of(DEVICE, 40, features=5, product=product) == fused  # the same seed, the same bits
 
 
-@pytest.mark.parametrize("product", ["sgp", "fcgp"])
+@PRODUCTS
 def test_the_kernels_draw_it_too(run_on, product):
     pytest.importorskip("triton")
     fused = run_on("cpu", losses_of, "cpu", 2, features=3, product=product)
-    assert close(fused, losses_of("cpu", 2, features=3, product=product, eager=True))
+    assert fused == close(losses_of("cpu", 2, features=3, product=product, eager=True))
 
 
 # The command line
@@ -105,24 +100,21 @@ def test_the_kernels_draw_it_too(run_on, product):
 def run(capsys, monkeypatch, *arguments):
     """(status, stdout, stderr), in this process, which has imported torch already."""
     monkeypatch.setattr(sys, "argv", ["train.py", *map(str, arguments)])
-    status = command_line.main()
-    return status, *capsys.readouterr()
+    return command_line.main(), *capsys.readouterr()
 
 
 def test_a_run_prints_losses_errors_and_times(tmp_path, monkeypatch, capsys):
-    drawn = tmp_path / "loss.png"
-    status, out, err = run(capsys, monkeypatch, "--device", "cpu", "--steps", 25, "--features", 4, "--plot", drawn)
-    assert (status, err) == (0, "")
+    drawn, small = tmp_path / "loss.png", ("--device", "cpu", "--steps", 25, "--features", 4)
+    status, out, err = run(capsys, monkeypatch, *small, "--plot", drawn)
+    assert (status, err, "ms a step" in out) == (0, "", True)
     lines = out.splitlines()
     assert "316 parameters, 4 features, sgp by operators" in lines[0]
-    steps = [line for line in lines if line.startswith("step")]
-    assert (steps[0].split()[1], steps[1].split()[1], steps[-1].split()[1]) == ("0", "2", "24")
+    steps = [line.split()[1] for line in lines if line.startswith("step")]
+    assert (*steps[:2], steps[-1]) == ("0", "2", "24")
     errors = {line[:15].strip(): line.split()[-2:] for line in lines if line.endswith("%")}
     assert errors["Clifford layers"][0] == errors["Clifford layers"][1] != errors["plain network"][1]
-    assert "ms a step" in out
-    assert drawn.read_bytes().startswith(b"\x89PNG")
-    assert [path.name for path in tmp_path.iterdir()] == ["loss.png"]
-    again = run(capsys, monkeypatch, "--device", "cpu", "--steps", 25, "--features", 4)[1].splitlines()
+    assert drawn.read_bytes().startswith(b"\x89PNG") and list(tmp_path.iterdir()) == [drawn]
+    again = run(capsys, monkeypatch, *small)[1].splitlines()
     assert again[: len(lines) - 3] == lines[:-3]  # all but the times
 
 
@@ -148,8 +140,7 @@ def test_a_figure_is_whole_or_as_it_was(tmp_path, monkeypatch):
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", dies)
     with pytest.raises(KeyboardInterrupt):
         command_line.draw(drawn, [2.0, 1.0], [2.0, 1.5])
-    assert drawn.read_bytes() == b"before"
-    assert list(tmp_path.iterdir()) == [drawn]
+    assert drawn.read_bytes() == b"before" and list(tmp_path.iterdir()) == [drawn]
 
 
 def test_a_loss_that_is_no_number_is_one_line():

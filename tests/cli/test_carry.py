@@ -1,19 +1,17 @@
 """Rows are carried over where names have changed and the work has not, and stay stale everywhere else."""
 
 import textwrap
-from importlib.util import find_spec
 
 import pytest
-from samples import pair_result, record
+from samples import pair_result, record, refused, write_pair
 
 from common.cli import carry
-from common.pairs.contract import OneLine
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.record.archive import current
 from common.record.load import load_record, save_record
 
-pytestmark = pytest.mark.skipif(not find_spec("triton"), reason="kernels are compiled by Triton, which is not here")
+pytest.importorskip("triton")  # which compiles the kernels
 TEXT = textwrap.dedent(
     """
     \"\"\"Double a vector: 8 bytes an element.\"\"\"
@@ -45,16 +43,16 @@ TEXT = textwrap.dedent(
         return result
     """
 )
-RENAMED = TEXT.replace("at = ", "offsets = ").replace("+ at", "+ offsets").replace("at <", "offsets <")
-RENAMED = (
-    RENAMED.replace("double_kernel", "scale_kernel").replace("n, BLOCK:", "numel, BLOCK:").replace("< n", "< numel")
-)
 
 
-def changed(text, **changes):
+def changed(text, changes):
     for old, new in changes.items():
         text = text.replace(old, new)
     return text
+
+
+NAMES = {"at = ": "offsets = ", "+ at": "+ offsets", "at <": "offsets <", "double_kernel": "scale_kernel"}
+RENAMED = changed(TEXT, {**NAMES, "n, BLOCK:": "numel, BLOCK:", "< n": "< numel"})
 
 
 @pytest.fixture
@@ -63,20 +61,15 @@ def carried(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("common.cli.carry.RECORDED", tmp_path / "recorded")
 
     def write(folder, name, text):
-        (tmp_path / folder / "ch3").mkdir(parents=True)
-        for half in ("baseline", "optimized"):
-            (tmp_path / folder / "ch3" / f"{half}_{name}.py").write_text(text)
-        return {pair.name: pair for pair in discover(tmp_path / folder / "ch3")}
+        folder.mkdir()
+        write_pair(folder / "ch3", name, text, text)
+        return {pair.name: pair for pair in discover(folder / "ch3")}
 
-    def carry_over(text, name="double", renamed=None, now=None, **fields):
-        old, new = write("old", "double", TEXT), write("new", name, text)
-        known = source_hash(old["double"])
-        result = pair_result(
-            "double", chapter="ch3", **{"source_hash": known, "size": "default", "sizes": {}, **fields}
-        )
-        path = tmp_path / "recorded" / "gpu" / "ch3.json"
+    def carry_over(text, name="double", renamed=None, **fields):
+        old, new = write(tmp_path / "old", "double", TEXT), write(tmp_path / "new", name, text)
+        known, path = source_hash(old["double"]), tmp_path / "recorded/gpu/ch3.json"
         path.parent.mkdir(parents=True)
-        save_record(record(result), path)
+        save_record(record(pair_result(**{"chapter": "ch3", "source_hash": known, "sizes": {}, **fields})), path)
         carry.carry_chapter("ch3", old, new, renamed or {})
         (path,) = path.parent.glob("*.json")  # another where the class of its size is another
         (kept,) = load_record(path).pairs
@@ -92,11 +85,9 @@ def test_other_names_of_the_same_work_keep_their_row(carried):
 
 
 def test_a_pair_with_another_name_and_an_argument_more_keeps_its_row(carried):
-    text = changed(RENAMED, **{"inputs(n=1024,": "inputs(dimensions=3, n=1024,"}).replace(
-        '"large": {"n": 4096}', '"2d/large": {"dimensions": 2, "n": 4096}'
-    )
+    of_2d = {"inputs(n": "inputs(dimensions=3, n", '"large": {"n"': '"2d/large": {"dimensions": 2, "n"'}
     renamed = {"double": ("twofold", {"dimensions": 2})}
-    kept, current, *_ = carried(text, "twofold", renamed, size="large", sizes={"n": 4096})
+    kept, current, *_ = carried(changed(RENAMED, of_2d), "twofold", renamed, size="large", sizes={"n": 4096})
     assert current and (kept.name, kept.size, kept.sizes) == ("twofold", "2d/large", {"dimensions": 2, "n": 4096})
 
 
@@ -111,19 +102,20 @@ def test_a_pair_with_another_name_and_an_argument_more_keeps_its_row(carried):
     ],
 )
 def test_other_work_is_stale(changes, said, carried):
-    kept, current, out, _ = carried(changed(RENAMED, **changes))
+    kept, current, out, _ = carried(changed(RENAMED, changes))
     assert not current and not kept.carried and "stale: " in out and said in out
 
 
-def test_on_the_walls_clock_the_host_has_to_do_the_same(carried):
-    assert carried(changed(TEXT, result="y"), clock="wall")[1]
-
-
-def test_on_the_walls_clock_another_way_to_the_same_launch_is_stale(carried):
-    *_, current, said, _ = carried(
-        changed(TEXT, **{"torch.empty_like(x)": "torch.empty_like(x, dtype=None)"}), clock="wall"
-    )
-    assert not current and "its code on the host is another" in said
+@pytest.mark.parametrize(
+    ("changes", "stays", "said"),
+    [
+        ({"result": "y"}, True, "carried over"),
+        ({"torch.empty_like(x)": "torch.empty_like(x, dtype=None)"}, False, "its code on the host is another"),
+    ],
+)
+def test_on_the_walls_clock_the_host_has_to_do_the_same(changes, stays, said, carried):
+    _, current, out, _ = carried(changed(TEXT, changes), clock="wall")
+    assert current is stays and said in out
 
 
 def test_what_was_recorded_of_another_revision_is_none_of_this_ones(carried):
@@ -133,6 +125,5 @@ def test_what_was_recorded_of_another_revision_is_none_of_this_ones(carried):
 
 @pytest.mark.parametrize("text", ["x", "x=y:d=foo(", "=y"])
 def test_a_renaming_that_is_none_is_one_line(text):
-    with pytest.raises(OneLine, match="is no OLD=NEW") as caught:
+    with refused("is no OLD=NEW"):
         carry.run(["HEAD", "--renamed", text])
-    assert "\n" not in str(caught.value)

@@ -8,7 +8,7 @@ from cells import code_of, literals, pairs_of
 
 from common.pairs.pair import ROOT, load
 
-CHAPTERS = ("ch3", "ch4", "ch5")
+each_chapter = pytest.mark.parametrize("chapter", ["ch3", "ch4", "ch5"])
 COMMANDS_END = {"ch3": "## ", "ch4": "### The search", "ch5": "## Use the layer"}  # of "Run it"
 
 
@@ -16,24 +16,28 @@ def readme(chapter, start, end):
     return (ROOT / chapter / "README.md").read_text(encoding="utf-8").split(start)[1].split(end)[0]
 
 
-def sizes_in(texts, pairs):
-    """What looks like a size in one of the classes that the pairs have."""
-    classes = {size.split("/")[0] for pair in pairs for size in pair.sizes if "/" in size} - {"check"}
+def sizes_of(pairs):
+    """(all sizes of these pairs, their classes)."""
+    sizes = {size for pair in pairs for size in pair.sizes}
+    return sizes, {size.split("/")[0] for size in sizes if "/" in size} - {"check"}
+
+
+def sizes_in(texts, classes):
+    """What looks like a size in one of these classes."""
     return re.findall(rf"\b((?:{'|'.join(classes)})/[\w/]+)", texts)
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@each_chapter
 def test_each_size_that_a_cell_names_is_one_of_its_pairs(chapter):
     pairs = pairs_of(chapter)
+    _, classes = sizes_of(pairs.values())
     for cell, code in code_of(chapter).items():
         found = literals(code)
-        named = [pairs[name] for name in dict.fromkeys(found) if name in pairs] or list(pairs.values())
-        sizes = {size for pair in named for size in pair.sizes}
-        meant = [text for text in found if sizes_in(text, pairs.values()) == [text]]
-        assert [size for size in meant if size not in sizes] == [], cell
+        sizes, _ = sizes_of([pairs[name] for name in found if name in pairs] or pairs.values())
+        assert {text for text in found if sizes_in(text, classes) == [text]} <= sizes, cell
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@each_chapter
 def test_every_pair_is_in_the_notebook_and_each_label_is_a_versions(chapter):
     pairs, named = pairs_of(chapter), {text for code in code_of(chapter).values() for text in literals(code)}
     assert [name for name in pairs if name not in named] == []
@@ -41,21 +45,19 @@ def test_every_pair_is_in_the_notebook_and_each_label_is_a_versions(chapter):
     assert {text for text in named if re.fullmatch(r"optimized(/\w+)?", text)} <= labels
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@each_chapter
 def test_the_readme_has_every_pair_and_variant_in_its_first_table(chapter):
     table = readme(chapter, "## The pairs", "## From a symptom")
     labels = [version.label.partition("/")[2] for pair in pairs_of(chapter).values() for version in pair.variants]
     assert [name for name in [*pairs_of(chapter), *filter(None, labels)] if f"`{name}`" not in table] == []
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+@each_chapter
 def test_the_readmes_sizes_and_classes_exist(chapter):
-    pairs, commands = pairs_of(chapter).values(), readme(chapter, "## Run it", COMMANDS_END[chapter])
-    sizes = {size for pair in pairs for size in pair.sizes}
-    found = sizes_in(commands, pairs)
-    assert found
-    assert [size for size in found if size not in sizes] == []
-    classes = {size.split("/")[0] for size in sizes if "/" in size} - {"check"}
+    sizes, classes = sizes_of(pairs_of(chapter).values())
+    commands = readme(chapter, "## Run it", COMMANDS_END[chapter])
+    found = sizes_in(commands, classes)
+    assert found and set(found) <= sizes
     assert [name for name in classes if f"`{name}`" not in commands] == []
 
 
@@ -74,12 +76,10 @@ def test_chapter_4_orders_tiles_and_splits_as_the_pairs_do():
     code, pairs, here = code_of("ch4"), pairs_of("ch4"), {}
     exec(code["order-place"].split("print(")[0], here)
     exec("import math\n" + code["full-count"].split("lines =")[0], here)
-    kernel = load(pairs["matmul"].variants[-1].path)
-    theirs = (kernel.swizzle if hasattr(kernel, "swizzle") else kernel.place).fn  # as Triton was given it
+    theirs = load(pairs["matmul"].variants[-1].path).swizzle.fn  # as Triton was given it
     for group in (1, 3, 8):
-        places = [here["swizzle"](pid, 7, 5, group) for pid in range(35)]
-        assert places == [theirs(pid, 7, 5, group) for pid in range(35)]
-        assert len(set(places)) == 35
+        places = [[swizzle(pid, 7, 5, group) for pid in range(35)] for swizzle in (here["swizzle"], theirs)]
+        assert places[0] == places[1] and len(set(places[0])) == 35
     split = load(pairs["split_k"].variants[0].path)
     for m, n, k in ((16, 4096, 16_384), (1, 67, 1999), (256, 256, 65_536), (512, 512, 16_384), (4096, 4096, 4096)):
         _, tiles, splits, _ = split.plan(m, n, k)

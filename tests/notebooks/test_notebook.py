@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 
 import pytest
-import samples
 from matplotlib.patches import Rectangle
 from samples import one_pair, pair_result, record, rows_of, version, write_pair
 
@@ -37,10 +36,9 @@ def test_the_diff_is_the_lesson_without_docstrings(pair):
     assert "Double" not in nb.show_diff(pair).data
 
 
-def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path):
-    swapped = version("return w_shift + x + x", extra='VERSUS = ""').replace(f"SIZES = {samples.SIZES!r}\n", "")
-    rungs = {"": version("return x + x + w_shift"), "swapped": swapped}
-    write_pair(tmp_path / "ch1", "double", rungs)
+def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path, pair):
+    swapped = version("return w_shift + x + x", extra='VERSUS = ""')
+    write_pair(tmp_path / "ch1", "double", {"swapped": swapped})  # beside the pair's own
     (pair,) = discover(tmp_path / "ch1")
     diff = nb.show_diff(pair, "optimized/swapped")
     assert diff.data.splitlines()[1:3] == ["--- optimized_double.py", "+++ optimized_double_swapped.py"]
@@ -52,8 +50,7 @@ def test_calls_are_counted_without_values(pair):
     call = nb.ready(pair.baseline, pair.sizes["default"], "meta")
     with nb.CountCalls() as counter:
         out = call()
-    assert sum(counter.calls.values()) == 2  # a product and a sum
-    assert out.is_meta
+    assert (sum(counter.calls.values()), out.is_meta) == (2, True)  # a product and a sum
 
 
 def test_a_record_is_shown_with_origin_rows_and_remarks():
@@ -175,16 +172,14 @@ def test_a_class_of_sizes_or_one_of_them_is_shown(size, found, missing, sized, c
     assert list(results) == found
     assert {pair.size.split("/")[0] for pair in results.values()} <= {size.split("/")[0]}
     assert capsys.readouterr().out.startswith(missing)
-    rows = rows_of(course.displayed[-1]) if found else []
-    assert [row[:2] for row in rows[:1]] == [["pair", "variant" if size == "default" else "size"]] * bool(found)
-    assert len(rows) == (1 + len(found) if found else 0)
+    heading, rows = ["pair", "variant" if size == "default" else "size"], rows_of("".join(course.displayed[1:]))
+    assert ([row[:2] for row in rows[:1]], len(rows)) == (([heading], 1 + len(found)) if found else ([], 0))
 
 
 def test_remarks_at_other_sizes_name_them():
     row = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), notes=["launch-bound"])
-    assert nb.show(record(pair_result(rows=[row], size="large/a"))).data.endswith(
-        "- double large/a, optimized: launch-bound"
-    )
+    shown = nb.show(record(pair_result(rows=[row], size="large/a"))).data
+    assert shown.endswith("- double large/a, optimized: launch-bound")
 
 
 def test_a_sweep_is_drawn_of_all_classes_and_of_nothing_there_is_none(sized, tmp_path):
@@ -222,9 +217,8 @@ def test_a_chapter_measures_nothing_until_it_is_asked_and_computes_with_what_is_
     assert 1e9 < known.clock_hz < 3e9
     monkeypatch.setattr(gpus.sheets, "recorded", lambda: None)
     gpus.gpu.cache_clear()
-    assert nb.gpu().sheet is None
-    assert "assumed" in str(nb.gpu())
-    assert nb.gpu().copied == 4.8e12
+    assumed = nb.gpu()
+    assert (assumed.sheet, assumed.copied, "assumed" in str(assumed)) == (None, 4.8e12, True)
     gpus.gpu.cache_clear()
 
 
@@ -232,7 +226,6 @@ def test_a_chapter_measures_nothing_until_it_is_asked_and_computes_with_what_is_
 
 KERNEL = """
 import cupy
-SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
 kernel = cupy.RawKernel(r'''
 extern "C" __global__ void twice(const WIDTH* x, WIDTH* y) {
     __shared__ WIDTH tile[64];
@@ -241,25 +234,18 @@ extern "C" __global__ void twice(const WIDTH* x, WIDTH* y) {
     y[blockIdx.x * 64 + threadIdx.x] = tile[63 - threadIdx.x];
 }
 ''', "twice")
-def inputs(n=4096, device="cuda"):
-    return {"x": cupy.random.uniform(-1, 1, n, dtype=cupy.float32)}
-def reference(x):
-    return x[::-1]
-def run(x):
-    y = cupy.empty_like(x)
-    kernel((1,), (64,), (x, y))
-    return y
+def reference(x): ...
 """
+RUN = "y = cupy.empty_like(x)\nkernel((1,), (64,), (x, y))\nreturn y"
 
 
 @pytest.fixture
 def kernels(tmp_path):
-    pytest.importorskip("triton")  # whose tools read machine code
-    pytest.importorskip("cupy")
-    pytest.importorskip("cuda.bindings.nvrtc")
-    text = '"""Reverse 64 elements."""' + KERNEL
-    variants = {name: text.replace("WIDTH", width) for name, width in (("", "float4"), ("pairs", "float2"))}
-    write_pair(tmp_path / "ch2", "twice", variants, text.replace("WIDTH", "float"))
+    for package in ("triton", "cupy", "cuda.bindings.nvrtc"):  # Triton's tools read machine code
+        pytest.importorskip(package)
+    text = version(RUN, "x", 'return {"x": cupy.random.uniform(-1, 1, n, dtype=cupy.float32)}', KERNEL)
+    baseline, wide, pairs = (text.replace("WIDTH", width) for width in ("float", "float4", "float2"))
+    write_pair(tmp_path / "ch2", "twice", {"": wide, "pairs": pairs}, baseline)
     return discover(tmp_path / "ch2")[0]
 
 
@@ -267,9 +253,9 @@ def test_machine_code_is_a_table_for_each_architecture_and_what_differs(kernels)
     text = nb.show_xray(kernels, ["sm_80", "sm_90"]).data
     titles = [f"**twice**, compiled for {arch}" for arch in ("sm_80 (A100)", "sm_90 (H100)")]
     assert [line for line in text.splitlines() if line.startswith("**")] == titles
-    assert text.count("|  | baseline twice | optimized twice | pairs twice |") == 2
-    assert text.count("| global loads | 1 x 32 bit | 1 x 128 bit | 1 x 64 bit |") == 2
-    assert text.count("- optimized: global loads move up to 16 bytes at once instead of 4") == 2
+    heading, loads = "baseline twice | optimized twice | pairs twice", "1 x 32 bit | 1 x 128 bit | 1 x 64 bit"
+    said = "- optimized: global loads move up to 16 bytes at once instead of 4"
+    assert [text.count(each) for each in (f"|  | {heading} |", f"| global loads | {loads} |", said)] == [2, 2, 2]
 
 
 def test_of_the_variants_only_those_asked_for_are_compiled(kernels):
@@ -281,11 +267,8 @@ def test_of_the_variants_only_those_asked_for_are_compiled(kernels):
 def test_code_is_shown_in_its_order_with_what_each_instruction_does(kernels):
     fence, name, *shown, rest, end = nb.show_code(kernels, "optimized").data.splitlines()
     assert (fence, name, end) == ("```", "twice, sm_90", "```")
-    kinds = [(line[6:20].strip(), line[20:].split()[0].split(".")[0]) for line in shown]
-    assert kinds == [
-        ("global loads", "LDG"), ("shared stores", "STS"), ("barriers", "BAR"), ("shared loads", "LDS"),
-        ("global stores", "STG"),
-    ]  # fmt: skip
+    kinds = [f"{line[6:20].strip()} {line[20:].split()[0].split('.')[0]}" for line in shown]
+    assert kinds == ["global loads LDG", "shared stores STS", "barriers BAR", "shared loads LDS", "global stores STG"]
     assert re.fullmatch(r"and \d+ other instructions", rest)
     assert "LDG.E.128" in shown[0]
 
@@ -319,12 +302,21 @@ def texts(figure):
     return [axes.get_title(), *(text.get_text() for text in axes.texts if text.get_text())]
 
 
-def test_the_diagram_of_a_gpu_has_its_parts_and_what_was_measured_between_them():
-    assert texts(diagram(a_sheet())) == [
-        "NVIDIA H100, 2026-01-02",
-        "2", "...", "132", "SM 1 of 132", "64 warps of 32 lanes", "registers: 256 KiB",
+DRAWN = {
+    "cuda": [
+        "NVIDIA H100, 2026-01-02", "2", "...", "132", "SM 1 of 132", "64 warps of 32 lanes", "registers: 256 KiB",
         "L1 and shared memory: 256 KiB", "read 5.50 TB/s, 270 cycles = 150 ns", "L2: 50 MiB", "DRAM: 80 GiB",
-    ]  # fmt: skip
+    ],
+    "cpu": [
+        "A CPU, 7 threads, 2026-01-02", "2", "...", "8", "core 1 of 8", "registers and vector units",
+        "L1d: 32 KiB", "read 5.50 TB/s, 270 cycles = 150 ns", "L2: 1 MiB", "L3: 96 MiB", "DRAM: 64 GiB",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_the_diagram_has_a_machines_parts_and_what_was_measured_between_them(kind):
+    assert texts(diagram(a_sheet(kind))) == DRAWN[kind]
 
 
 def test_what_is_outside_the_chip_is_drawn_where_it_was_measured():
@@ -337,21 +329,11 @@ def test_what_is_outside_the_chip_is_drawn_where_it_was_measured():
 
 
 def test_a_cpu_keeps_all_caches_but_the_last_in_its_cores():
-    figure = diagram(a_sheet("cpu"))
-    assert texts(figure) == [
-        "A CPU, 7 threads, 2026-01-02",
-        "2", "...", "8", "core 1 of 8", "registers and vector units",
-        "L1d: 32 KiB", "read 5.50 TB/s, 270 cycles = 150 ns", "L2: 1 MiB", "L3: 96 MiB", "DRAM: 64 GiB",
-    ]  # fmt: skip
-    boxes = {text.get_text(): patch for text, patch in _boxes(figure)}
-    assert boxes["L2: 1 MiB"].get_width() < boxes["L3: 96 MiB"].get_width() == boxes["DRAM: 64 GiB"].get_width()
-
-
-def _boxes(figure):
-    """(text, the box in whose middle it stands)"""
-    (axes,) = figure.axes
-    boxes = [(text, box) for text in axes.texts for box in axes.patches if isinstance(box, Rectangle)]
-    return [(text, box) for text, box in boxes if text.get_position() == pytest.approx(box.get_center())]
+    (axes,) = diagram(a_sheet("cpu")).axes
+    both = [(text, box) for text in axes.texts for box in axes.patches if isinstance(box, Rectangle)]
+    inside = [(text, box) for text, box in both if text.get_position() == pytest.approx(box.get_center())]
+    width = {text.get_text(): box.get_width() for text, box in inside}
+    assert width["L2: 1 MiB"] < width["L3: 96 MiB"] == width["DRAM: 64 GiB"]
 
 
 def test_a_machine_that_does_not_tell_its_caches_still_has_memory():
