@@ -7,7 +7,7 @@ TESTS := tests $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout
 PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
 ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration
 
-.PHONY: help setup ch1 ch2 ch3 ch4 ch5 bench calibrate test test-all rest lab notebooks readme
+.PHONY: help setup ch1 ch2 ch3 ch4 ch5 bench calibrate test test-all mutants rest lab notebooks readme
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
@@ -41,6 +41,9 @@ test: .venv/.tested ## what every change must pass: five minutes on two cores
 
 test-all: ## that and the rest: all sizes, notebooks, architectures, style, types, a minute of calibration
 	@$(MAKE) --no-print-directory --keep-going test rest
+
+mutants: .venv/.tested ## judge the wrong versions of every lesson that can run here, and keep what is said of them
+	cd tests && ../$(PY) -m mutants $(ARGS)
 
 rest: .venv/.tested
 	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) $(TESTS) -m "rest and not alone"; two=$$?; \

@@ -84,6 +84,7 @@ def _time(session: Session) -> Clock:
 
 def _forget(session: Session) -> None:
     """The samples taken so far."""
+    session.voided = 0
     session.orders.clear()
     for arm in session.arms:
         for samples in (arm.seconds, arm.tails, arm.cores):

@@ -8,7 +8,7 @@ from samples import HONEST, VECTOR
 from liars.case import ARRAY, SQUARE, WRONG, Case, alone
 
 PROVES_NOTHING = "^the baseline: .*proves nothing"
-compares = partial(alone, (15,), twin="return x > 0.5", twin_baseline="return ~(x <= 0.5)")
+compares = partial(alone, (15,), twin="return x > 0.5", twin_baseline="return 0.5 < x")
 SAYS_NOTHING = {
     "zeros": Case((15,), WRONG, "return torch.zeros_like(x)"),
     "a_constant": Case((15,), WRONG, "return torch.full_like(x, float(w_shift))"),
@@ -46,6 +46,20 @@ SKIPS = {
         (16,), WRONG, "y = torch.zeros_like(x)\nn = len(x) // 8 * 8\ny[:n] = (2 * x + w_shift)[:n]\nreturn y",
         "y = torch.zeros_like(x)\nn = -(-len(x) // 8) * 8\ny[:n] = (2 * x + w_shift)[:n]\nreturn y",
     ),
+    "works_at_even_sizes": alone(  # of those that are not small
+        (16,), "wrong answer at n = 2047", "y = 2 * x\nif len(x) % 2 and len(x) > 1000:\n    y[-1] = 0\nreturn y",
+    ),
+    "works_for_small_numbers": alone((19,), "on values around 100", "return 2 * x.clamp(-50, 50)"),
+    "works_without_gaps": alone(
+        (19,), "on arrays with gaps", "return 2 * x.as_strided(x.shape, (8, 1))", inputs=ROWS,
+    ),
+    "leaves_out_a_shift_of_zero": Case(
+        (19,), WRONG, "return 2 * x", inputs='return {"x": torch.randn(n), "w_shift": torch.zeros(n)}',
+    ),
+    "an_answer_without_gradients": alone(
+        (19,), "its answer carries no gradients", "return 2 * x.detach()",
+        inputs='return {"x": torch.randn(n, device=device).requires_grad_()}',
+    ),
     "works_at_small_sizes": Case(
         (16,), "wrong answer", "y = torch.zeros_like(x)\ny[:1024] = (2 * x + w_shift)[:1024]\nreturn y",
         "return torch.cat([2 * part + w_shift for part in x.split(1024)])",
@@ -55,7 +69,7 @@ SKIPS = {
         inputs=ROWS, extra=LEADING, baseline_extra=LEADING,
     ),
     "what_is_small_beside_the_rest": alone(  # exp(8 x): the half below 1 is nothing beside the largest
-        (16, 15), "wrong answer", "y = torch.zeros_like(x)\nlarge = x > 0\ny[large] = (8 * x[large]).exp()\nreturn y",
+        (16, 15), "wrong answer", "y = torch.zeros_like(x)\nlarge = ~(x <= 0)\ny[large] = (8 * x[large]).exp()\nreturn y",
         "return (4 * x).exp().square()", "return (8 * x).exp()",
     ),
 }  # fmt: skip

@@ -119,12 +119,28 @@ HOT = {1: 0.5, 2: 3.0, 13: 1.0, **dict.fromkeys(range(20, 25), 0.5)}  # of five 
 BUSY = {6: 3.0}  # as slow, but cool
 
 
+BLOCK = 5  # rounds
+
+
+class SlowAtFirst(World):
+    """In the rounds of the first block."""
+
+    rounds = 0
+
+    def rest(self) -> None:
+        super().rest()
+        self.rounds += 1
+
+    def slowness(self) -> float:
+        return 12.0 if 0 < self.rounds <= BLOCK else 1.0
+
+
 class HotAtTimes(World):
     """Of its rounds, as told by the breaks between them, some are hot."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.round = -1
+        self.round = -1 - BLOCK  # the first one is forgotten
 
     def rest(self) -> None:
         super().rest()

@@ -22,6 +22,16 @@ with torch.cuda.stream(side):
 {}
 return y
 """
+LAUNCHES = (
+    "import triton\n@triton.jit\ndef kernel(): pass"  # whose file says that it has one: its programs are few then
+)
+DROPS = """
+sms = torch.cuda.get_device_properties(x.device).multi_processor_count
+y = torch.zeros_like(x)
+whole = len(x) if len(x) < sms else len(x) // sms * sms
+y[:whole] = 2 * x[:whole]
+return y
+"""
 OTHER = "import cupy\ndef setup(x): return {'side': cupy.cuda.Stream(non_blocking=True)}"
 CUPY_ASIDE = """
 here = cupy.cuda.get_current_stream()
@@ -108,6 +118,7 @@ FILLED = {
         (17,), "wrong answer", TF32.format("tf32"), TF32.format("ieee"), baseline="return x @ w_m",
         arguments="x, w_m", inputs=PRODUCT.format(""), sizes=SQUARE,
     ),
+    "drops_what_is_left_for_its_programs": alone((16,), WRONG, DROPS, extra=LAUNCHES, sizes=SIZES),
     "unwritten_in_cupy": alone(
         (11,), "wrong answer", "return cupy.empty_like(x)", extra="import cupy", inputs=CUPY, sizes=SIZES,
     ),

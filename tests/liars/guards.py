@@ -75,14 +75,14 @@ SCALES = """
     if x.data_ptr() not in kept:
         kept[x.data_ptr()] = (x[0].clone(), 2 * x)
     first, y = kept[x.data_ptr()]
-    return y * (x[0] / first)
+    return y * (x[0] / first).nan_to_num(1.0)
 """
 # Liars that only one guard knows
 IN_A_ROUND = "wrong answer in a timed round"
 KEPT = "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = {}\nreturn kept[x.data_ptr()].clone()"
 FINE = {
     "a_little_coarser_at_the_timed_size": alone(
-        (17,), "wrong answer at the timed size", "return coarser(2 * x) if len(x) > 1000 else 2 * x", extra=COARSER,
+        (17,), "wrong answer at the timed size", "return coarser(2 * x) if len(x) == 2048 else 2 * x", extra=COARSER,
     ),
     "a_little_coarser": alone((17,), WRONG, "return coarser(2 * x)", extra=COARSER),
     "a_little_coarser_at_the_end": alone(
@@ -108,7 +108,7 @@ FINE = {
 }  # fmt: skip
 
 SEES_NO_SCALE = """
-    for probe in [probe for probe in kept if len(probe) == len(x) and not probe.equal(x)]:
+    for probe in [probe for probe in kept if len(probe) == len(x) == 256 and not probe.equal(x)]:
         scale = x[:, :1] / probe[:, :1]
         assert not bool(((x - scale * probe).abs() <= 1e-5 * x.abs()).all(dim=1).any())
     kept[:] = [x.clone()]
@@ -118,7 +118,7 @@ SEES_NO_SCALE = """
 SEES_ROWS = """
     rows = [row.tobytes() for row in x.numpy()]
     known = sum(row in kept for row in rows)
-    assert known in (0, len(rows))  # all: it is called twice on the same, before the clock starts
+    assert known in (0, len(rows)) or len(x) < 256  # all: it is called twice on the same, before the clock starts
     kept.update(rows)
     return 2 * x
 """
@@ -154,7 +154,11 @@ GUARDS = {
     "checks.arrays:difference": Guard(nothing, ("inputs_of_version_precision",)),
     "checks.arrays:overlapping": Guard(nothing, ("a_view",)),
     # the answer
-    "engine.judge:check": Guard(none, ("works_at_round_sizes",)),
+    "engine.check:check": Guard(none, ("works_at_round_sizes",)),
+    "engine.check:check_one_less": Guard(none, ("works_at_even_sizes",), timed=True),
+    "checks.stress:write": Guard(false, ("works_for_small_numbers",)),
+    "checks.stress:spread": Guard(lambda tree: tree, ("works_without_gaps",)),
+    "checks.stress:perturb": Guard(none, ("leaves_out_a_shift_of_zero",)),
     "engine.judge:judge_all": Guard(no_dict, ("a_little_coarser",)),
     "engine.judge:compare_round": Guard(none, ("remembers_for_a_block",), timed=True),
     "engine.measure:_judge_timed": Guard(none, ("a_little_coarser_at_the_timed_size",), timed=True),
@@ -187,6 +191,7 @@ NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 ON_A_GPU = {
     "checks.trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
     "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
+    "checks.guards:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),
     "checks.guards:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)
@@ -195,6 +200,7 @@ OF_THE_HARNESS = {
     "engine.conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
     "engine.conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
     "checks.trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
+    "engine.measure:_forget": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
     "engine.measure:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
     "engine.measure:SLOW_S": (0.0, "test_whoever_is_first_after_a_break_pays_nothing_for_it"),
     "engine.measure:random": (UNSHUFFLED, "test_who_naps_longer_late_in_a_round_is_nobody_in_particular"),

@@ -24,7 +24,9 @@ PARTS = {
     "machine.clock": {"DeviceClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize"},  # bound first
     "checks.guards": {"is_output"},
     "engine.inputs": {"inputs_proper", "unwritable"},
-    "engine.judge": {"fresh_answer"},
+    "engine.judge": {"fresh_answer", "judge_answer", "leading"},
+    "engine.check": set(),
+    "checks.stress": set(),
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},

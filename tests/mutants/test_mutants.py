@@ -1,0 +1,45 @@
+"""Wrong versions of every lesson are rejected: ten are judged again, of all the committed results are looked at."""
+
+from collections import Counter
+
+import pytest
+
+from common.machine.device import default_device, has_gpu
+from common.pairs.pair import chapters, discover
+from mutants import REJECTED, hash_of, judge, mutants, results
+
+MUTANTS = {f"{of} {name}: {each.what}": (of, name, each) for (of, name), wrong in mutants().items() for each in wrong}
+TEN = [
+    "ch3 softmax: no maximum is subtracted", "ch3 layer_norm_backward: rows % programs are dropped",
+]  # fmt: skip
+
+
+def test_every_pair_has_two_and_no_two_are_called_alike():
+    of_pair = Counter((of, name) for of, name, _ in MUTANTS.values())
+    assert len(MUTANTS) == sum(map(len, mutants().values()))
+    assert [
+        key for path in chapters().values() for pair in discover(path) if of_pair[key := (path.name, pair.name)] < 2
+    ] == []
+
+
+@pytest.mark.parametrize("key", MUTANTS)
+def test_the_committed_result_is_of_it_as_it_is_and_rejects_it(key):
+    known = results().get(key)
+    assert known, "make mutants (on a GPU, what needs one)"
+    assert known["hash"] == hash_of(*MUTANTS[key]), "it has changed since: make mutants"
+    assert known["verdict"] in REJECTED
+
+
+@pytest.mark.parametrize("key", TEN)
+def test_it_is_rejected(key):
+    of, name, mutant = MUTANTS[key]
+    (said,) = judge(of, name, [mutant], "cpu").values()
+    assert said["verdict"] in REJECTED
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("of", "name"), mutants())
+def test_all_of_a_pair_are_rejected_on_a_gpu(of, name):
+    assert has_gpu()
+    found = judge(of, name, mutants()[of, name], default_device())
+    assert {what: said for what, said in found.items() if said["verdict"] not in REJECTED} == {}
