@@ -69,7 +69,8 @@ SKIPS = {
         inputs=ROWS, extra=LEADING, baseline_extra=LEADING,
     ),
     "what_is_small_beside_the_rest": alone(  # exp(8 x): the half below 1 is nothing beside the largest
-        (16, 15), "wrong answer", "y = torch.zeros_like(x)\nlarge = ~(x <= 0)\ny[large] = (8 * x[large]).exp()\nreturn y",
+        (16, 15), "wrong answer",
+        "y = torch.zeros_like(x)\nlarge = ~(x <= 0)\ny[large] = (8 * x[large]).exp()\nreturn y",
         "return (4 * x).exp().square()", "return (8 * x).exp()",
     ),
 }  # fmt: skip
