@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +79,20 @@ def recorded_sizes(chapter: str, folder: Path | None = None) -> list[tuple[Path,
 def keep_record(record: Record, folder: Path | None = None, is_part: bool = False) -> list[Path]:
     """Save a chapter's record, a file for each class of its sizes; returns them. Raises RecordError.
 
-    `is_part`: of some pairs, beside what there is. Parts that hold nothing any more that is not newer here are removed.
+    `is_part`: of some pairs, beside what there is, runs of the same second too. Parts that hold nothing any more that
+    is not newer here are removed.
     """
     suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
     paths = []
     for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
         name = stem(chapter, of_class)
-        paths.append(path := file_of_device(record.environment, f"{name}{suffix}.json", folder))
-        save_record(replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class]), path)
+        path = file_of_device(record.environment, f"{name}{suffix}.json", folder)
+        part = replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class])
+        names = chain([path], (path.with_stem(f"{path.stem}_{number}") for number in count(2)))
+        paths.append(path := next(name for name in names if save_record(part, name, replaces=not is_part)))
         if older := set(path.parent.glob(f"{name}.*.json")) - {path}:
             for useless in older - {each for each, _ in recorded(chapter, of_class, folder)}:
-                useless.unlink()
+                useless.unlink(missing_ok=True)  # another run may be as tidy
     return paths
 
 

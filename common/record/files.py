@@ -77,7 +77,7 @@ class Format:
     def recorded(self, name: str, folder: Path | None = None) -> list[tuple[Path, Any]]:
         """Every recorded/<device>/<name>, a pattern, the newest first. Raises RecordError."""
         found = [(path, self.load(path)) for path in (folder or RECORDED).glob(f"*/{name}")]
-        return sorted(found, key=lambda item: str(item[1].environment["date"]), reverse=True)
+        return sorted(found, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
 
 
 def check_writable(path: Path, makes_folder: bool = False) -> None:
@@ -89,8 +89,11 @@ def check_writable(path: Path, makes_folder: bool = False) -> None:
         pass
 
 
-def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError."""
+def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool = True) -> bool:
+    """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError.
+
+    Returns whether it is there: not if it `replaces` nothing and somebody else's has that name.
+    """
     with _told(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
@@ -99,15 +102,20 @@ def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(name, 0o644)  # mkstemp makes it private
-            os.replace(name, path)
-        except BaseException:
+            if replaces:
+                os.replace(name, path)
+            else:
+                os.link(name, path)  # a second name for a whole file: alone of all ways it fails where there is one
+        except FileExistsError:
+            return False
+        finally:
             Path(name).unlink(missing_ok=True)
-            raise
+    return True
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, replaces: bool = True) -> bool:
     """The same of a text. Raises RecordError."""
-    write_file(path, lambda file: file.write(text.encode()))
+    return write_file(path, lambda file: file.write(text.encode(errors="backslashreplace")), replaces)
 
 
 @contextmanager

@@ -43,6 +43,6 @@ FORMAT = Format("a benchmark record", SCHEMA, read, from_schema_2, SCHEMA_FILE)
 load_record = FORMAT.load
 
 
-def save_record(record: Record, path: Path | str) -> None:
-    """Write a record into a folder that exists. Raises RecordError."""
-    write_text(Path(path), to_json(record) + "\n")
+def save_record(record: Record, path: Path | str, replaces: bool = True) -> bool:
+    """Write a record into a folder that exists; False if there is one that it may not replace. Raises RecordError."""
+    return write_text(Path(path), to_json(record) + "\n", replaces)
