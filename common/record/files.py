@@ -1,6 +1,7 @@
 """Every file of the course: read and checked in one way, written atomically, its faults told in one line."""
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT
 
 RECORDED = ROOT / "recorded"  # what is committed: a folder for each device
+Problems = dict[Path, str]  # files that cannot be used, and why, in a line
 
 
 class RecordError(OneLine):
@@ -26,6 +28,25 @@ def _told(path: Path | str, done: str = "written") -> Iterator[None]:
         yield
     except OSError as error:
         raise RecordError(f"{path}: cannot be {done} ({error.strerror or error})") from None
+
+
+def _parsed(content: bytes) -> Any:
+    """JSON of finite numbers: of others no figure can be computed. Raises RecordError."""
+    try:
+        return json.loads(content.decode(), parse_int=_int, parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"not JSON ({error})") from None
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise RecordError(f"holds {text:.20}, a number beyond all that are computed with")
+    return value
+
+
+def _int(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -44,16 +65,13 @@ class Format:
 
     def load(self, path: Path | str) -> Any:
         """What is in a file. Raises RecordError."""
+        with _told(path, "read"):
+            content = Path(path).read_bytes()
         try:
-            with _told(path, "read"):
-                data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise RecordError(f"{path}: not JSON ({error})") from None
-        try:
-            return self.read(self._checked(data))
+            return self.read(self._checked(_parsed(content)))
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
+        except (TypeError, KeyError, ValueError, AttributeError, ArithmeticError) as error:
             raise RecordError(f"{path}: not {self.what} ({type(error).__name__}: {error})") from None
 
     def _checked(self, data: Any) -> Any:
@@ -74,9 +92,21 @@ class Format:
             raise RecordError(f"not {self.what} ({error.json_path}: {error.message[:120]})") from None
         return data
 
-    def recorded(self, name: str, folder: Path | None = None) -> list[tuple[Path, Any]]:
-        """Every recorded/<device>/<name>, a pattern, the newest first. Raises RecordError."""
-        found = [(path, self.load(path)) for path in (folder or RECORDED).glob(f"*/{name}")]
+    def recorded(
+        self, name: str, folder: Path | None = None, problems: Problems | None = None
+    ) -> list[tuple[Path, Any]]:
+        """Every recorded/<device>/<name>, a pattern, the newest first.
+
+        A bad file is left out and noted in `problems`. Raises RecordError if there are none to note it in.
+        """
+        found = []
+        for path in (folder or RECORDED).glob(f"*/{name}"):
+            try:
+                found.append((path, self.load(path)))
+            except RecordError as error:
+                if problems is None:
+                    raise
+                problems[path] = str(error)
         return sorted(found, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
 
 

@@ -132,7 +132,7 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -
 
     `pairs`: those measured, for what was recorded of them on a GPU; below the table where that would be too wide.
     """
-    old, problem = on_gpu(record, pairs)
+    old, problems = on_gpu(record, pairs)
     full = table(record, old)
     fits = Measurement.get(console, console.options.update(max_width=1000), full).maximum <= console.width
     console.print(full if fits else table(record, {}))
@@ -149,8 +149,8 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -
         _say(f"not alone on this machine ({', '.join(names)}): {text}", console)
     for text in standings(record):
         _say(text, console)
-    if problem:
-        _say(f"nothing recorded is shown: {problem}", console)
+    for text in problems.values():
+        _say(f"not shown, though recorded: {text}", console)
 
 
 def print_spent(record: Record, console: Console) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import DEFAULT, Mock
@@ -86,6 +87,7 @@ def beside(tmp_path, monkeypatch):
     for name, text in {"missing": version().replace("def run", "def _run"), "fine": version()}.items():
         write_pair(tmp_path / name, "double", text)
     files = {"empty.json": "", "brace.json": "{", "newer.json": '{"schema": 99}', "other.json": '{"type": "other"}'}
+    files["huge.json"] = f'{{"schema": {10**400}}}'
     for path, text in files.items():
         (tmp_path / path).write_text(text)
     os.mkfifo(tmp_path / "pipe")
@@ -132,6 +134,7 @@ MISTAKES = [  # arguments, what must be said
     ("--compare . .", "cannot be read"),
     ("--compare brace.json .", "brace.json: not JSON"),
     ("--compare other.json .", "other.json: not a benchmark record"),
+    ("--compare huge.json .", "huge.json: holds 1000"),
     ("--compare newer.json .", "newer.json: written by a newer version of the course (schema 99"),
 ]
 
@@ -285,7 +288,9 @@ def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_name
     out = printed("--chapter", 3, "--record", "--size", size).out
     assert ran.asked[1] == size
     files = ["ch3_large.json"] if size == "large" else ["ch3.json", "ch3_small.json", "ch3_large.json"]
-    assert re.findall("^recorded in (.*)", out, re.MULTILINE) == [f"{tmp_path}/kept/nvidia_h200/{file}" for file in files]
+    assert re.findall("^recorded in (.*)", out, re.MULTILINE) == [
+        f"{tmp_path}/kept/nvidia_h200/{file}" for file in files
+    ]
     assert kept() == sorted(files)
 
 
@@ -316,7 +321,10 @@ def test_limits_are_shown_with_units_and_origin(monkeypatch, printed):
         "fp32_flops": {"measured": 5.12e13, "datasheet": None, "how": "a product", "source": ""},
     }
     monkeypatch.setattr(runner, "survey_apart", lambda device: ({"name": "A device"}, limits))
-    out, shown = printed("--limits").out, ("A device", "4100 GB/s", "4800 GB/s", "51.2 TFLOP/s", "a copy", "a datasheet")
+    out, shown = (
+        printed("--limits").out,
+        ("A device", "4100 GB/s", "4800 GB/s", "51.2 TFLOP/s", "a copy", "a datasheet"),
+    )
     assert [words for words in shown if words not in out] == []
 
 
@@ -408,10 +416,12 @@ def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, kept, tmp_path, 
     path = tmp_path / "kept/nvidia_h200/ch1.json"
     path.parent.mkdir(parents=True)
     path.write_text("{")
+    save_record(record(pair_result(ratio=3.0)), path.with_name("ch1.20260102-030405.json"))
     ran.record = record(pair_result(), kind="cpu")
     *table, said = printed("--path", pairs).out.splitlines()
     assert any("2.00x [1.98, 2.02]" in line for line in table)
-    assert said.startswith(f"nothing recorded is shown: {path}: not JSON (")
+    assert any("recorded on NVIDIA H200" in line for line in table)  # in the file beside it
+    assert said.startswith(f"not shown, though recorded: {path}: not JSON (")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of a file")

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from samples import pair_result, record
+from samples import pair_result, record, refused
 
 from common.pairs.pair import ROOT, discover
 from common.pairs.sizes import class_of
@@ -145,6 +145,18 @@ def test_parts_of_the_same_second_have_each_their_file_and_one_that_says_nothing
     assert [path.name for path in paths] == [f"ch1.20260101-030405{end}.json" for end in ("", "_2", "_3")]
     assert seen(tmp_path) == [(paths[2].name, ["b", "c"]), (paths[0].name, ["a"])]
     assert names(tmp_path.glob("*/.*")) == [] and not paths[1].exists()
+
+
+def test_a_file_that_cannot_be_read_costs_itself_alone_and_is_not_removed(tmp_path):
+    (path,) = keep_record(named(DAYS[0], "a"), tmp_path, is_part=True)
+    path.write_text(path.read_text().replace('"ratio": 2.0', '"ratio": 1e400'))
+    problems = {}
+    (beside,) = keep_record(named(DAYS[1], "a"), tmp_path, is_part=True)
+    assert [found for found, _ in recorded("ch1", folder=tmp_path, problems=problems)] == [beside]
+    assert list(problems) == [path] and problems[path].startswith(f"{path}: holds 1e400, ")
+    assert path.exists()
+    with refused("holds 1e400", path):
+        recorded("ch1", folder=tmp_path)
 
 
 def test_two_runs_that_keep_a_part_at_once_lose_none(tmp_path):
