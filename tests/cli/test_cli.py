@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from functools import partial
@@ -447,6 +448,19 @@ def test_a_reader_that_has_seen_enough_costs_no_record(pairs, tmp_path):
     assert child.wait() == 0
     child.stderr.close()
     assert len(load_record(tmp_path / "r.json").pairs) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    ("streams", "status"),
+    [("2>/dev/full", 0), (">/dev/full 2>&1", 1), (">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0), (">&- 2>&-", 0)],
+)
+def test_streams_that_take_nothing_cost_no_record(streams, status, pairs, tmp_path):
+    """Progress is lost on a full disk, results are not; what was closed is not asked for."""
+    command = [sys.executable, ROOT / "benchmark.py", "--path", pairs, "--check", "--json", tmp_path / "r.json"]
+    done = subprocess.run(f"{shlex.join(map(str, command))} {streams}", shell=True, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+    assert [pair.rows[0].verdict for pair in load_record(tmp_path / "r.json").pairs] == ["verified"] * 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
