@@ -112,11 +112,12 @@ class Format:
 
 def check_writable(path: Path, makes_folder: bool = False) -> None:
     """Raises RecordError if a file could not be written there; `makes_folder`: its folder need not exist yet."""
-    if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
-        raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
-    folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
-    with _told(path), tempfile.TemporaryFile(dir=folder):
-        pass
+    with _told(path):
+        if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
+            raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
+        folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
 
 
 def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool = True) -> bool:

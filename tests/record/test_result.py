@@ -256,7 +256,14 @@ def test_where_a_file_could_be_written_is_told_before(tmp_path):
     (tmp_path / "file").write_text("")
     check_writable(tmp_path / "r.json")
     check_writable(tmp_path / "no" / "folder" / "r.json", makes_folder=True)
-    for path, makes_folder in (("no/r.json", False), ("file/r.json", False), ("file/r.json", True), (".", False)):
+    for path, makes_folder in (
+        ("long" * 2000, False),
+        ("long" * 2000, True),
+        ("no/r.json", False),
+        ("file/r.json", False),
+        ("file/r.json", True),
+        (".", False),
+    ):
         with refused(r": cannot be written \(.*\)$"):
             check_writable(tmp_path / path, makes_folder)
     assert os.listdir(tmp_path) == ["file"]
