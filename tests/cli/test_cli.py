@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -508,6 +509,28 @@ def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
     row = Row("optimized", "baseline", "died", "IndexError: x[bold] is [/] out of range [0, 5]")
     console.print_record(record(pair_result(rows=[row])), console.make_console())
     assert row.reason in sys.stdout.getvalue()
+
+
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_names_are_shown_as_they_are_and_give_a_terminal_no_orders(stream, monkeypatch):
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, stream())
+    monkeypatch.setenv("COLUMNS", "300")
+    found, evil = pair_result("[bold]x[red]", size="[i]:100:"), f"a{ESCAPE}[31mb\rc"
+    found = replace(found, neighbours=[evil])
+    with console.progress() as (tell, _):
+        tell(evil, 0, 1, evil)
+    console.print_record(record(found, name=f"GPU{ESCAPE}[31m [/bold]\ud800"), console.make_console())
+    out = sys.stdout.getvalue() + sys.stderr.getvalue()
+    words = ["[bold]x[red]", "[i]:100:", r"GPU\x1b[31m [/bold]\ud800", r"a\x1b[31mb\rc"]
+    assert [each for each in words if each not in out] == []
+    assert f"{ESCAPE}[31mb" not in out and f"GPU{ESCAPE}" not in out
+
+
+def test_what_two_records_say_gives_a_terminal_no_orders(tmp_path, printed):
+    files = [saved(tmp_path, f"{n}.json", pair_result(f"{ESCAPE}[2Jx"), name=f"{n}{ESCAPE}[31m") for n in "ab"]
+    out = printed("--compare", *files).out
+    assert ESCAPE not in out and r"\x1b[2Jx" in out and r"a\x1b[31m and b\x1b[31m" in out
 
 
 # From the shell, for real
