@@ -2,12 +2,14 @@
 compile while the clock runs. (Global state: state.py.)
 """
 
+import ast
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psutil
@@ -21,6 +23,7 @@ UNTIMELY = {
     "subprocess.Popen": "starts {0}", "os.posix_spawn": "starts {0}", "ctypes.dlopen": "loads {0}",
 }  # fmt: skip
 TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
+_PARSE, _LITERAL_EVAL, _ONLY_AST = ast.parse.__code__, ast.literal_eval.__code__, ast.PyCF_ONLY_AST
 _heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
 _hooked: set[str] = set()
 
@@ -154,8 +157,17 @@ def listen_to_triton() -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if _heard is not None and event in UNTIMELY:
+    if _heard is not None and event in UNTIMELY and not (event == "compile" and _reads_a_literal(sys._getframe(1))):
         _heard.add(UNTIMELY[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))
+
+
+def _reads_a_literal(frame: FrameType) -> bool:
+    """ast.literal_eval, as of the header of each .npy file: its text becomes a syntax tree and never code.
+
+    The function is known by its code, its names and its flags, for a version may give that code other names.
+    """
+    parses = frame.f_code is _PARSE and frame.f_globals is vars(ast) and frame.f_locals["flags"] & _ONLY_AST
+    return bool(parses and frame.f_back and frame.f_back.f_code is _LITERAL_EVAL)
 
 
 def _telling(function: Callable[..., Any], what: str) -> Callable[..., Any]:
