@@ -426,6 +426,29 @@ def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, kept, tmp_path, 
     assert said.startswith(f"not shown, though recorded: {path}: not JSON (")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limits")
+def test_too_few_files_and_too_long_a_tmpdir_are_one_line_that_says_what_to_do(pairs, tmp_path):
+    import resource
+
+    few = shell("--path", pairs, "--check", preexec_fn=partial(resource.setrlimit, resource.RLIMIT_NOFILE, (14, 14)))
+    assert (few.returncode, few.stderr.count("\n")) == (2, 1), few.stderr
+    assert "only 14 files may be open at once: allow 64, as by `ulimit -n 64`" in few.stderr
+    (long := tmp_path / ("long" * 30)).mkdir()
+    far = shell("--path", pairs, "--check", env={**os.environ, "TMPDIR": str(long)})
+    assert (far.returncode, far.stderr.count("\n")) == (2, 1), far.stderr
+    assert f"AF_UNIX path too long: set TMPDIR to a folder with a shorter path than {long})" in far.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, in which nobody can make a folder")
+def test_a_home_that_cannot_be_written_to_costs_no_picture(tmp_path):
+    keep = {name: value for name, value in os.environ.items() if name not in ("TRITON_CACHE_DIR", "CUPY_CACHE_DIR")}
+    environment = {**keep, "HOME": "/proc/nobody", "TMPDIR": str(tmp_path)}
+    done = shell("--xray", "coalescing", "--arch", "sm_90", env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "compiled for sm_90" in done.stdout and "square_kernel" in done.stdout
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of a file")
 def test_a_record_beyond_what_the_system_allows_is_one_line(pairs, tmp_path):
     import resource
