@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -595,6 +596,25 @@ def test_a_run_leaves_a_valid_record_and_a_plot(real_run):
     assert double.limit_s == pytest.approx(double.cost["dram_bytes"] / kept.limits["dram_bytes"]["measured"])
     assert kept.pairs[1].rows[0].ratio is None
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+@pytest.mark.parametrize("was_killed", [False, True])
+def test_test_tools_are_installed_at_their_pins_where_that_was_killed_too(was_killed, tmp_path):
+    for name in ("Makefile", "pyproject.toml", "requirements.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / ".venv").mkdir()
+    for stamp in [".adding"] * was_killed + [".ready"]:
+        (tmp_path / ".venv" / stamp).touch()
+    (tmp_path / "python").write_text('#!/bin/sh\necho "$@" > asked\n')
+    (tmp_path / "python").chmod(0o755)
+    subprocess.run(["make", "-s", ".venv/.tested", "PY=./python"], cwd=tmp_path, check=True)
+    asked = (tmp_path / "asked").read_text().split()
+    assert ("--force-reinstall" in asked) is was_killed
+    pins = (tmp_path / asked[asked.index("-c") + 1]).read_text().splitlines()
+    assert [pin for pin in pins if not pin.startswith("#")] == re.findall("^[a-z].*==.*", "\n".join(pins), re.MULTILINE)
+    assert re.search(r"^pytest==", "\n".join(pins), re.MULTILINE)
+    assert {path.name for path in (tmp_path / ".venv").iterdir()} == {".pins", ".ready", ".tested"}
 
 
 # Two records
