@@ -59,7 +59,8 @@ readme: .venv/.ready ## write the tables of the READMEs and of recorded/ anew fr
 	$(PY) -m common.cli.readmes
 
 # A stamp says that what it stands for is whole. pip takes a package that it was killed over for an installed one: an
-# environment of ours whose first installation did not end is made anew, and test tools whose did not are forced.
+# environment of ours whose first installation did not end is made anew, and test tools whose did not are forced: they
+# and all that they need, of which pip would take the newest where requirements.txt has a pin (but for `-e .`, no pin).
 .venv/.ready: requirements.txt
 	@"$(PYTHON)" -c 'import sys; sys.version_info < (3, 11) and sys.exit("needs Python 3.11 or newer: make PYTHON=...")'
 	@echo "installing requirements.txt into .venv: this takes minutes"
@@ -69,4 +70,5 @@ readme: .venv/.ready ## write the tables of the READMEs and of recorded/ anew fr
 
 .venv/.tested: pyproject.toml .venv/.ready
 	@force=$$([ ! -e .venv/.adding ] || echo --force-reinstall); touch .venv/.adding; \
-	$(PIP) $$force -e ".[test]" && rm .venv/.adding && touch $@
+	grep -v '^-e' requirements.txt > .venv/.pins && \
+	$(PIP) $$force -c .venv/.pins -e ".[test]" && rm .venv/.adding && touch $@

@@ -18,6 +18,7 @@ from common import program
 from common.cli.request import check_request, listing, parse, select
 from common.engine import runner
 from common.isolation import interrupt
+from common.pairs.one_line import printable
 from common.pairs.pair import ROOT, Pair
 from common.pairs.sizes import lacking, sizes_of
 from common.record.files import noting
@@ -50,7 +51,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         if args.verbose:
             console.print_spent(record, console.make_console())
         for line in written:
-            print(line)
+            print(printable(line))
         if interrupted := record.environment["interrupted"]:
             print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
         for problem in unwritten:

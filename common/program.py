@@ -1,10 +1,11 @@
 """What the programs have in common at their edges: an exit status, one line for what goes wrong, no traceback."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from common.isolation import interrupt
 from common.pairs.contract import OneLine
@@ -49,10 +50,34 @@ def status_of(name: str, run: Callable[[], int]) -> int:
         return 1
 
 
+class _Lossy(io.FileIO):
+    """Whose disk may be full: progress is lost then, and results are not."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
+
+
+def settle_streams() -> None:
+    """Make the standard streams such that whatever a user has made of them ends no run."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:  # closed, as by `>&-`: the next file that is opened would be taken for it
+            lowest = os.open(os.devnull, os.O_RDWR)  # of those that are free: this one
+            os.set_inheritable(lowest, True)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may lack a character
+    encoding = getattr(sys.stderr, "encoding", None)
+    lossy = io.BufferedWriter(_Lossy(2, "w", closefd=False))
+    sys.stderr = io.TextIOWrapper(lossy, encoding, errors="replace", line_buffering=True)
+
+
 def finish(main: Callable[[], int]) -> NoReturn:
     """Run a program's `main` and end the process with its status."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may lack a character
+    settle_streams()
     status = main()
     interrupt.ignore()  # nothing is left to do but to exit
     sys.exit(status)

@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from common.calibration import known_times, trials
 from common.calibration.checks import judge
@@ -31,6 +32,7 @@ from common.calibration.trials import PER_PROCESS, Failed, Say
 from common.isolation import interrupt
 from common.machine import neighbours
 from common.machine.device import default_device
+from common.pairs.one_line import printable
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.program import Parser, device_name, finish, status_of
@@ -87,9 +89,12 @@ def _progress() -> Iterator[Say]:
 def print_findings(findings: Findings, console: Console) -> None:
     environment, passed = findings.environment, sum(check.passed for check in findings.checks)
     title = f"{environment['device']['name']}, {environment['took_s'] / 60:.1f} minutes"
-    console.print(grid(title, HEADINGS, rows(findings, "[green]passed[/]", "[bold red]not passed[/]")))
+    colors = {"passed": "green", "not passed": "bold red"}
+    lines: list[list[str | Text]] = [[*row, Text(said, colors[said])] for *row, said in rows(findings, *colors)]
+    console.print(grid(title, HEADINGS, lines))
     for line in environment["neighbours"]:
-        console.print(f"not alone on this machine while it was to be quiet: {line}", markup=False, soft_wrap=True)
+        text = printable(f"not alone on this machine while it was to be quiet: {line}")
+        console.print(text, markup=False, soft_wrap=True)
     console.print(f"{passed} of {len(findings.checks)} checks passed")
 
 

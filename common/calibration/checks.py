@@ -7,7 +7,7 @@ from typing import Any
 
 from common.calibration.findings import FILE, SCHEMA, Check, Findings, Known, Run, Said, Spin, from_dict, from_schema_1
 from common.record import stats
-from common.record.files import Format, RecordError
+from common.record.files import Format, Problems, RecordError
 
 CALLED = 0.05  # of equal pairs at most are called different: what an interval of 95 % promises
 FOUND = 0.95  # of planted 5 % at least are found
@@ -141,9 +141,9 @@ def _read(data: dict[str, Any]) -> Findings:
 FORMAT = Format("a calibration", SCHEMA, _read, from_schema_1)
 
 
-def newest(folder: Path | None = None) -> list[tuple[Path, Findings]]:
-    """The newest calibration of each kind of device, the newest first. Raises RecordError."""
+def newest(folder: Path | None = None, problems: Problems | None = None) -> list[tuple[Path, Findings]]:
+    """The newest calibration of each kind of device, the newest first. As FORMAT.recorded."""
     by_kind: dict[str, tuple[Path, Findings]] = {}
-    for path, findings in FORMAT.recorded(FILE, folder):
+    for path, findings in FORMAT.recorded(FILE, folder, problems):
         by_kind.setdefault(findings.environment["device"]["kind"], (path, findings))
     return list(by_kind.values())

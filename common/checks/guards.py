@@ -2,15 +2,15 @@
 compile while the clock runs. (Global state: state.py.)
 """
 
+import ast
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
+from types import FrameType
 from typing import Any
-from unittest.mock import patch
 
 import psutil
 import torch
@@ -22,8 +22,8 @@ UNTIMELY = {
     "import": "imports {0}", "compile": "compiles Python code", "exec": "executes new Python code", "os.fork": "forks",
     "subprocess.Popen": "starts {0}", "os.posix_spawn": "starts {0}", "ctypes.dlopen": "loads {0}",
 }  # fmt: skip
-FEW_SMS = 3  # odd, and fewer than the rows or tiles of any check size but the smallest
 TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
+_PARSE, _LITERAL_EVAL, _ONLY_AST = ast.parse.__code__, ast.literal_eval.__code__, ast.PyCF_ONLY_AST
 _heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
 _hooked: set[str] = set()
 
@@ -63,53 +63,6 @@ def poison_answer(answer: Tree, inputs: Tree) -> None:
 def _poison(tensor: torch.Tensor) -> None:
     with torch.inference_mode():  # so that tensors made in that mode may be written too
         tensor.fill_(float("nan") if tensor.is_floating_point() else -1 if tensor.dtype != torch.bool else True)
-
-
-@contextmanager
-def filled_memory(on: bool = True) -> Iterator[None]:
-    """Uninitialized memory of torch and CuPy is NaN inside, if `on` (NumPy offers no hook)."""
-    if not on:
-        yield
-        return
-    setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)  # noqa: B010 (torch declares no such name)
-    torch.set_deterministic_debug_mode("warn")  # which fills torch.empty; its better known twin imports the compiler
-    cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
-    plain: Any = cupy.cuda.get_allocator() if cupy else None
-
-    def filled(size: int) -> Any:
-        memory = plain(size)
-        memory.memset(0xFF, size)  # all bits set is a NaN in every floating type
-        return memory
-
-    with ExitStack() as afterwards:
-        afterwards.callback(torch.set_deterministic_debug_mode, "default")
-        if cupy:
-            cupy.cuda.set_allocator(filled)
-            afterwards.callback(cupy.cuda.set_allocator, plain)
-        yield
-
-
-@contextmanager
-def few_programs(on: bool = True) -> Iterator[None]:
-    """A GPU seems to have few SMs inside, if `on`: so persistent programs loop, and meet their remainders."""
-    if not (on and torch.cuda.is_initialized()):
-        yield
-        return
-
-    def properties(device: Any = None) -> Any:
-        real = known(device)
-        public = {name: getattr(real, name) for name in dir(real) if not name.startswith("_")}
-        return SimpleNamespace(**{**public, "multi_processor_count": FEW_SMS})
-
-    known, cupy = torch.cuda.get_device_properties, sys.modules.get("cupy")
-    with ExitStack() as stack:
-        stack.enter_context(patch.object(torch.cuda, "get_device_properties", properties))
-        if cupy:
-            runtime = cupy.cuda.runtime
-            told = runtime.getDeviceProperties
-            few = lambda device: {**told(device), "multiProcessorCount": FEW_SMS}  # noqa: E731
-            stack.enter_context(patch.object(runtime, "getDeviceProperties", few))
-        yield
 
 
 class Leaks:
@@ -180,8 +133,17 @@ def listen_to_triton() -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if _heard is not None and event in UNTIMELY:
+    if _heard is not None and event in UNTIMELY and not (event == "compile" and _reads_a_literal(sys._getframe(1))):
         _heard.add(UNTIMELY[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))
+
+
+def _reads_a_literal(frame: FrameType) -> bool:
+    """ast.literal_eval, as of the header of each .npy file: its text becomes a syntax tree and never code.
+
+    The function is known by its code, its names and its flags, for a version may give that code other names.
+    """
+    parses = frame.f_code is _PARSE and frame.f_globals is vars(ast) and frame.f_locals["flags"] & _ONLY_AST
+    return bool(parses and frame.f_back and frame.f_back.f_code is _LITERAL_EVAL)
 
 
 def _telling(function: Callable[..., Any], what: str) -> Callable[..., Any]:

@@ -29,7 +29,7 @@ class Tolerance:
     @classmethod
     def of(cls, dtype: torch.dtype, declared: str = "", custom: Custom = None) -> "Tolerance":
         own = DTYPES.get(dtype, "")
-        if not (precision := declared or own):  # integers and booleans: equal or wrong
+        if not dtype.is_floating_point or not (precision := declared or own):  # integers and booleans: equal or wrong
             return cls("", 0.0, 0.0)
         rtol, atol = custom or (TOLERANCE[precision], TOLERANCE[precision])
         least = FLOOR_EPS_SHORT if precision == own else FLOOR_EPS_DECLARED

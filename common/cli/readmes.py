@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from common.calibration import markdown as calibrations
@@ -23,13 +24,13 @@ CALIBRATION = "<!-- calibration from recorded/: python -m common.cli.readmes -->
 END = "<!-- end of results -->"
 
 
-def filled_in(text: str) -> str:
-    """A README's text with the tables between its markers made anew."""
+def filled_in(text: str, problems: files.Problems | None = None) -> str:
+    """A README's text with the tables between its markers made anew; `problems`: as of `archive.recorded`."""
     makers: dict[str, Callable[..., str]] = {
-        MARKER: _results,
-        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE)),
+        MARKER: partial(_results, problems),
+        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
-            newest(), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
+            newest(problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
         ),
     }
     for marker, make in makers.items():
@@ -39,34 +40,41 @@ def filled_in(text: str) -> str:
     return text
 
 
-def _results(chapter: str) -> str:
-    pairs = discover(ROOT / chapter)
-    return summary.by_device(archive.recorded(chapter), archive.current(pairs), [pair.name for pair in pairs])
+def _results(problems: files.Problems | None, chapter: str) -> str:
+    pairs, found = discover(ROOT / chapter), archive.recorded(chapter, problems=problems)
+    return summary.by_device(found, archive.current(pairs), [pair.name for pair in pairs])
 
 
 def readmes() -> list[Path]:
     return [ROOT / "README.md", ROOT / "common/README.md", *sorted(ROOT.glob("ch[0-9]*/README.md"))]
 
 
-def pages() -> dict[Path, str]:
-    """recorded/<device>/<chapter>.md of every chapter of which something is recorded."""
+def pages(problems: files.Problems | None = None) -> dict[Path, str]:
+    """recorded/<device>/<chapter>.md of every chapter of which something is recorded; `problems` as above."""
     made: dict[Path, str] = {}
     for path in readmes()[2:]:
-        made |= summary.pages(path.parent.name, discover(path.parent))
+        made |= summary.pages(path.parent.name, discover(path.parent), problems)
     return made
 
 
 def main() -> int:
+    """The exit status: 1 if a file under recorded/ is bad, which is in no table then; 2 if nothing can be written."""
+    problems: files.Problems = {}
     try:
-        made = pages()
+        made = pages(problems)
+        damaged = {path.parent for path in problems}
         for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*made}:
-            useless.unlink()
-        for path, text in [*made.items(), *((path, filled_in(path.read_text(encoding="utf-8"))) for path in readmes())]:
+            if useless.parent not in damaged:
+                useless.unlink()
+        made |= {path: filled_in(path.read_text(encoding="utf-8"), problems) for path in readmes()}
+        for path, text in made.items():
             files.write_text(path, text)
     except OneLine as error:
         print(error, file=sys.stderr)
         return 2
-    return 0
+    for problem in problems.values():
+        print(f"not in the tables: {problem}", file=sys.stderr)
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

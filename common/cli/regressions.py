@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from common.pairs.one_line import printable
 from common.record.files import RecordError
 from common.record.load import load_record
 from common.record.result import FAILED, UNTIMED, Record, Row
@@ -16,8 +17,8 @@ def compare_files(old: Path, new: Path) -> int:
     interrupted = " (that run was interrupted)" if records[1].environment.get("interrupted") else ""
     if not lines:
         raise RecordError(f"{new}: has no row in common with {old}{interrupted}")
-    print("\n".join(lines))
-    names = [record.environment["device"]["name"] for record in records]
+    print("\n".join(map(printable, lines)))
+    names = [printable(record.environment["device"]["name"]) for record in records]
     if names[0] != names[1]:
         print(f"different devices, {' and '.join(names)}: no regression can be told")
         return 0

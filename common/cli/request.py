@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from common.pairs.one_line import printable
 from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover
 from common.program import Parser, UsageError, device_name
 from common.record.files import check_writable
@@ -116,4 +117,4 @@ def listing(pairs: list[Pair]) -> str:
             needs += [f"{key} {value}" for key, value in version.constants.get("REQUIRES", {}).items()]
             lines.append(f"    {version.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
         lines.append(f"    sizes: {', '.join(pair.sizes)}")
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))

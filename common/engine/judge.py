@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from common.checks import guards
+from common.checks import conditions, guards
 from common.checks.arrays import Tree, clone, difference, laziness, leaves, map_arrays, order_of, overlapping, tensors
 from common.checks.comparison import blind_spot, compare, near, same_form
 from common.engine.arms import Invalid, LiveArm, oracle
@@ -100,7 +100,7 @@ def fresh_answer(
     def action() -> Tree:
         guards.poison_outputs(mine)
         begin = now()
-        with guards.filled_memory(filled), guards.few_programs(arm.has_kernel and few):
+        with conditions.filled_memory(filled), conditions.few_programs(arm.has_kernel and few):
             arm.prepare(other.by_arm[arm.label], mine)
             call = arm.bind(mine)
             answer = call()

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from common.hardware.sheet import Sheet
+from common.pairs.one_line import printable
 from common.show.console import grid, print_limits
 from common.show.formats import binary, four
 
@@ -47,7 +48,7 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
     ]
     _print("links", ("GPUs", "link", "peer access"), links, console)
     for line in remarks(sheet):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(printable(line), markup=False, soft_wrap=True)
 
 
 def value(fact: dict[str, Any]) -> str:

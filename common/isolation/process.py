@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import psutil
@@ -82,7 +82,9 @@ def _starting() -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError) as error:  # EOFError: the server was killed
-        raise Death(f"no process can be started here ({getattr(error, 'strerror', None) or error})") from None
+        said = str(getattr(error, "strerror", None) or error)
+        fix = f": set TMPDIR to a folder with a shorter path than {gettempdir()}" * ("AF_UNIX path" in said)
+        raise Death(f"no process can be started here ({said}{fix})") from None
 
 
 def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, deadline_s: float) -> Any:

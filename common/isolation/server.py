@@ -4,23 +4,34 @@ Where there is no forkserver (Windows) they are spawned.
 """
 
 import atexit
+import errno
 import multiprocessing
 import os
 import signal
 from multiprocessing import forkserver, resource_tracker
+from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from common.isolation import interrupt
 
+CACHES = {"TRITON_CACHE_DIR": ".triton/cache", "CUPY_CACHE_DIR": ".cupy/kernel_cache"}  # variable, place below home
+FEWEST_FILES = 64  # open at once: with fewer the server dies in the middle of a message
 PRELOADED = ["torch", "common.engine.measure"]  # not Triton, which chooses its interpreter when it is imported
 _THERE_IS_ONE = "forkserver" in multiprocessing.get_all_start_methods()
 context: Any = multiprocessing.get_context("forkserver" if _THERE_IS_ONE else "spawn")
 
 
 def start() -> None:
-    """Start the forkserver, if it is not there, deaf to what interrupts a run: its parent ends it."""
+    """Start the forkserver, if it is not there, deaf to what interrupts a run: its parent ends it. Raises OSError."""
+    _give_caches()
     if not _THERE_IS_ONE:
         return
+    import resource  # not on Windows
+
+    if 0 <= (most := resource.getrlimit(resource.RLIMIT_NOFILE)[0]) < FEWEST_FILES:
+        allow = f"allow {FEWEST_FILES}, as by `ulimit -n {FEWEST_FILES}`"
+        raise OSError(errno.EMFILE, f"only {most} files may be open at once: {allow}")
     context.set_forkserver_preload(PRELOADED)
     resource_tracker.ensure_running()  # first, because starting it unblocks the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, interrupt.SIGNALS)
@@ -30,6 +41,25 @@ def start() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     atexit.unregister(stop)
     atexit.register(stop)  # left to itself it takes a second or two to end, and keeps our output open
+
+
+def _give_caches() -> None:
+    """Where a home cannot be written to, compilers keep what they have compiled in a folder that ends with us."""
+    for variable, place in CACHES.items():
+        path = Path.home() / place
+        if variable not in os.environ and not _is_writable(path):
+            folder = TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True)
+            atexit.register(folder.cleanup)
+            os.environ[variable] = folder.name
+
+
+def _is_writable(path: Path) -> bool:
+    """Could such a folder be made, and files in it?"""
+    try:
+        with TemporaryFile(dir=next(folder for folder in (path, *path.parents) if folder.exists())):
+            return True
+    except OSError:
+        return False
 
 
 def stop() -> None:

@@ -3,7 +3,8 @@
 And their machine code, compiled for GPUs that need not be here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from IPython.display import Markdown, display
@@ -16,6 +17,7 @@ from common.notebook.gpu import gpu
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded, recorded_sizes, together
+from common.record.files import Problems
 from common.record.result import PairResult, Record
 from common.show import plot
 from common.xray.occupancy import MACHINES
@@ -38,7 +40,8 @@ class Chapter:
 
         Without the pairs that have changed since; None if there is no record.
         """
-        records = [record for _, record in recorded(self.name, class_of(size))]
+        with _named() as problems:
+            records = [record for _, record in recorded(self.name, class_of(size), problems=problems)]
         found = together([record for record in records if record.environment["device"]["kind"] == "cuda"])
         return found and self._only(found, lambda pair: size in (pair.size, class_of(pair.size)))
 
@@ -79,7 +82,9 @@ class Chapter:
 
         As by `benchmark.py --size all --plot`: ratio over size; where memory is the limit, also bandwidth over bytes.
         """
-        found = [self._only(record, lambda pair: pair.name == name) for _, record in recorded_sizes(self.name)]
+        with _named() as problems:
+            there = recorded_sizes(self.name, problems=problems)
+        found = [self._only(record, lambda pair: pair.name == name) for _, record in there]
         records = [record for record in found if record.pairs]
         return plot.sweep(*records) if records else None
 
@@ -89,6 +94,15 @@ class Chapter:
         if key not in self.compiled:
             self.compiled[key] = kernels_of(self.pairs[name], *key[1:])
         return self.compiled[key]
+
+
+@contextmanager
+def _named() -> Iterator[Problems]:
+    """Files that are bad: said, and done without."""
+    problems: Problems = {}
+    yield problems
+    for text in problems.values():
+        print(f"not shown, though recorded: {text}")
 
 
 def chapter(number: int) -> Chapter:

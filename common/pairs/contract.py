@@ -2,32 +2,40 @@
 
 import ast
 import difflib
-import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from common.pairs.draws import DRAWS
+from common.pairs.one_line import OneLine
+
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = (
     "SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS", "STRESS",
 )  # fmt: skip
-DRAWS = (  # of common.checks.stress, which does not come without torch
-    "arrays with gaps", "values around 100", "values around 10,000", "zeros", "a constant", "halves of opposite sign",
-    "-0.0 and denormals", "-inf", "NaN", "the largest integers", "the smallest integers",
-)  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
 Require = Callable[[bool, str], None]  # what must be so of a file, what is wrong if it is not
+DEEPEST = 100  # expressions and statements in one another: within what Python lets a walk call itself
 _parsed = cache(ast.parse)  # once for each text: a chapter's package is part of each of its versions
-_nodes = cache(lambda tree: tuple(ast.walk(tree)))  # walking is what --list spends its time on
+
+
+@cache
+def _nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes, level by level, walked once: that is what --list spends its time on. Raises RecursionError."""
+    levels: list[list[ast.AST]] = [[tree]]
+    while levels[-1]:
+        levels.append([child for node in levels[-1] for child in ast.iter_child_nodes(node)])
+        if len(levels) > DEEPEST + 2:  # the module's own, and an empty one
+            raise RecursionError
+    return tuple(node for level in levels for node in level)
+
+
 _names = cache(lambda tree: {getattr(node, "attr", None) or getattr(node, "id", "") for node in _nodes(tree)})
-
-
-class OneLine(Exception):
-    """Bad input of any kind; str() is the one line that its user reads."""
 
 
 class ContractError(OneLine):
@@ -84,8 +92,14 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
 
 def parse(path: Path) -> ast.Module:
     """A file's syntax tree. Raises ContractError: unreadable, or a syntax error."""
+    require_of(path, path.name.isprintable(), "has a name that cannot be printed: rename it")
+    require_of(path, path.is_file() or not path.exists(), "cannot be read: it is no regular file")  # a pipe waits
     try:
-        return _parsed(path.read_bytes(), str(path))
+        tree = _parsed(path.read_bytes(), str(path))
+        _nodes(tree)
+        return tree
+    except (RecursionError, MemoryError):  # MemoryError is the parser's
+        raise ContractError(f"{path}: nests more than {DEEPEST} expressions in one another: cut them up") from None
     except OSError as error:
         raise ContractError(f"{path}: cannot be read ({error.strerror})") from None
     except (SyntaxError, ValueError) as error:
@@ -117,8 +131,7 @@ def _literal(path: Path, name: str, node: ast.Assign | ast.AnnAssign) -> Any:
     try:
         return ast.literal_eval(node.value or ast.Constant(None))
     except (ValueError, TypeError):
-        problem = f"{name} must be a literal: it is read without importing the file"
-        raise ContractError(f"{path}:{node.lineno}: {problem}") from None
+        raise ContractError(f"{path}:{node.lineno}: {name} must be a literal: it is read without an import") from None
 
 
 def _check_names(require: Require, names: list[str]) -> None:
@@ -162,7 +175,7 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     require(type(wanted.get("gpus", 1)) is int, 'REQUIRES["gpus"] must be an integer')
     tolerance = constants.get("TOLERANCE", (0.0, 0.0))
     two = isinstance(tolerance, tuple) and [type(part) in (int, float) for part in tolerance] == [True, True]
-    fits = two and all(math.isfinite(part) and part >= 0 for part in tolerance)
+    fits = two and all(0 <= part <= sys.float_info.max for part in tolerance)
     require(fits, "TOLERANCE must be (rtol, atol), finite and not negative")
 
 
@@ -183,8 +196,7 @@ def imported_modules(tree: ast.Module) -> frozenset[str]:
 
 def with_helpers(path: Path) -> dict[Path, ast.Module]:
     """The syntax trees of a version, and of its chapter's modules and packages (whole) that it imports, and they."""
-    found: dict[Path, ast.Module] = {}
-    todo = [path]
+    found, todo = dict[Path, ast.Module](), [path]
     while todo:
         if (file := todo.pop()) not in found:
             found[file] = parse(file)

@@ -5,14 +5,16 @@ A pair is `baseline_<name>.py` and `optimized_<name>.py` or `optimized_<name>_<v
 
 import importlib.util
 import itertools
+import os
 import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.pairs.contract import ContractError, Version, read_version, require_of
+from common.pairs.contract import ContractError, Version, read_version, require_of, with_helpers
 
 ROOT = Path(__file__).resolve().parents[2]
 _serial = itertools.count()
@@ -56,7 +58,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
 
     Raises ContractError: no such folder, no pairs, none that matches, or one of their files breaks the contract.
     """
-    require_of(folder, folder.is_dir(), "no such folder")
+    require_of(folder, os.path.isdir(folder), "no such folder")  # Path's own raises where a name is too long
     baselines = {path.stem.removeprefix("baseline_"): path for path in sorted(folder.glob("baseline_*.py"))}
     variants: dict[str, dict[str, Path]] = {name: {} for name in baselines}
     for path in sorted(folder.glob("optimized_*.py")):
@@ -66,7 +68,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
             suffix = stem.removeprefix(name).removeprefix("_")
             variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
         elif fnmatchcase(stem, only):
-            raise ContractError(f"{path}: has no partner: add baseline_{stem}.py or rename it")
+            raise ContractError(f"{path}: has no partner: {_missing(path) or f'add baseline_{stem}.py or rename it'}")
     require_of(folder, bool(baselines), "holds no pairs: add baseline_<name>.py and optimized_<name>.py")
     chosen = [name for name in baselines if fnmatchcase(name, only)]
     if not chosen:
@@ -75,10 +77,14 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
 
 
 def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) -> Pair:
-    require_of(baseline, bool(variants), f"has no partner: add optimized_{name}.py")
+    if not variants:
+        fix = _missing(baseline) or f"add optimized_{name}.py or optimized_{name}_<variant>.py"
+        raise ContractError(f"{baseline}: has no partner: {fix}")
     first = read_version(baseline, "baseline")
     sizes = first.constants["SIZES"]
     others = [read_version(path, label, sizes) for label, path in variants.items()]
+    for version in (first, *others):
+        _require_helpers(version)
     if first.has_kernel and "reference" not in first.functions and any(version.has_kernel for version in others):
         fix = "add reference(**inputs), simple and slow, as the oracle"
         raise ContractError(f"{baseline}: both versions are custom kernels: {fix}")
@@ -86,6 +92,37 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
         same = version.constants["SIZES"] == sizes
         require_of(version.path, same, f"SIZES differ from {baseline.name}: leave them to it")
     return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
+
+
+def _missing(path: Path) -> str:
+    """Of a chapter's file that was copied alone: what else to copy; empty if it is none."""
+    home = next((folder for folder in chapters().values() if (folder / path.name).is_file()), path.parent)
+    if home.resolve() == path.parent.resolve():
+        return ""
+    pair = next(pair for pair in discover(home) if path.name in [version.path.name for version in pair.versions])
+    helpers = {file.relative_to(home).parts[0] for file in with_helpers(home / path.name)} - {path.name}
+    variants = [version.path.name for version in pair.variants]
+    one_of = f"{'at least one of ' * (len(variants) > 1)}{', '.join(variants)}"
+    partner = one_of if path.name == pair.baseline.path.name else pair.baseline.path.name
+    missing = [name for name in sorted(helpers) if not (path.parent / name).exists()]
+    return f"copy {' and '.join([*missing, partner])} from {home.name}/, too"
+
+
+def _require_helpers(version: Version) -> None:
+    """Raises ContractError for a pair that was copied without a module of its chapter."""
+    for name in sorted(version.imports):
+        beside = version.path.with_name(f"{name}.py").exists() or version.path.with_name(name).is_dir()
+        if not beside and (homes := _homes(name)) and not importlib.util.find_spec(name):
+            own = [folder for folder in homes if (folder / version.path.name).exists()] or homes
+            file = name if (own[0] / name).is_dir() else f"{name}.py"
+            fix = f"copy it from {' or '.join(f'{folder.name}/' for folder in own)}"
+            raise ContractError(f"{version.path}: needs {file} beside it: {fix}")
+
+
+@cache
+def _homes(name: str) -> list[Path]:
+    """The chapters that have a module or package of this name."""
+    return [folder for folder in chapters().values() if (folder / f"{name}.py").exists() or (folder / name).is_dir()]
 
 
 def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:

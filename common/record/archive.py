@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,18 @@ from common.record.result import FAILED, PairResult, Record
 CLASSES = ("default", "small", "medium", "large", "long", "batch")  # in this order; others behind them
 
 
-def recorded(chapter: str, of_class: str = "default", folder: Path | None = None) -> list[tuple[Path, Record]]:
-    """A chapter's records in a class of sizes, of all devices, newest first. Raises RecordError.
+def recorded(
+    chapter: str, of_class: str = "default", folder: Path | None = None, problems: files.Problems | None = None
+) -> list[tuple[Path, Record]]:
+    """A chapter's records in a class of sizes, of all devices, newest first.
 
-    Each without the pairs and sizes that a newer one of its device has, unless only the older was timed.
+    Each without the pairs and sizes that a newer one of its device has, unless only the older was timed. A bad file is
+    noted in `problems`. Raises RecordError without them.
     """
     seen: dict[Path, set[tuple[str, str]]] = {}
     current = []
-    for path, record in FORMAT.recorded(f"{stem(chapter, of_class)}.*json", folder):  # `ch3.json`, `ch3.<date>.json`
+    names = f"{stem(chapter, of_class)}.*json"  # `ch3.json`, `ch3.<date>.json`
+    for path, record in FORMAT.recorded(names, folder, problems):
         known = seen.setdefault(path.parent, set())
         pairs = [pair for pair in record.pairs if (pair.name, pair.size) not in known]
         known |= {(pair.name, pair.size) for pair in pairs if pair.arms}
@@ -64,12 +69,14 @@ def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
     return sorted(found, key=lambda name: ([*CLASSES, name].index(name), name))
 
 
-def recorded_sizes(chapter: str, folder: Path | None = None) -> list[tuple[Path, Record]]:
-    """Of the GPU that was recorded last: the records of each class of sizes, in their order. Raises RecordError.
+def recorded_sizes(
+    chapter: str, folder: Path | None = None, problems: files.Problems | None = None
+) -> list[tuple[Path, Record]]:
+    """Of the GPU that was recorded last: the records of each class of sizes, in their order. As `recorded`.
 
     They are several runs: what is said of two of them together must name both origins.
     """
-    found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder)]
+    found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder, problems)]
     on_gpus = [item for item in found if item[1].environment["device"]["kind"] == "cuda"]
     last = max(on_gpus, key=lambda item: _date(item[1]), default=None)
     return [item for item in on_gpus if last and item[0].parent == last[0].parent]
@@ -78,17 +85,21 @@ def recorded_sizes(chapter: str, folder: Path | None = None) -> list[tuple[Path,
 def keep_record(record: Record, folder: Path | None = None, is_part: bool = False) -> list[Path]:
     """Save a chapter's record, a file for each class of its sizes; returns them. Raises RecordError.
 
-    `is_part`: of some pairs, beside what there is. Parts that hold nothing any more that is not newer here are removed.
+    `is_part`: of some pairs, beside what there is, runs of the same second too. Parts that hold nothing any more that
+    is not newer here are removed.
     """
     suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
     paths = []
     for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
         name = stem(chapter, of_class)
-        paths.append(path := file_of_device(record.environment, f"{name}{suffix}.json", folder))
-        save_record(replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class]), path)
+        path = file_of_device(record.environment, f"{name}{suffix}.json", folder)
+        part = replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class])
+        names = chain([path], (path.with_stem(f"{path.stem}_{number}") for number in count(2)))
+        paths.append(path := next(name for name in names if save_record(part, name, replaces=not is_part)))
         if older := set(path.parent.glob(f"{name}.*.json")) - {path}:
-            for useless in older - {each for each, _ in recorded(chapter, of_class, folder)}:
-                useless.unlink()
+            bad: files.Problems = {}  # not to be lost, though nothing can be made of them
+            for useless in older - {each for each, _ in recorded(chapter, of_class, folder, bad)} - bad.keys():
+                useless.unlink(missing_ok=True)  # another run may be as tidy
     return paths
 
 

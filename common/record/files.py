@@ -1,6 +1,7 @@
 """Every file of the course: read and checked in one way, written atomically, its faults told in one line."""
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from common.pairs.contract import OneLine
 from common.pairs.pair import ROOT
 
 RECORDED = ROOT / "recorded"  # what is committed: a folder for each device
+Problems = dict[Path, str]  # files that cannot be used, and why, in a line
 
 
 class RecordError(OneLine):
@@ -26,6 +28,25 @@ def _told(path: Path | str, done: str = "written") -> Iterator[None]:
         yield
     except OSError as error:
         raise RecordError(f"{path}: cannot be {done} ({error.strerror or error})") from None
+
+
+def _parsed(content: bytes) -> Any:
+    """JSON of finite numbers: of others no figure can be computed. Raises RecordError."""
+    try:
+        return json.loads(content.decode(), parse_int=_int, parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"not JSON ({error})") from None
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise RecordError(f"holds {text:.20}, a number beyond all that are computed with")
+    return value
+
+
+def _int(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -44,16 +65,13 @@ class Format:
 
     def load(self, path: Path | str) -> Any:
         """What is in a file. Raises RecordError."""
+        with _told(path, "read"):
+            content = Path(path).read_bytes()
         try:
-            with _told(path, "read"):
-                data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise RecordError(f"{path}: not JSON ({error})") from None
-        try:
-            return self.read(self._checked(data))
+            return self.read(self._checked(_parsed(content)))
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
+        except (TypeError, KeyError, ValueError, AttributeError, ArithmeticError) as error:
             raise RecordError(f"{path}: not {self.what} ({type(error).__name__}: {error})") from None
 
     def _checked(self, data: Any) -> Any:
@@ -74,23 +92,39 @@ class Format:
             raise RecordError(f"not {self.what} ({error.json_path}: {error.message[:120]})") from None
         return data
 
-    def recorded(self, name: str, folder: Path | None = None) -> list[tuple[Path, Any]]:
-        """Every recorded/<device>/<name>, a pattern, the newest first. Raises RecordError."""
-        found = [(path, self.load(path)) for path in (folder or RECORDED).glob(f"*/{name}")]
-        return sorted(found, key=lambda item: str(item[1].environment["date"]), reverse=True)
+    def recorded(
+        self, name: str, folder: Path | None = None, problems: Problems | None = None
+    ) -> list[tuple[Path, Any]]:
+        """Every recorded/<device>/<name>, a pattern, the newest first.
+
+        A bad file is left out and noted in `problems`. Raises RecordError if there are none to note it in.
+        """
+        found = []
+        for path in (folder or RECORDED).glob(f"*/{name}"):
+            try:
+                found.append((path, self.load(path)))
+            except RecordError as error:
+                if problems is None:
+                    raise
+                problems[path] = str(error)
+        return sorted(found, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
 
 
 def check_writable(path: Path, makes_folder: bool = False) -> None:
     """Raises RecordError if a file could not be written there; `makes_folder`: its folder need not exist yet."""
-    if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
-        raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
-    folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
-    with _told(path), tempfile.TemporaryFile(dir=folder):
-        pass
+    with _told(path):
+        if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
+            raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
+        folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
 
 
-def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError."""
+def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool = True) -> bool:
+    """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError.
+
+    Returns whether it is there: not if it `replaces` nothing and somebody else's has that name.
+    """
     with _told(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
@@ -99,15 +133,20 @@ def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(name, 0o644)  # mkstemp makes it private
-            os.replace(name, path)
-        except BaseException:
+            if replaces:
+                os.replace(name, path)
+            else:
+                os.link(name, path)  # a second name for a whole file: alone of all ways it fails where there is one
+        except FileExistsError:
+            return False
+        finally:
             Path(name).unlink(missing_ok=True)
-            raise
+    return True
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, replaces: bool = True) -> bool:
     """The same of a text. Raises RecordError."""
-    write_file(path, lambda file: file.write(text.encode()))
+    return write_file(path, lambda file: file.write(text.encode(errors="backslashreplace")), replaces)
 
 
 @contextmanager

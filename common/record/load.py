@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from common.record.figures import contradiction
 from common.record.files import Format, RecordError, write_text
 from common.record.result import CONTROL, SCHEMA, Record, from_dict, to_json
@@ -11,7 +13,9 @@ from common.record.result import CONTROL, SCHEMA, Record, from_dict, to_json
 def read(data: dict[str, Any]) -> Record:
     """The record, whose figures are computed again from its samples. Raises RecordError."""
     record = from_dict(data)
-    if wrong := contradiction(record):
+    with np.errstate(over="raise", divide="raise", invalid="raise"):  # which says what is wrong, in place of a warning
+        wrong = contradiction(record)
+    if wrong:
         raise RecordError(f"a record whose figures do not follow from its samples ({wrong})")
     return record
 
@@ -43,6 +47,6 @@ FORMAT = Format("a benchmark record", SCHEMA, read, from_schema_2, SCHEMA_FILE)
 load_record = FORMAT.load
 
 
-def save_record(record: Record, path: Path | str) -> None:
-    """Write a record into a folder that exists. Raises RecordError."""
-    write_text(Path(path), to_json(record) + "\n")
+def save_record(record: Record, path: Path | str, replaces: bool = True) -> bool:
+    """Write a record into a folder that exists; False if there is one that it may not replace. Raises RecordError."""
+    return write_text(Path(path), to_json(record) + "\n", replaces)

@@ -8,10 +8,13 @@ from typing import Any
 
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
+from common.pairs.one_line import printable
 from common.pairs.pair import Pair
 from common.pairs.sizes import class_of
 from common.record.result import PairResult, Record
@@ -35,8 +38,8 @@ def make_console(stderr: bool = False) -> Console:
     file = sys.stderr if stderr else sys.stdout
     if os.environ.get("NO_COLOR") or not file.isatty():
         width = None if file.isatty() else PLAIN_WIDTH
-        return _Console(file=file, width=width, force_terminal=False, no_color=True, highlight=False)
-    return _Console(file=file, highlight=False)
+        return _Console(file=file, width=width, force_terminal=False, no_color=True, highlight=False, emoji=False)
+    return _Console(file=file, highlight=False, emoji=False)
 
 
 @contextmanager
@@ -49,7 +52,7 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
 
     def tell(what: str, done: float, of: float = total, line: str = "") -> None:
         if line not in told:
-            console.print(line, markup=False)
+            console.print(printable(line), markup=False)
         told.add(line)
 
     if not console.is_terminal:
@@ -59,7 +62,7 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("")
         yield (
-            lambda what, done, of=total, line="": bar.update(task, description=what, completed=done, total=of),
+            lambda what, done, of=total, line="": bar.update(task, description=_plain(what), completed=done, total=of),
             console,
         )
 
@@ -85,19 +88,26 @@ def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
         yield draw, note
 
 
-def grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], whole: Container[int] = ()) -> Table:
-    """A table for the console. `whole`: the columns that are never wrapped."""
-    shown = Table(title=title, box=SIMPLE, title_justify="left")
+def _plain(text: str) -> str:
+    """As it is: brackets are no markup, and what a terminal would take for an order is written out."""
+    return escape(printable(text))
+
+
+def grid(
+    title: str, headings: Sequence[str], rows: Iterable[Sequence[str | Text]], whole: Container[int] = ()
+) -> Table:
+    """A table for the console, of texts as they are. `whole`: the columns that are never wrapped."""
+    shown = Table(title=_plain(title), box=SIMPLE, title_justify="left")
     for column, heading in enumerate(headings):
-        shown.add_column(heading, no_wrap=column in whole)
+        shown.add_column(_plain(heading), no_wrap=column in whole)
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*(cell if isinstance(cell, Text) else _plain(cell) for cell in row))
     return shown
 
 
 def table(record: Record, old: Recorded) -> Table:
     """A row for each conclusion, with what `old` holds of it in the last column; empty columns are left out."""
-    lines: list[list[str]] = []
+    lines: list[list[str | Text]] = []
     origins: dict[str, None] = {}
     is_sweep = any(named(pair) != pair.name for pair in record.pairs)
     columns = SIZE_HEADINGS if is_sweep else ("pair", "size", *HEADINGS[1:])
@@ -106,8 +116,8 @@ def table(record: Record, old: Recorded) -> Table:
             verdict, *figures = cells(pair, row, spread=is_sweep)
             recorded, where = lookup(pair, row, old)
             origins |= {where: None} if where else {}
-            shown_verdict = f"[{COLORS.get(verdict, 'none')}]{verdict}[/]"
-            lines.append([pair.name, pair.size, variant(row), shown_verdict, *figures, recorded])
+            colored = Text(verdict, COLORS.get(verdict, "none"))
+            lines.append([pair.name, pair.size, variant(row), colored, *figures, recorded])
     headings = (*columns, f"recorded on {' / '.join(origins)}")
     filled = [column for column in range(len(headings)) if any(line[column] for line in lines)]
     whole = [place for place, column in enumerate(filled) if column in (0, 2)]  # a cut name names nothing
@@ -132,7 +142,7 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -
 
     `pairs`: those measured, for what was recorded of them on a GPU; below the table where that would be too wide.
     """
-    old, problem = on_gpu(record, pairs)
+    old, problems = on_gpu(record, pairs)
     full = table(record, old)
     fits = Measurement.get(console, console.options.update(max_width=1000), full).maximum <= console.width
     console.print(full if fits else table(record, {}))
@@ -149,8 +159,8 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -
         _say(f"not alone on this machine ({', '.join(names)}): {text}", console)
     for text in standings(record):
         _say(text, console)
-    if problem:
-        _say(f"nothing recorded is shown: {problem}", console)
+    for text in problems.values():
+        _say(f"not shown, though recorded: {text}", console)
 
 
 def print_spent(record: Record, console: Console) -> None:
@@ -169,7 +179,7 @@ def print_spent(record: Record, console: Console) -> None:
 
 
 def _say(text: str, console: Console) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+    console.print(printable(text), markup=False, soft_wrap=True)
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:

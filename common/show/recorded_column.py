@@ -5,31 +5,29 @@ from collections.abc import Sequence
 from common.pairs.pair import Pair
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded_sizes
-from common.record.files import RecordError
+from common.record.files import Problems
 from common.record.result import PairResult, Record, Row
 from common.show.tables import origin, ratio
 
 Recorded = dict[tuple[str, str, str], tuple[PairResult | None, str]]  # of a result that is stale its origin only
 
 
-def on_gpu(record: Record, pairs: Sequence[Pair]) -> tuple[Recorded, str]:
-    """What was recorded last on a GPU, by chapter, pair and size; none if this is a GPU's.
+def on_gpu(record: Record, pairs: Sequence[Pair]) -> tuple[Recorded, Problems]:
+    """What was recorded last on a GPU, by chapter, pair and size; none if this is a GPU's. And the files that are bad.
 
-    `pairs`: those that were measured. And what kept records from being read.
+    `pairs`: those that were measured.
     """
     found: Recorded = {}
+    problems: Problems = {}
     if record.environment["device"]["kind"] == "cuda" or not pairs:
-        return found, ""
+        return found, problems
     is_current = current(pairs)
-    try:
-        for chapter in {pair.chapter for pair in record.pairs}:
-            for old in (record for _, record in recorded_sizes(chapter)):
-                for each in old.pairs:
-                    known = (each if is_current(each) else None, origin(old))
-                    found.setdefault((chapter, each.name, each.size), known)
-    except RecordError as error:  # no reason to lose what was measured
-        return {}, str(error)
-    return found, ""
+    for chapter in {pair.chapter for pair in record.pairs}:
+        for old in (record for _, record in recorded_sizes(chapter, problems=problems)):
+            for each in old.pairs:
+                known = (each if is_current(each) else None, origin(old))
+                found.setdefault((chapter, each.name, each.size), known)
+    return found, problems
 
 
 def lookup(pair: PairResult, row: Row, found: Recorded) -> tuple[str, str]:

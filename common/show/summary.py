@@ -7,7 +7,7 @@ from pathlib import Path
 from common.pairs.pair import Pair
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded, recorded_classes, together
-from common.record.files import write_text
+from common.record.files import Problems, write_text
 from common.record.result import UNTIMED, PairResult, Record, Row
 from common.show import tables
 from common.show.formats import digits
@@ -79,11 +79,14 @@ def by_device(files: Files, is_current: Callable[[PairResult], bool], names: Seq
     return "\n\n".join(texts) or NOTHING
 
 
-def pages(chapter: str, pairs: Sequence[Pair]) -> dict[Path, str]:
-    """What is recorded of a chapter at all its sizes: recorded/<device>/<chapter>.md, a table for each class."""
+def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None) -> dict[Path, str]:
+    """What is recorded of a chapter at all its sizes: recorded/<device>/<chapter>.md, a table for each class.
+
+    `problems`: as of `archive.recorded`.
+    """
     found: dict[Path, list[str]] = {}
     for name in recorded_classes(chapter):
-        for files, record in _devices(recorded(chapter, name)):
+        for files, record in _devices(recorded(chapter, name, problems=problems)):
             title = f"# {chapter} on {record.environment['device']['name']}"
             page = found.setdefault(files[0][0].with_name(f"{chapter}.md"), [title])
             page.append(_section(name, files, record, pairs))

@@ -5,8 +5,10 @@ from operator import attrgetter, methodcaller
 
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from common.pairs.one_line import printable
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture
 from common.xray.sass import INSTRUCTION, KINDS, TENSOR, Anatomy
@@ -122,18 +124,19 @@ def print_pictures(title: str, pictures: list[Picture], console: Console, code: 
     """`code`: also print the machine code (sass), or the code that it was made from (ptx)."""
     if not any(picture.kernels for picture in pictures):
         for label, reason in dict.fromkeys((picture.label, picture.reason) for picture in pictures):
-            console.print(f"{title} {label.removeprefix('optimized/')}: {reason}", markup=False, soft_wrap=True)
+            text = printable(f"{title} {label.removeprefix('optimized/')}: {reason}")
+            console.print(text, markup=False, soft_wrap=True)
         return
     for architecture, mine in by_architecture(pictures).items():
         heading, *body = rows(mine)
         if body:
             name = f"{title}, compiled for {architecture} ({MACHINES[architecture].name})"
-            shown = Table(*heading, title=name, box=SIMPLE, title_justify="left")
+            shown = Table(*map(escape, heading), title=escape(printable(name)), box=SIMPLE, title_justify="left")
             for row in body:
-                shown.add_row(*row)
+                shown.add_row(*map(escape, row))
             console.print(shown)
         for line in words(mine):
-            console.print(line, markup=False, soft_wrap=True)
+            console.print(printable(line), markup=False, soft_wrap=True)
         for picture in mine if code else []:
             for kernel in picture.kernels:
                 console.print(f"\n{picture.label} {kernel.kernel}, {architecture}:", markup=False)

@@ -1,6 +1,8 @@
 """What a call may not do: the guards by themselves. (Pairs that try it: tests/liars.)"""
 
 import _thread
+import ast
+import contextlib
 import ctypes
 import os
 import random
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import threading
 from functools import partial
+from types import FunctionType
 
 import numpy as np
 import psutil
@@ -167,6 +170,26 @@ def test_a_call_is_overheard(event, monkeypatch):
 
 def test_of_a_warm_call_nothing_is_heard():
     assert guards.overheard(lambda: torch.ones(3) + 1) == set()
+
+
+def test_a_file_that_is_loaded_compiles_no_code(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(3))
+    np.load(tmp_path / "x.npy")
+    assert guards.overheard(lambda: np.load(tmp_path / "x.npy")) == set()
+    assert guards.overheard(lambda: ast.literal_eval("[1, 2]")) == set()
+
+
+def disguised(text):
+    """Compiles by the code of ast.parse, called by that of ast.literal_eval, each with other names."""
+    parse = FunctionType(ast.parse.__code__, {**vars(ast), "PyCF_ONLY_AST": 0}, argdefs=ast.parse.__defaults__)
+    parse.__kwdefaults__ = ast.parse.__kwdefaults__
+    with contextlib.suppress(AttributeError, ValueError):  # it is no tree
+        FunctionType(ast.literal_eval.__code__, {**vars(ast), "parse": parse})(text)
+
+
+@pytest.mark.parametrize("call", [disguised, ast.parse, lambda text: compile(ast.parse(text), "text", "exec")])
+def test_what_looks_like_reading_a_literal_and_is_not_is_heard(call):
+    assert guards.overheard(partial(call, "1 + 1")) == {"compiles Python code"}
 
 
 def test_allocations_of_a_call_are_counted():

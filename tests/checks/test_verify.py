@@ -177,6 +177,16 @@ def test_lower_precision_is_found_inside_the_elementwise_tolerance():
     assert "RMS error" in found and "fp32" in found
 
 
+@pytest.mark.parametrize("precision", ["", "fp16", "fp8"])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.bool])
+def test_integers_are_equal_or_wrong_at_any_precision(dtype, precision):
+    x = torch.ones(300, dtype=dtype)
+    other = x.clone()
+    other[7] = 0
+    assert compare(x, x.clone(), x, precision=precision) == ""
+    assert compare(other, x, x, precision=precision) == "1 of 300 values differ"
+
+
 @pytest.mark.parametrize("precision", ["", "fp64", "fp32", "tf32", "fp16", "bf16", "fp8"])
 def test_no_precision_lets_zeros_or_twice_the_answer_pass(precision):
     x = draw(N)

@@ -6,8 +6,11 @@ import io
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -87,6 +90,7 @@ def beside(tmp_path, monkeypatch):
     for name, text in {"missing": version().replace("def run", "def _run"), "fine": version()}.items():
         write_pair(tmp_path / name, "double", text)
     files = {"empty.json": "", "brace.json": "{", "newer.json": '{"schema": 99}', "other.json": '{"type": "other"}'}
+    files["huge.json"] = f'{{"schema": {10**400}}}'
     for path, text in files.items():
         (tmp_path / path).write_text(text)
     os.mkfifo(tmp_path / "pipe")
@@ -133,6 +137,7 @@ MISTAKES = [  # arguments, what must be said
     ("--compare . .", "cannot be read"),
     ("--compare brace.json .", "brace.json: not JSON"),
     ("--compare other.json .", "other.json: not a benchmark record"),
+    ("--compare huge.json .", "huge.json: holds 1000"),
     ("--compare newer.json .", "newer.json: written by a newer version of the course (schema 99"),
 ]
 
@@ -415,10 +420,35 @@ def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, kept, tmp_path, 
     path = tmp_path / "kept/nvidia_h200/ch1.json"
     path.parent.mkdir(parents=True)
     path.write_text("{")
+    save_record(record(pair_result(ratio=3.0)), path.with_name("ch1.20260102-030405.json"))
     ran.record = record(pair_result(), kind="cpu")
     *table, said = printed("--path", pairs).out.splitlines()
     assert any("2.00x [1.98, 2.02]" in line for line in table)
-    assert said.startswith(f"nothing recorded is shown: {path}: not JSON (")
+    assert any("recorded on NVIDIA H200" in line for line in table)  # in the file beside it
+    assert said.startswith(f"not shown, though recorded: {path}: not JSON (")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such limits")
+def test_too_few_files_and_too_long_a_tmpdir_are_one_line_that_says_what_to_do(pairs, tmp_path):
+    import resource
+
+    few = shell("--path", pairs, "--check", preexec_fn=partial(resource.setrlimit, resource.RLIMIT_NOFILE, (14, 14)))
+    assert (few.returncode, few.stderr.count("\n")) == (2, 1), few.stderr
+    assert "only 14 files may be open at once: allow 64, as by `ulimit -n 64`" in few.stderr
+    (long := tmp_path / ("long" * 30)).mkdir()
+    far = shell("--path", pairs, "--check", env={**os.environ, "TMPDIR": str(long)})
+    assert (far.returncode, far.stderr.count("\n")) == (2, 1), far.stderr
+    assert f"AF_UNIX path too long: set TMPDIR to a folder with a shorter path than {long})" in far.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc, in which nobody can make a folder")
+def test_a_home_that_cannot_be_written_to_costs_no_picture(tmp_path):
+    keep = {name: value for name, value in os.environ.items() if name not in ("TRITON_CACHE_DIR", "CUPY_CACHE_DIR")}
+    environment = {**keep, "HOME": "/proc/nobody", "TMPDIR": str(tmp_path)}
+    done = shell("--xray", "coalescing", "--arch", "sm_90", env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "compiled for sm_90" in done.stdout and "square_kernel" in done.stdout
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of a file")
@@ -444,6 +474,19 @@ def test_a_reader_that_has_seen_enough_costs_no_record(pairs, tmp_path):
     assert child.wait() == 0
     child.stderr.close()
     assert len(load_record(tmp_path / "r.json").pairs) == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    ("streams", "status"),
+    [("2>/dev/full", 0), (">/dev/full 2>&1", 1), (">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0), (">&- 2>&-", 0)],
+)
+def test_streams_that_take_nothing_cost_no_record(streams, status, pairs, tmp_path):
+    """Progress is lost on a full disk, results are not; what was closed is not asked for."""
+    command = [sys.executable, ROOT / "benchmark.py", "--path", pairs, "--check", "--json", tmp_path / "r.json"]
+    done = subprocess.run(f"{shlex.join(map(str, command))} {streams}", shell=True, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stderr
+    assert [pair.rows[0].verdict for pair in load_record(tmp_path / "r.json").pairs] == ["verified"] * 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
@@ -493,6 +536,28 @@ def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
     assert row.reason in sys.stdout.getvalue()
 
 
+@pytest.mark.parametrize("stream", [Terminal, io.StringIO])
+def test_names_are_shown_as_they_are_and_give_a_terminal_no_orders(stream, monkeypatch):
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, stream())
+    monkeypatch.setenv("COLUMNS", "300")
+    found, evil = pair_result("[bold]x[red]", size="[i]:100:"), f"a{ESCAPE}[31mb\rc"
+    found = replace(found, neighbours=[evil])
+    with console.progress() as (tell, _):
+        tell(evil, 0, 1, evil)
+    console.print_record(record(found, name=f"GPU{ESCAPE}[31m [/bold]\ud800"), console.make_console())
+    out = sys.stdout.getvalue() + sys.stderr.getvalue()
+    words = ["[bold]x[red]", "[i]:100:", r"GPU\x1b[31m [/bold]\ud800", r"a\x1b[31mb\rc"]
+    assert [each for each in words if each not in out] == []
+    assert f"{ESCAPE}[31mb" not in out and f"GPU{ESCAPE}" not in out
+
+
+def test_what_two_records_say_gives_a_terminal_no_orders(tmp_path, printed):
+    files = [saved(tmp_path, f"{n}.json", pair_result(f"{ESCAPE}[2Jx"), name=f"{n}{ESCAPE}[31m") for n in "ab"]
+    out = printed("--compare", *files).out
+    assert ESCAPE not in out and r"\x1b[2Jx" in out and r"a\x1b[31m and b\x1b[31m" in out
+
+
 # From the shell, for real
 
 
@@ -530,6 +595,25 @@ def test_a_run_leaves_a_valid_record_and_a_plot(real_run):
     assert all(limit["measured"] > 0 for limit in kept.limits.values())
     assert double.limit_s == pytest.approx(double.cost["dram_bytes"] / kept.limits["dram_bytes"]["measured"])
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+@pytest.mark.parametrize("was_killed", [False, True])
+def test_test_tools_are_installed_at_their_pins_where_that_was_killed_too(was_killed, tmp_path):
+    for name in ("Makefile", "pyproject.toml", "requirements.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / ".venv").mkdir()
+    for stamp in [".adding"] * was_killed + [".ready"]:
+        (tmp_path / ".venv" / stamp).touch()
+    (tmp_path / "python").write_text('#!/bin/sh\necho "$@" > asked\n')
+    (tmp_path / "python").chmod(0o755)
+    subprocess.run(["make", "-s", ".venv/.tested", "PY=./python"], cwd=tmp_path, check=True)
+    asked = (tmp_path / "asked").read_text().split()
+    assert ("--force-reinstall" in asked) is was_killed
+    pins = (tmp_path / asked[asked.index("-c") + 1]).read_text().splitlines()
+    assert [pin for pin in pins if not pin.startswith("#")] == re.findall("^[a-z].*==.*", "\n".join(pins), re.MULTILINE)
+    assert re.search(r"^pytest==", "\n".join(pins), re.MULTILINE)
+    assert {path.name for path in (tmp_path / ".venv").iterdir()} == {".pins", ".ready", ".tested"}
 
 
 # Two records

@@ -145,7 +145,7 @@ GUARDS = {
     "checks.guards:children": Guard(no_set, ("leaves_a_process",)),
     "checks.guards:overheard": Guard(no_set, ("compiles_python",), timed=True),
     "engine.inspection:look": Guard(none, ("compiles_python",), timed=True),
-    "checks.guards:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
+    "checks.conditions:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
     "checks.guards:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
     "checks.guards:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
     "checks.guards:changed_input": Guard(nothing, ("changes_weight",)),
@@ -191,8 +191,8 @@ NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 ON_A_GPU = {
     "checks.trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
     "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
-    "checks.guards:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),
-    "checks.guards:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
+    "checks.conditions:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),
+    "checks.conditions:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)
 OF_THE_HARNESS = {

@@ -22,6 +22,7 @@ PARTS = {
     },
     "engine.inspection": set(),
     "machine.clock": {"DeviceClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize"},  # bound first
+    "checks.conditions": set(),
     "checks.guards": {"is_output"},
     "engine.inputs": {"inputs_proper", "unwritable"},
     "engine.judge": {"fresh_answer", "judge_answer", "leading"},

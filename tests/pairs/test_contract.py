@@ -1,13 +1,15 @@
 """Every way to get a pair wrong is one line that names the file and the fix; and what a right pair is read as."""
 
+import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from samples import SIZES, one_pair, refused, version, write_pair
 
-from common.pairs.pair import discover, load, why_not
+from common.pairs.pair import ROOT, discover, load, why_not
 from common.pairs.source import source_hash
 
 CPU = {"kind": "cpu", "capability": None}
@@ -52,6 +54,8 @@ WRONG_LINES = {  # a line of its own, what the error must say
     "REQUIRES gpus": ('REQUIRES = {"gpus": "two"}', "REQUIRES.*gpus"),
     "PRECISION": ('PRECISION = "version"', "PRECISION must be one of .*bf16"),
     "TOLERANCE": ("TOLERANCE = 1e-3", r"TOLERANCE must be \(rtol, atol\)"),
+    "TOLERANCE beyond all numbers": (f"TOLERANCE = ({10**400}, 1)", "TOLERANCE must be .*finite"),
+    "TOLERANCE that is none": ("TOLERANCE = (1e400, 1)", "TOLERANCE must be .*finite"),
     "TOLERANCE of words": ('TOLERANCE = ("a", "b")', r"TOLERANCE must be \(rtol, atol\)"),
     "a constant that is computed": ("CLOCK = str()", "CLOCK must be a literal"),
     "VERSUS nobody": ('VERSUS = "fused"', "VERSUS = 'fused' names no variant"),
@@ -77,6 +81,9 @@ WRONG = {  # the text of a version, what the error must say
     "imports common inside run": (changed("return 2", "import common\n    return 2"), "imports common"),
     "syntax error": (changed("def run", "def def run"), r":\d+: syntax error"),
     "null byte": (changed("return 2", "return 2\0"), "syntax error"),
+    "a sum without end": (changed("return 2", f"return {'1 + ' * 10_000} 2"), "nests more than 100 expressions"),
+    "attributes without end": (changed("return 2", f"return x{'.a' * 3_000} + 2"), "nests more than 100 expressions"),
+    "calls without end": (changed("return 2", f"return {'-' * 500}2"), "nests more than 100 expressions"),
     "other sizes than the baseline": (
         changed("127}", "129}"),
         "SIZES differ from baseline_double.py: leave them to it",
@@ -110,10 +117,37 @@ def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
         (tmp_path / f"{mine}_triple.py").rename(tmp_path / f"{other}_triple.py")
 
 
+COPIES = [  # files of chapters, what is said
+    (
+        ["ch3/baseline_softmax.py"],
+        "has no partner: copy compiled.py and at least one of optimized_softmax.py, .* from ch3/",
+    ),
+    (["ch3/baseline_softmax.py", "ch3/compiled.py"], "has no partner: copy at least one of optimized_softmax.py"),
+    (["ch3/optimized_softmax_online.py"], "has no partner: copy compiled.py and baseline_softmax.py from ch3/, too"),
+    (["ch3/baseline_softmax.py", "ch3/optimized_softmax.py"], "needs compiled.py beside it: copy it from ch3/$"),
+    (["ch5/baseline_layer.py", "ch5/optimized_layer.py"], "needs clifford beside it: copy it from ch5/$"),
+]
+
+
+@pytest.mark.parametrize(("files", "said"), COPIES)
+def test_what_else_must_be_copied_of_a_chapter_is_said(files, said, tmp_path):
+    for file in files:
+        shutil.copy(ROOT / file, tmp_path)
+    with refused(said, tmp_path):
+        discover(tmp_path)
+
+
+def test_a_module_of_some_chapter_that_a_pair_of_ones_own_lacks_is_named_with_all_that_have_it(tmp_path):
+    with refused("optimized_double.py: needs compiled.py beside it: copy it from ch3/ or ch4/ or ch5/$"):
+        one_pair(tmp_path, version(extra="import compiled"))
+    (tmp_path / "compiled.py").write_text("")
+    assert one_pair(tmp_path, version(extra="import compiled"))
+
+
 def test_a_folder_that_is_missing_or_empty_or_a_file(tmp_path):
     (tmp_path / "file").write_text("")
     missing, empty = "no such folder", "holds no pairs: add baseline_<name>.py"
-    for name, said in {"nowhere": missing, ".": empty, "file": missing}.items():
+    for name, said in {"nowhere": missing, "long" * 2000: missing, ".": empty, "file": missing}.items():
         with refused(f"^{tmp_path / name}: {said}"):
             discover(tmp_path / name)
 
@@ -150,6 +184,30 @@ def test_what_cannot_be_read_is_named(tmp_path):
     (tmp_path / "optimized_double_gone.py").symlink_to(tmp_path / "nowhere.py")
     with refused("optimized_double_gone.py"):
         one_pair(tmp_path)
+
+
+def test_a_pipe_is_not_waited_for_and_a_folder_is_no_file(tmp_path):
+    for make in (os.mkfifo, os.mkdir):
+        write_pair(tmp_path, "double", version())
+        (tmp_path / "optimized_double.py").unlink()
+        make(tmp_path / "optimized_double.py")
+        with refused("cannot be read: it is no regular file", tmp_path / "optimized_double.py"):
+            discover(tmp_path)
+        shutil.rmtree(tmp_path)
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"baseline_\xff.py"), "baseline_\x1b[31m.py"])
+def test_a_name_that_cannot_be_printed_is_told_in_words_that_can(name, tmp_path):
+    (tmp_path / name).write_text(version())
+    (tmp_path / name.replace("baseline", "optimized")).write_text(version())
+    with refused(r"baseline_\\\w+(\[31m)?.py: has a name that cannot be printed") as caught:
+        discover(tmp_path)
+    assert str(caught.value).isprintable()
+    str(caught.value).encode()
+
+
+def test_what_nests_as_deeply_as_may_be_has_a_hash(tmp_path):
+    assert source_hash(one_pair(tmp_path, version(f"return {'1 + ' * 90} x * 2 + w_shift")))
 
 
 def test_no_file_vanishes_behind_another_ones_label(tmp_path):

@@ -1,9 +1,10 @@
 """What is recorded: files for each device, chapter and class of sizes, each of them the record of one run."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from samples import pair_result, record
+from samples import pair_result, record, refused
 
 from common.pairs.pair import ROOT, discover
 from common.pairs.sizes import class_of
@@ -137,6 +138,31 @@ def test_a_part_that_is_newer_elsewhere_is_removed_and_no_other(tmp_path):
     assert len(seen(tmp_path)) == 2, "the first has a still"
     keep_record(named(DAYS[2], "a", "b"), tmp_path)
     assert sorted(path.name for path in tmp_path.glob("*/*")) == ["ch1.json", "ch1_large.20260101-030405.json"]
+
+
+def test_parts_of_the_same_second_have_each_their_file_and_one_that_says_nothing_new_is_removed(tmp_path):
+    paths = [keep_record(named(DAYS[0], *pairs), tmp_path, is_part=True)[0] for pairs in ("a", "b", "bc")]
+    assert [path.name for path in paths] == [f"ch1.20260101-030405{end}.json" for end in ("", "_2", "_3")]
+    assert seen(tmp_path) == [(paths[2].name, ["b", "c"]), (paths[0].name, ["a"])]
+    assert names(tmp_path.glob("*/.*")) == [] and not paths[1].exists()
+
+
+def test_a_file_that_cannot_be_read_costs_itself_alone_and_is_not_removed(tmp_path):
+    (path,) = keep_record(named(DAYS[0], "a"), tmp_path, is_part=True)
+    path.write_text(path.read_text().replace('"ratio": 2.0', '"ratio": 1e400'))
+    problems = {}
+    (beside,) = keep_record(named(DAYS[1], "a"), tmp_path, is_part=True)
+    assert [found for found, _ in recorded("ch1", folder=tmp_path, problems=problems)] == [beside]
+    assert list(problems) == [path] and problems[path].startswith(f"{path}: holds 1e400, ")
+    assert path.exists()
+    with refused("holds 1e400", path):
+        recorded("ch1", folder=tmp_path)
+
+
+def test_two_runs_that_keep_a_part_at_once_lose_none(tmp_path):
+    with ThreadPoolExecutor(8) as runs:
+        kept = [*runs.map(lambda name: keep_record(named(DAYS[0], name), tmp_path, is_part=True)[0], "abcdefgh")]
+    assert sorted(load_record(path).pairs[0].name for path in kept) == [*"abcdefgh"]
 
 
 def test_what_was_not_timed_takes_no_figures_place(tmp_path):

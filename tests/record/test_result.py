@@ -148,6 +148,35 @@ def test_figures_must_follow_from_the_samples(full, path, value, said, tmp_path)
         load_record(file)
 
 
+@pytest.mark.filterwarnings("error")  # one line is all that is said
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ((*ROW, "ratio"), 10**400, r"holds 1000\d*, a number beyond all that are computed with$"),
+        ((*ROW, "ratio"), float("inf"), "holds Infinity, a number"),
+        ((*ROW, "ratio"), float("nan"), "holds NaN, a number"),
+        (("environment", "any"), 10**400, "holds 1000"),
+        ((*ARM, "seconds", 0, 0), 1e308, "1e[+]308 is greater than the maximum"),
+        ((*ARM, "seconds", 0, 0), 10**12, "is greater than the maximum"),
+        ((*ARM, "seconds"), [[5e-324] * 5] * 6, "the median of optimized is 0.001"),
+        ((*ROW, "ratio"), 1e308, r"ratio is 1e[+]308, its samples give 2"),
+    ],
+)
+def test_a_number_that_nothing_can_be_computed_with_is_one_line(full, path, value, said, tmp_path):
+    file = written(full, tmp_path, (path, value))
+    for text in (file.read_text(), file.read_text().replace("Infinity", "1e400")):
+        file.write_text(text)
+        with refused(said.replace("Infinity", "(Infinity|1e400)"), f"{file}: "):
+            load_record(file)
+
+
+def test_samples_whose_ratio_is_beyond_all_numbers_are_one_line(tmp_path):
+    times = {"baseline": 1e9, "optimized": 5e-324, "control": 1e9}
+    arms = {label: arm(of, seconds=[[of]] * 7) for label, of in times.items()}
+    with refused(r"not a benchmark record \((FloatingPoint|Overflow)Error"):
+        load_record(written(record(pair_result(arms=arms)), tmp_path))
+
+
 @pytest.mark.parametrize("change", [((*ROW, "ratio"), 2 + 1e-9), ((*PAIR, "noise_floor"), None)])
 def test_rounding_in_the_last_digits_is_no_contradiction_nor_is_what_is_not_said(change, full, tmp_path):
     assert load_record(written(full, tmp_path, change)).pairs
@@ -227,7 +256,14 @@ def test_where_a_file_could_be_written_is_told_before(tmp_path):
     (tmp_path / "file").write_text("")
     check_writable(tmp_path / "r.json")
     check_writable(tmp_path / "no" / "folder" / "r.json", makes_folder=True)
-    for path, makes_folder in (("no/r.json", False), ("file/r.json", False), ("file/r.json", True), (".", False)):
+    for path, makes_folder in (
+        ("long" * 2000, False),
+        ("long" * 2000, True),
+        ("no/r.json", False),
+        ("file/r.json", False),
+        ("file/r.json", True),
+        (".", False),
+    ):
         with refused(r": cannot be written \(.*\)$"):
             check_writable(tmp_path / path, makes_folder)
     assert os.listdir(tmp_path) == ["file"]

@@ -25,7 +25,7 @@ MOST_WORDS = 1760  # eight minutes
 def course(tmp_path, monkeypatch):
     """A course of one chapter with one pair; course(*results) records these, course.of(size) is one of the pair's."""
     monkeypatch.setattr(readmes, "ROOT", tmp_path)
-    monkeypatch.setattr(readmes, "newest", list)
+    monkeypatch.setattr(readmes, "newest", lambda **_: [])
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     pair = one_pair(tmp_path / "ch1", VERSION, VERSION)
     (tmp_path / "ch1" / "README.md").write_text(README)
@@ -134,6 +134,20 @@ def test_several_files_of_a_device_are_one_table(course):
     assert len(re.findall("^Recorded on .*", text, flags=re.MULTILINE)) == 2
     assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/b, large/d"]
     assert NOTHING in readmes.filled_in(README)
+
+
+def test_a_bad_file_is_named_and_the_others_are_in_the_tables(course, tmp_path, capsys):
+    course(course.of(), date="2026-01-01T00:00:00+00:00")
+    bad = tmp_path / "recorded/nvidia_h200/ch1_large.json"
+    bad.write_text("{")
+    (tmp_path / "README.md").write_text("")
+    (tmp_path / "common").mkdir()
+    (tmp_path / "common/README.md").write_text("")
+    assert readmes.main() == 1
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1 and said[0].startswith(f"not in the tables: {bad}: not JSON")
+    assert "2.00x [1.98, 2.02]" in (tmp_path / "ch1/README.md").read_text()
+    assert "2.00x [1.98, 2.02]" in bad.with_name("ch1.md").read_text()
 
 
 # What is committed

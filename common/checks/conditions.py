@@ -1,0 +1,59 @@
+"""What a version is verified under: memory that nobody has written holds NaN, and a GPU seems to have few SMs."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+FEW_SMS = 3  # odd, and fewer than the rows or tiles of any check size but the smallest
+
+
+@contextmanager
+def filled_memory(on: bool = True) -> Iterator[None]:
+    """Uninitialized memory of torch and CuPy is NaN inside, if `on` (NumPy offers no hook)."""
+    if not on:
+        yield
+        return
+    setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)  # noqa: B010 (torch declares no such name)
+    torch.set_deterministic_debug_mode("warn")  # which fills torch.empty; its better known twin imports the compiler
+    cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
+    plain: Any = cupy.cuda.get_allocator() if cupy else None
+
+    def filled(size: int) -> Any:
+        memory = plain(size)
+        memory.memset(0xFF, size)  # all bits set is a NaN in every floating type
+        return memory
+
+    with ExitStack() as afterwards:
+        afterwards.callback(torch.set_deterministic_debug_mode, "default")
+        if cupy:
+            cupy.cuda.set_allocator(filled)
+            afterwards.callback(cupy.cuda.set_allocator, plain)
+        yield
+
+
+@contextmanager
+def few_programs(on: bool = True) -> Iterator[None]:
+    """A GPU seems to have few SMs inside, if `on`: so persistent programs loop, and meet their remainders."""
+    if not (on and torch.cuda.is_initialized()):
+        yield
+        return
+
+    def properties(device: Any = None) -> Any:
+        real = known(device)
+        public = {name: getattr(real, name) for name in dir(real) if not name.startswith("_")}
+        return SimpleNamespace(**{**public, "multi_processor_count": FEW_SMS})
+
+    known, cupy = torch.cuda.get_device_properties, sys.modules.get("cupy")
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(torch.cuda, "get_device_properties", properties))
+        if cupy:
+            runtime = cupy.cuda.runtime
+            told = runtime.getDeviceProperties
+            few = lambda device: {**told(device), "multiProcessorCount": FEW_SMS}  # noqa: E731
+            stack.enter_context(patch.object(runtime, "getDeviceProperties", few))
+        yield
