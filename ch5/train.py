@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 
 from common import program
 from common.isolation import interrupt
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.program import Parser, device_name
 
 EXAMPLES = """examples:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from common.isolation import interrupt
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 
 
 class UsageError(OneLine):

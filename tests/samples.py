@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, Pair, discover
 from common.record import stats
 from common.record.result import SCHEMA, Arm, PairResult, Record, Row

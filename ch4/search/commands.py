@@ -12,7 +12,7 @@ import gemm
 from common.isolation.process import Death
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
 from common.record.files import check_writable, noting
 from common.show.console import make_console

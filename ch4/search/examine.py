@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from common.isolation import server
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.xray.capture import launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import PARTS, SYSTEM_SHARED_BYTES, Machine

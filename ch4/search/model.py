@@ -16,7 +16,7 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from search.history import History
 from search.proposers import ProposerError
 from search.space import Configuration, Space, brief, name_of

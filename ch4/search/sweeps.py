@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from common.machine.device import default_device
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.record.files import RecordError
 from common.record.result import CONTROL
 from common.xray.occupancy import Machine

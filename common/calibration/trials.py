@@ -13,7 +13,7 @@ from common.engine.measure import measure
 from common.engine.runner import run_pairs
 from common.engine.session import Job
 from common.isolation import process
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.pairs.pair import Pair, load
 from common.pairs.sizes import sizes_of
 from common.record.result import Record

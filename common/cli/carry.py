@@ -20,10 +20,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common.isolation import process
-from common.pairs.contract import OneLine, Version, parse
+from common.pairs.contract import Version
+from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, Pair, chapters, discover
 from common.pairs.sizes import class_of
 from common.pairs.source import on_the_host, source_hash
+from common.pairs.syntax import parse
 from common.program import Parser, finish, status_of
 from common.record.archive import current, stem
 from common.record.files import RECORDED

@@ -11,7 +11,7 @@ from common.calibration.checks import newest
 from common.calibration.findings import PAIRS
 from common.hardware import markdown as sheets
 from common.hardware import sheet
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.record import archive, files

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.isolation import process
 from common.machine.device import default_device, describe, use_device
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 
 
 class DeviceError(OneLine):

@@ -11,7 +11,7 @@ from common.machine.survey import survey_apart
 from common.notebook.cells import CountCalls, against, cpu_clock, ready, row_of, seconds_of, show, show_diff, table
 from common.notebook.chapter import Chapter, chapter, kernels_of, show_code, show_xray
 from common.notebook.gpu import Gpu, gpu
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover, load
 from common.record.stats import Estimate, estimate, verdict
 from common.show import heatmap, plot

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.pairs.contract import ContractError, Version, read_version, require_of, with_helpers
+from common.pairs.contract import Version, read_version
+from common.pairs.syntax import ContractError, require_of, with_helpers
 
 ROOT = Path(__file__).resolve().parents[2]
 _serial = itertools.count()

@@ -7,8 +7,9 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from common.pairs.contract import KERNEL_MAKERS, Version, assigned_names, parse, with_helpers
+from common.pairs.contract import KERNEL_MAKERS, Version
 from common.pairs.pair import Pair
+from common.pairs.syntax import assigned_names, parse, with_helpers
 
 UNHASHED = {"SIZES", "VERSUS", "STRESS"}  # a result stores its arguments; nothing else is measured without the rest
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef

@@ -17,7 +17,7 @@ from unittest.mock import MagicMock, patch
 import torch
 
 from common.isolation.process import one_line
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.pairs.pair import load
 from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine
 

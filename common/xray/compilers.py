@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.xray.capture import Launch, TritonLaunch
 from common.xray.occupancy import WARP, Machine
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from common.isolation import process
-from common.pairs.contract import OneLine, Version
+from common.pairs.contract import Version
+from common.pairs.one_line import OneLine
 from common.pairs.pair import Pair
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.xray.compilers import Binary
 from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine, Occupancy, occupancy
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.pairs.pair import load
 from common.xray.capture import Launch, TritonLaunch, recorded_launches
 from common.xray.compilers import compile_for

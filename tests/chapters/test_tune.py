@@ -20,7 +20,7 @@ import pytest
 import torch
 
 from common.isolation import process
-from common.pairs.contract import OneLine
+from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
 from common.record.files import RecordError
 from common.record.result import BELIEVED
