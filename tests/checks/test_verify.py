@@ -6,10 +6,18 @@ import numpy as np
 import pytest
 import torch
 
+from common.checks import stress
 from common.checks.arrays import copy_into, difference, map_arrays, overwrite_slice, same_placement, to_float64
 from common.checks.comparison import compare, near
+from common.pairs.draws import DRAWS
 
 N = 40_001
+
+
+def test_the_draws_that_a_file_may_leave_out_are_those_that_there_are():
+    assert {stress.STRIDES, *stress.VALUES} == {*DRAWS}
+
+
 SIZES = [1, 127, 129, N]
 
 

@@ -8,6 +8,7 @@ import pytest
 from samples import VECTOR, one_pair, row_of, version, write_pair
 
 from common.engine import runner
+from common.pairs.draws import DRAWS
 from common.pairs.pair import discover
 from common.pairs.sizes import sizes_of
 from common.record.result import BELIEVED
@@ -70,6 +71,31 @@ def test_a_run_of_checks_judges_and_times_nothing(what, run):
     assert (row.verdict, row.ratio, record.pairs[0].arms) == (verdict, None, {})
     assert re.search(reason, row.reason), row
     assert row.precision == ("bf16" if "declared" in what else "")
+
+
+@pytest.mark.parametrize(
+    ("optimized", "baseline", "said"),
+    [
+        (version(), None, "is a copy of the baseline: both do the same"),
+        (version(extra=KERNEL), version("return x + x + w_shift"), "launches no kernel of its own: .* a library's"),
+        (version("return x + x + w_shift"), version(LAUNCH, extra=KERNEL), "launches no kernel of its own"),
+        (version(LAUNCH, extra=KERNEL), None, None),
+    ],
+)
+def test_a_version_that_does_nothing_of_its_own_is_named(optimized, baseline, said, run):
+    row = row_of(run(optimized, baseline, check_only=True), "double")
+    assert row.verdict == "verified"
+    assert (said is None and not row.notes) or re.match(said, *row.notes)
+
+
+def test_a_draw_that_a_version_leaves_out_is_not_held_against_it(run):
+    clamped = "return 2 * x.clamp(-50, 50) + w_shift"
+    assert row_of(run(version(clamped), check_only=True), "double").verdict == "invalid"
+    large = {
+        draw: "an activation that saturates" for draw in DRAWS if "100" in draw or "10,000" in draw or "inf" in draw
+    }
+    row = row_of(run(version(clamped, extra=f"STRESS = {large}"), check_only=True), "double")
+    assert row.verdict == "verified", row
 
 
 def test_a_kernel_is_not_timed_in_the_interpreter(run):

@@ -57,6 +57,8 @@ WRONG_LINES = {  # a line of its own, what the error must say
     "TOLERANCE beyond all numbers": (f"TOLERANCE = ({10**400}, 1)", "TOLERANCE must be .*finite"),
     "TOLERANCE that is none": ("TOLERANCE = (1e400, 1)", "TOLERANCE must be .*finite"),
     "TOLERANCE of words": ('TOLERANCE = ("a", "b")', r"TOLERANCE must be \(rtol, atol\)"),
+    "STRESS without a reason": ('STRESS = {"NaN": ""}', "STRESS must be {draw: why"),
+    "STRESS of no draw": ('STRESS = {"nan": "it is"}', "STRESS must be .* of arrays with gaps, "),
     "a constant that is computed": ("CLOCK = str()", "CLOCK must be a literal"),
     "VERSUS nobody": ('VERSUS = "fused"', "VERSUS = 'fused' names no variant"),
     "VERSUS itself": ('VERSUS = ""', "VERSUS"),
