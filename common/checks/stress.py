@@ -70,6 +70,12 @@ INTEGERS: dict[str, Write] = {
 VALUES = (*FLOATS, *INTEGERS)
 
 
+def meant_for(tree: Tree) -> tuple[str, ...]:
+    """The draws of which there are arrays: integers alone, as bytes to be counted, meet theirs at every size."""
+    arrays = [t for _, t in tensors(tree)]
+    return tuple(FLOATS) * any(map(computes, arrays)) + tuple(INTEGERS) * any(map(_counts, arrays))
+
+
 def write(draw: str, tree: Tree) -> bool:
     """Write a draw into all arrays of its kind; is there one?"""
     wanted = [t for _, t in tensors(tree) if t.numel() and (computes(t) if draw in FLOATS else _counts(t))]
