@@ -33,7 +33,7 @@ def check(session: Session) -> None:
             session.count_costs(inputs)
             with session.spending("stress"):
                 draws = stress.meant_for(inputs.pristine)
-                for draw in (stress.STRIDES, *draws) if i == 0 else draws and [draws[i % len(draws)]]:
+                for draw in (*stress.STRIDES, *draws) if i == 0 else draws and [draws[i % len(draws)]]:
                     usual = _answers(session, inputs, other)[1] if draw in stress.FLAT else None
                     with inputs.stressed(draw) as is_there:
                         if is_there:
@@ -85,7 +85,7 @@ def _judge_as_baseline(
     if base is None or compare(leading(base, rows), truth, None, *custom):
         return
     for arm in session.judged(libraries=False)[1:]:
-        if draw not in getattr(arm.module, "STRESS", {}) and (draw != stress.STRIDES or all(arm.shares.values())):
+        if draw not in getattr(arm.module, "STRESS", {}) and (draw not in stress.STRIDES or all(arm.shares.values())):
             out = fresh_answer(session, arm, inputs, other, filled=False, few=bool(draw), calls=calls)
             judge_answer(session, arm, out, truth, base, rows, where, usual)
 
