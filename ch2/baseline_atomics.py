@@ -19,6 +19,7 @@ SIZES = {
     "check/one": {"n": 1},
     "check/129": {"n": 129},
     "check/tail": {"n": 199_999},  # many threads, the last one not full, and no multiple of 16
+    "check/many": {"n": 999_999},  # where all bytes are the same, more than 65,535 in a bin of each block
     "default": {"n": 268_435_456},  # 256 MiB: larger than any L2
 }
 THREADS = 1024  # a block; two of them fill an SM of capability 8.0 or 9.0

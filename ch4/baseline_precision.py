@@ -21,6 +21,7 @@ REQUIRES = {"capability": (8, 0)}
 SIZES = {
     "check": {"m": 127, "n": 65, "k": 129}, "check/one": {"m": 1, "n": 1, "k": 1},
     "check/row": {"m": 1, "n": 131, "k": 33}, "check/long": {"m": 17, "n": 33, "k": 4099},
+    "check/tiles": {"m": 389, "n": 269, "k": 7},
     "check/transposed": {"m": 65, "n": 33, "k": 67, "transposed": True}, "check/nothing": {"m": 3, "n": 5, "k": 0},
     "default": {"m": 4096, "n": 4096, "k": 4096},
     "medium/k256": {"k": 256}, "medium/k1024": {"k": 1024}, "medium/k4096": {}, "medium/k16384": {"k": 16_384},

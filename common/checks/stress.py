@@ -51,7 +51,8 @@ def _end(largest: bool) -> Write:
     return lambda x: x.fill_(x.max() if largest else x.min())
 
 
-STRIDES = "arrays with gaps"
+STRIDES = ("arrays with gaps", "arrays with wide gaps")  # the second: rows begin at multiples of WIDE elements
+WIDE = 64
 FLAT = ("zeros", "a constant")  # of which an answer may be all rounding: an error is measured by ordinary answers
 FLOATS: dict[str, Write] = {
     "values around 100": _scaled(100.0),
@@ -62,6 +63,7 @@ FLOATS: dict[str, Write] = {
     "-0.0 and denormals": _sprinkled(-0.0, 1e-40, -1e-40),
     "-inf": _sprinkled(-math.inf),
     "NaN": _sprinkled(math.nan),
+    "arrays of one sign": lambda x: x.abs_().add_(1).mul_(-4),  # every second: positive, see `write`
 }
 INTEGERS: dict[str, Write] = {
     "the largest integers": _end(largest=True),
@@ -70,11 +72,19 @@ INTEGERS: dict[str, Write] = {
 VALUES = (*FLOATS, *INTEGERS)
 
 
+def meant_for(tree: Tree) -> tuple[str, ...]:
+    """The draws of which there are arrays: integers alone, as bytes to be counted, meet theirs at every size."""
+    arrays = [t for _, t in tensors(tree)]
+    return tuple(FLOATS) * any(map(computes, arrays)) + tuple(INTEGERS) * any(map(_counts, arrays))
+
+
 def write(draw: str, tree: Tree) -> bool:
     """Write a draw into all arrays of its kind; is there one?"""
     wanted = [t for _, t in tensors(tree) if t.numel() and (computes(t) if draw in FLOATS else _counts(t))]
-    for tensor in wanted:
+    for number, tensor in enumerate(wanted):
         (FLOATS | INTEGERS)[draw](tensor)
+        if draw == "arrays of one sign" and number % 2:
+            tensor.neg_()  # so that all products of two arrays are below zero: what is forgotten as 0 is the largest
     return bool(wanted)
 
 
@@ -89,16 +99,21 @@ def perturb(tree: Tree) -> None:
             t.add_(torch.rand_like(t) * 0.5)
 
 
-def spread(tree: Tree) -> Tree:
-    """The same values in arrays with gaps between their rows, which begin at no multiple of 16 bytes."""
+def spread(draw: str, tree: Tree) -> Tree:
+    """The same values in arrays with gaps between their rows, which begin at no multiple of 16 bytes, or all do.
+
+    What looks at alignment alone copies the first, and takes the second for dense.
+    """
 
     def one(x: Any) -> Any:
         if not x.ndim or type(x) is torch.nn.Parameter:
             return x
-        shape = (*x.shape[:-1], x.shape[-1] + 3)
+        n = x.shape[-1]
+        begin, width = (1, n + 3) if draw == STRIDES[0] else (0, (n // WIDE + 2) * WIDE)
+        shape = (*x.shape[:-1], width)
         is_tensor = isinstance(x, torch.Tensor)
         wide = x.new_empty(shape) if is_tensor else sys.modules[type(x).__module__].empty(shape, x.dtype)
-        part = wide[..., 1:-2]
+        part = wide[..., begin : begin + n]
         as_tensor(part).copy_(as_tensor(x))
         return part.requires_grad_(x.requires_grad) if is_tensor else part
 

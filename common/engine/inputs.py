@@ -74,8 +74,8 @@ class InputSet:
     def stressed(self, draw: str) -> Iterator[bool]:
         """Inside, the inputs are such as a draw of common.checks.stress; yields whether any of them is of its kind."""
         kept, by_arm, before = arrays.clone(self.pristine), self.by_arm, self.trees
-        if draw == stress.STRIDES:
-            trees = {id(tree): {**tree, **stress.spread(unwritable(tree))} for tree in before}
+        if draw in stress.STRIDES:
+            trees = {id(tree): {**tree, **stress.spread(draw, unwritable(tree))} for tree in before}
             self.by_arm, self.trees = {label: trees[id(tree)] for label, tree in by_arm.items()}, list(trees.values())
             yield True
             self.by_arm, self.trees = by_arm, before

@@ -87,11 +87,11 @@ def leading(tree: Tree, rows: int | None) -> Tree:
 
 
 def fresh_answer(
-    session: Session, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool, few: bool = False
+    session: Session, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool, few: bool = False, calls: int = 1
 ) -> Tree:
     """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN.
 
-    `few`: a kernel of its own has few programs, whatever the machine.
+    `few`: a kernel of its own has few programs, whatever the machine. `calls`: of this set-up; the last one answers.
 
     An arm that changes its inputs, or returns a part of them where the baseline does not, is out.
     """
@@ -103,6 +103,10 @@ def fresh_answer(
         with conditions.filled_memory(filled), conditions.few_programs(arm.has_kernel and few):
             arm.prepare(other.by_arm[arm.label], mine)
             call = arm.bind(mine)
+            for _ in range(calls - 1):
+                guards.poison_answer(call(), mine)
+                guards.poison_outputs(mine)
+                harvest_grads(mine)
             answer = call()
             copy = clone(answer)
         shortened = difference(mine, {name: call.keywords[name] for name in mine})
