@@ -56,6 +56,8 @@ FLAT = ("zeros", "a constant")  # of which an answer may be all rounding: an err
 FLOATS: dict[str, Write] = {
     "values around 100": _scaled(100.0),
     "values around 10,000": _scaled(1e4),
+    "values around 0.001": _scaled(1e-3),
+    "values near -100": lambda x: x.sub_(100),
     "zeros": lambda x: x.zero_(),
     "a constant": lambda x: x.fill_(1.5),
     "halves of opposite sign": _opposed,
@@ -68,6 +70,8 @@ INTEGERS: dict[str, Write] = {
     "the smallest integers": _end(largest=False),
 }
 VALUES = (*FLOATS, *INTEGERS)
+# Where an operation or a type has lines of its own: what they index, overflow, fill a tail with, and make of NaN
+TELLING = (STRIDES, "values around 10,000", "values near -100", "NaN")
 
 
 def write(draw: str, tree: Tree) -> bool:
@@ -90,15 +94,15 @@ def perturb(tree: Tree) -> None:
 
 
 def spread(tree: Tree) -> Tree:
-    """The same values in arrays with gaps between their rows, which begin at no multiple of 16 bytes."""
+    """The same values with gaps between rows (in a single row between values), beginning at no multiple of 16 bytes."""
 
     def one(x: Any) -> Any:
         if not x.ndim or type(x) is torch.nn.Parameter:
             return x
-        shape = (*x.shape[:-1], x.shape[-1] + 3)
+        shape = (*x.shape[:-1], x.shape[-1] + 3) if x.ndim > 1 else (2 * x.shape[0] + 1,)
         is_tensor = isinstance(x, torch.Tensor)
         wide = x.new_empty(shape) if is_tensor else sys.modules[type(x).__module__].empty(shape, x.dtype)
-        part = wide[..., 1:-2]
+        part = wide[..., 1:-2] if x.ndim > 1 else wide[1::2]
         as_tensor(part).copy_(as_tensor(x))
         return part.requires_grad_(x.requires_grad) if is_tensor else part
 

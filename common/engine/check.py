@@ -1,5 +1,7 @@
 """Every version at the check sizes, on ordinary values and on such as wrong versions get away without."""
 
+from typing import Any
+
 from common.checks import guards, stress
 from common.checks.arrays import Tree, clone, tensors
 from common.checks.comparison import LEAST_CHUNK, compare
@@ -20,6 +22,7 @@ def check(session: Session) -> None:
         return
     sizes = session.job.pair.check_sizes
     blind: dict[str, str] = {}
+    chosen: set[str] = set()
     for i, size in enumerate(sizes):
         session.say("check", i / len(sizes))
         if session.remaining:
@@ -31,14 +34,31 @@ def check(session: Session) -> None:
             found = judge_all(session, inputs, other, f"at size {size}", libraries=i == 0)
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
             session.count_costs(inputs)
+            choices = _choices(session.job.pair.sizes[size])
+            draws = _draws(i, choices not in chosen)
+            chosen.add(choices)
             with session.spending("stress"):
-                for draw in (stress.STRIDES, *stress.VALUES) if i == 0 else [stress.VALUES[i % len(stress.VALUES)]]:
-                    usual = _answers(session, inputs, other)[1] if draw in stress.FLAT else None
+                usual = _answers(session, inputs, other)[1] if set(draws) & set(stress.FLAT) else None
+                for n, draw in enumerate(draws):
+                    session.say("check", (i + n / len(draws)) / len(sizes))
                     with inputs.stressed(draw) as is_there:
                         if is_there:
-                            _judge_as_baseline(session, inputs, other, f"at size {size} on {draw}", draw, usual)
+                            flat = usual if draw in stress.FLAT else None
+                            _judge_as_baseline(session, inputs, other, f"at size {size} on {draw}", draw, flat)
     for label, why in blind.items():
         session.disqualify(label, f"the check proves nothing: {why}")
+
+
+def _draws(i: int, is_new: bool) -> list[str]:
+    """All at the first size; one at each other, and where it chooses what none before did those that tell most."""
+    if i == 0:
+        return [stress.STRIDES, *stress.VALUES]
+    return [*dict.fromkeys([*(stress.TELLING if is_new else ()), stress.VALUES[i % len(stress.VALUES)]])]
+
+
+def _choices(arguments: dict[str, Any]) -> str:
+    """What of a size is no number: an operation, a type. Of another one a version may have other lines."""
+    return repr(sorted((name, value) for name, value in arguments.items() if type(value) not in (int, float)))
 
 
 def check_one_less(session: Session) -> None:

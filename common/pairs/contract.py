@@ -15,8 +15,9 @@ CONSTANTS = (
     "SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS", "STRESS",
 )  # fmt: skip
 DRAWS = (  # of common.checks.stress, which does not come without torch
-    "arrays with gaps", "values around 100", "values around 10,000", "zeros", "a constant", "halves of opposite sign",
-    "-0.0 and denormals", "-inf", "NaN", "the largest integers", "the smallest integers",
+    "arrays with gaps", "values around 100", "values around 10,000", "values around 0.001", "values near -100", "zeros",
+    "a constant", "halves of opposite sign", "-0.0 and denormals", "-inf", "NaN",
+    "the largest integers", "the smallest integers",
 )  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
