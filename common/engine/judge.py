@@ -89,7 +89,8 @@ def leading(tree: Tree, rows: int | None) -> Tree:
 def fresh_answer(
     session: Session, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool, few: bool = False
 ) -> Tree:
-    """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN.
+    """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN, and after a set-up
+    there is a second call, which finds what the first has left.
 
     `few`: a kernel of its own has few programs, whatever the machine.
 
@@ -112,6 +113,11 @@ def fresh_answer(
         arm.carries = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
         arm.returns, arm.grads = overlapping(unwritable(mine), answer), clone(harvest_grads(mine))
         guards.poison_answer(answer, mine)
+        if filled and arm.setup:
+            guards.poison_outputs(mine)
+            problem = near(call(), copy, arm.precision, arm.tolerance)
+            session.disqualify(arm.label, problem and f"wrong answer where it is called again: {problem}")
+            harvest_grads(mine)
         return copy
 
     answer = session.attempt(arm.label, action)

@@ -82,8 +82,8 @@ MUTANTS = {
         Mutant("the rest of the row is taken without its weights",
                "            g_rest *= tl.load(w_ptr + rest_cols, mask=rest_cols < n_cols, other=0.0, "
                'eviction_policy="evict_last")\n', "", of="split"),
-        Mutant("only 256 programs' sums are added up", "range(0, programs, ROWS)", "range(0, 1, ROWS)",
-               file="partial_sums.py"),
+        Mutant("programs' sums beyond whole blocks are left out", "range(0, programs, ROWS)",
+               "range(0, programs - ROWS + 1, ROWS)", file="partial_sums.py"),
     ],
     "reduction": [
         Mutant("what is beyond whole blocks is dropped", "if pid == PROGRAMS - 1:", "if pid == PROGRAMS:"),
@@ -124,8 +124,6 @@ MUTANTS = {
         Mutant("each block takes the first one's weights", "weight_ptr + off + cols", "weight_ptr + cols", of="cached"),
         Mutant("eps is added to the root", "tl.rsqrt(tl.sum(acc, 0) / n_cols + eps)",
                "1 / (tl.sqrt(tl.sum(acc, 0) / n_cols) + eps)", of="cached"),
-        Mutant("x is normalized in its own type", "x * rstd * weight",
-               "(x * rstd).to(y_ptr.dtype.element_ty) * weight"),
     ],
     "rms_norm_backward": [
         Mutant("the mean is over the block", "(tl.sum(g * x_hat, 0) / n_cols)", "(tl.sum(g * x_hat, 0) / BLOCK)"),
@@ -136,8 +134,8 @@ MUTANTS = {
         Mutant("the rest of the row is left out of the mean", "tl.sum(c1 + g * x_hat, 0)", "tl.sum(g * x_hat, 0)",
                of="split"),
         Mutant("dweight has the weight in it", "dweight += dy * x_hat", "dweight += g * x_hat", of="split"),
-        Mutant("only 256 programs' sums are added up", "range(0, programs, ROWS)", "range(0, 1, ROWS)",
-               file="partial_sums.py"),
+        Mutant("programs' sums beyond whole blocks are left out", "range(0, programs, ROWS)",
+               "range(0, programs - ROWS + 1, ROWS)", file="partial_sums.py"),
     ],
     "softmax": [
         Mutant("no maximum is subtracted", "x - tl.max(x, 1, keep_dims=True)", "x"),

@@ -64,8 +64,8 @@ MUTANTS = {
         Mutant("dw goes without the gates", "dw = added_at(dw, path, factor * acc)", "dw = added_at(dw, path, acc)",
                of="fused", file=SGP),
         Mutant("a part of a row is normalized by itself", "WIDE=wide", "WIDE=False", of="fused", file=SGP),
-        Mutant("only 32 programs' sums are added up", "for first in range(0, programs, ROWS):",
-               "for first in range(0, 1, ROWS):", of="fused", file=SGP),
+        Mutant("programs' sums beyond whole blocks are left out", "for first in range(0, programs, ROWS):",
+               "for first in range(0, programs - ROWS + 1, ROWS):", of="fused", file=SGP),
     ],
     "fcgp": [
         Mutant("epsilon is added to the root", "tl.sqrt(tl.sum(squares, 0) / features + epsilon)",
