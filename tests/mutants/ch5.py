@@ -34,7 +34,6 @@ MUTANTS = {
         Mutant("each blade is gated by itself", "tl.store(out_ptr + offsets + i * stride_d, x * phi, mask=mask)",
                "tl.store(out_ptr + offsets + i * stride_d, x * (0.5 + 0.5 * tl.erf(x * 0.7071067811865476)), "
                "mask=mask)"),
-        Mutant("x is read as if it had no gaps", "x = laid_out(x)  # as it is already", "pass"),
     ],
     "sgp": [
         Mutant("y is not gated", *_in_run(OWN_PRODUCT.format("formulas._gated(x.unbind())", "y.unbind()"))),
@@ -73,7 +72,8 @@ MUTANTS = {
         Mutant("z is rounded to TF32 and its rest left out",
                "pairs = [(left[1], right[0]), (left[0], right[1]), *large]", "pairs = [(left[0], right[1]), *large]",
                of="tf32x3", file=FCGP),
-        Mutant("all is normalized", "w_weight, normalized,", "w_weight, True,", of="tf32"),
+        Mutant("all is normalized", "forward(x, y, w_weight, normalized,",
+               "forward(x.contiguous(), y.contiguous(), w_weight.contiguous(), True,", of="tf32"),
         Mutant("a matrix is taken for its transpose", "matrices_of(W, dimensions)]", "matrices_of(W.mT, dimensions)]",
                file=FCGP),
         Mutant("features beyond whole blocks are left out", "for first in range(0, features, BLOCK_K):",
