@@ -20,18 +20,18 @@ from reducing import AXES, EMPTY, TORCH, finish, take
 
 SIZES = {
     "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 129},
+    "check/fp16": {"op": "sum", "over": "rows", "rows": 300, "columns": 127, "dtype": "float16"},
+    "check/max/columns": {"op": "max", "over": "columns", "rows": 9, "columns": 1025},
     "check/one": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
     "check/mean/rows": {"op": "mean", "over": "rows", "rows": 517, "columns": 33},
     "check/max/rows": {"op": "max", "over": "rows", "rows": 517, "columns": 33},
     "check/logsumexp/rows": {"op": "logsumexp", "over": "rows", "rows": 517, "columns": 33},
     "check/sum/columns": {"op": "sum", "over": "columns", "rows": 9, "columns": 1025},
     "check/mean/columns": {"op": "mean", "over": "columns", "rows": 9, "columns": 1025},
-    "check/max/columns": {"op": "max", "over": "columns", "rows": 9, "columns": 1025},
     "check/logsumexp/columns": {"op": "logsumexp", "over": "columns", "rows": 9, "columns": 1025},
     "check/sum/all": {"op": "sum", "over": "all", "rows": 9, "columns": 1025},
     "check/mean/all": {"op": "mean", "over": "all", "rows": 9, "columns": 1025},
     "check/max/all": {"op": "max", "over": "all", "rows": 9, "columns": 1025},
-    "check/fp16": {"op": "sum", "over": "rows", "rows": 300, "columns": 127, "dtype": "float16"},
     "check/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127, "dtype": "bfloat16"},
     "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
     "small/sum/rows": {"rows": 512, "columns": 512},

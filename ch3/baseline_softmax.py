@@ -19,6 +19,7 @@ from compiled import compiled
 SIZES = {
     "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
     "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 40_001},
+    "check/beyond": {"rows": 1, "columns": 17_001},  # a thread has some of a row's start, and none of its end
     "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
     "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32: larger than any L2

@@ -57,6 +57,8 @@ FLAT = ("zeros", "a constant")  # of which an answer may be all rounding: an err
 FLOATS: dict[str, Write] = {
     "values around 100": _scaled(100.0),
     "values around 10,000": _scaled(1e4),
+    "values around 0.001": _scaled(1e-3),
+    "values near -100": lambda x: x.sub_(100),
     "zeros": lambda x: x.zero_(),
     "a constant": lambda x: x.fill_(1.5),
     "halves of opposite sign": _opposed,
@@ -70,6 +72,8 @@ INTEGERS: dict[str, Write] = {
     "the smallest integers": _end(largest=False),
 }
 VALUES = (*FLOATS, *INTEGERS)
+# Where an operation or a type has lines of its own: what they index, overflow, fill a tail with, and make of NaN
+TELLING = (STRIDES[0], "values around 10,000", "values near -100", "NaN")
 
 
 def meant_for(tree: Tree) -> tuple[str, ...]:
@@ -110,10 +114,10 @@ def spread(draw: str, tree: Tree) -> Tree:
             return x
         n = x.shape[-1]
         begin, width = (1, n + 3) if draw == STRIDES[0] else (0, (n // WIDE + 2) * WIDE)
-        shape = (*x.shape[:-1], width)
+        shape = (*x.shape[:-1], width) if x.ndim > 1 else (2 * n + 1,)
         is_tensor = isinstance(x, torch.Tensor)
         wide = x.new_empty(shape) if is_tensor else sys.modules[type(x).__module__].empty(shape, x.dtype)
-        part = wide[..., begin : begin + n]
+        part = wide[..., begin : begin + n] if x.ndim > 1 else wide[1::2]
         as_tensor(part).copy_(as_tensor(x))
         return part.requires_grad_(x.requires_grad) if is_tensor else part
 

@@ -1,5 +1,7 @@
 """Every version at the check sizes, on ordinary values and on such as wrong versions get away without."""
 
+from typing import Any
+
 from common.checks import guards, stress
 from common.checks.arrays import Tree, clone, tensors
 from common.checks.comparison import LEAST_CHUNK, compare
@@ -20,6 +22,7 @@ def check(session: Session) -> None:
         return
     sizes = session.job.pair.check_sizes
     blind: dict[str, str] = {}
+    chosen: set[str] = set()
     for i, size in enumerate(sizes):
         session.say("check", i / len(sizes))
         if session.remaining:
@@ -31,17 +34,32 @@ def check(session: Session) -> None:
             found = judge_all(session, inputs, other, f"at size {size}", libraries=i == 0)
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
             session.count_costs(inputs)
+            choices = _choices(session.job.pair.sizes[size])
+            draws = _draws(i, choices not in chosen, stress.meant_for(inputs.pristine))
+            chosen.add(choices)
             with session.spending("stress"):
-                draws = stress.meant_for(inputs.pristine)
-                for draw in (*stress.STRIDES, *draws) if i == 0 else draws and [draws[i % len(draws)]]:
-                    usual = _answers(session, inputs, other)[1] if draw in stress.FLAT else None
+                usual = _answers(session, inputs, other)[1] if set(draws) & set(stress.FLAT) else None
+                for n, draw in enumerate(draws):
+                    session.say("check", (i + n / len(draws)) / len(sizes))
                     with inputs.stressed(draw) as is_there:
                         if is_there:
-                            _judge_as_baseline(session, inputs, other, f"at size {size} on {draw}", draw, usual)
-                if i == 0:  # what a call leaves behind, as counters, the next one finds
-                    _judge_as_baseline(session, inputs, other, f"at size {size}, called twice", calls=2)
+                            flat = usual if draw in stress.FLAT else None
+                            _judge_as_baseline(session, inputs, other, f"at size {size} on {draw}", draw, flat)
     for label, why in blind.items():
         session.disqualify(label, f"the check proves nothing: {why}")
+
+
+def _draws(i: int, is_new: bool, meant: tuple[str, ...]) -> list[str]:
+    """All at the first size; one at each other, and where it chooses what none before did those that tell most."""
+    if i == 0:
+        return [*stress.STRIDES, *meant]
+    in_turn = meant[i % len(meant) :][:1] if meant else ()
+    return [*dict.fromkeys([*(stress.TELLING if is_new else ()), *in_turn])]
+
+
+def _choices(arguments: dict[str, Any]) -> str:
+    """What of a size is no number: an operation, a type. Of another one a version may have other lines."""
+    return repr(sorted((name, value) for name, value in arguments.items() if type(value) not in (int, float)))
 
 
 def check_one_less(session: Session) -> None:
@@ -66,13 +84,7 @@ def check_one_less(session: Session) -> None:
 
 
 def _judge_as_baseline(
-    session: Session,
-    inputs: InputSet,
-    other: InputSet,
-    where: str,
-    draw: str = "",
-    usual: Tree = None,
-    calls: int = 1,
+    session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None
 ) -> None:
     """Every version where the baseline agrees with the oracle, but for those whose files leave this draw out."""
     if not session.remaining:
@@ -85,8 +97,8 @@ def _judge_as_baseline(
     if base is None or compare(leading(base, rows), truth, None, *custom):
         return
     for arm in session.judged(libraries=False)[1:]:
-        if draw not in getattr(arm.module, "STRESS", {}) and (draw not in stress.STRIDES or all(arm.shares.values())):
-            out = fresh_answer(session, arm, inputs, other, filled=False, few=bool(draw), calls=calls)
+        if draw not in getattr(arm.module, "STRESS", {}):
+            out = fresh_answer(session, arm, inputs, other, filled=False, few=bool(draw))
             judge_answer(session, arm, out, truth, base, rows, where, usual)
 
 

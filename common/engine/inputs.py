@@ -75,7 +75,7 @@ class InputSet:
         """Inside, the inputs are such as a draw of common.checks.stress; yields whether any of them is of its kind."""
         kept, by_arm, before = arrays.clone(self.pristine), self.by_arm, self.trees
         if draw in stress.STRIDES:
-            trees = {id(tree): {**tree, **stress.spread(draw, unwritable(tree))} for tree in before}
+            trees = {id(tree): {**tree, **stress.spread(draw, self._placed_alike(tree))} for tree in before}
             self.by_arm, self.trees = {label: trees[id(tree)] for label, tree in by_arm.items()}, list(trees.values())
             yield True
             self.by_arm, self.trees = by_arm, before
@@ -86,6 +86,11 @@ class InputSet:
             self._copy_out()
         else:
             yield False
+
+    def _placed_alike(self, tree: dict[str, Any]) -> dict[str, Any]:
+        """The inputs that lie as the baseline's: how others lie may be a version's lesson."""
+        alike = arrays.same_placement
+        return {name: value for name, value in unwritable(tree).items() if alike(self.base[name], value)}
 
     def _copy_out(self) -> None:
         for tree in self.trees:

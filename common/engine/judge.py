@@ -87,11 +87,12 @@ def leading(tree: Tree, rows: int | None) -> Tree:
 
 
 def fresh_answer(
-    session: Session, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool, few: bool = False, calls: int = 1
+    session: Session, arm: LiveArm, inputs: InputSet, other: InputSet, filled: bool, few: bool = False
 ) -> Tree:
-    """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN.
+    """One untimed set-up and call, from poisoned outputs; `filled`: uninitialized memory holds NaN, and after a set-up
+    there is a second call, which finds what the first has left.
 
-    `few`: a kernel of its own has few programs, whatever the machine. `calls`: of this set-up; the last one answers.
+    `few`: a kernel of its own has few programs, whatever the machine.
 
     An arm that changes its inputs, or returns a part of them where the baseline does not, is out.
     """
@@ -103,10 +104,6 @@ def fresh_answer(
         with conditions.filled_memory(filled), conditions.few_programs(arm.has_kernel and few):
             arm.prepare(other.by_arm[arm.label], mine)
             call = arm.bind(mine)
-            for _ in range(calls - 1):
-                guards.poison_answer(call(), mine)
-                guards.poison_outputs(mine)
-                harvest_grads(mine)
             answer = call()
             copy = clone(answer)
         shortened = difference(mine, {name: call.keywords[name] for name in mine})
@@ -116,6 +113,11 @@ def fresh_answer(
         arm.carries = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
         arm.returns, arm.grads = overlapping(unwritable(mine), answer), clone(harvest_grads(mine))
         guards.poison_answer(answer, mine)
+        if filled and arm.setup:
+            guards.poison_outputs(mine)
+            problem = near(call(), copy, arm.precision, arm.tolerance)
+            session.disqualify(arm.label, problem and f"wrong answer where it is called again: {problem}")
+            harvest_grads(mine)
         return copy
 
     answer = session.attempt(arm.label, action)

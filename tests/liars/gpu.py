@@ -59,9 +59,9 @@ def aside_in_cupy(reason: str, fork: str, join: str) -> Case:
 
 LATE, EARLY = "on a stream that is not joined", "waits for nothing on the timed stream"
 OR_WRONG = "|wrong answer"  # answers are judged before a call is traced: what nobody waits for may be read too soon
-# Not so the answers of timed calls: the clock waits for all streams. The last untimed one that is judged is the 28th
-# call at most; the one that is traced is the 32nd at least.
-WHILE_JUDGED = "calls.append(0)\nif len(calls) <= 30:\n    {}"
+# Not so the answers of timed calls: the clock waits for all streams. The last untimed one that is judged is the 32nd
+# call at most; the one that is traced is the 35th at least.
+WHILE_JUDGED = "calls.append(0)\nif len(calls) <= 33:\n    {}"
 STREAMS = {
     "never_joined": aside(LATE + OR_WRONG, FORK, ""),
     "never_waits": aside(EARLY + OR_WRONG, "", JOIN),  # and so runs before the clock is started, as the L2 is flushed

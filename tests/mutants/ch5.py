@@ -1,0 +1,104 @@
+"""Chapter 5's wrong versions."""
+
+from mutants import Mutant
+
+SGP, FCGP, FUSED = "clifford/sgp.py", "clifford/fcgp.py", "clifford/fcgp_fused.py"
+# What a formula's version runs in its place
+OWN_PRODUCT = """    found = formulas.algebra_of(x)
+    product = formulas._weighted({}, {}, w.unbind(-1), found.sums(2, 0, 1))
+    return torch.stack(formulas._normalized(product, found) if normalized else product)"""
+OWN_ROOT = """    def product(x, y, w, normalized):
+        out = formulas.sgp(x, y, w, False)
+        parts = out.split(formulas.algebra_of(x).sizes)
+        roots = [{} for part in parts]
+        return torch.cat([a / b for a, b in zip(parts, roots)]) if normalized else out
+
+    return {}"""
+MEAN = "part.square().sum(0).mean(-1, keepdim=True)"
+PRODUCT_GRADIENTS = "gradients(product, x, y, w, gradient, normalized)"
+BACKWARD_RUN = "    return gradients(formulas.sgp, x, y, w, gradient, normalized)"
+
+
+def _in_run(body: str) -> tuple[str, str]:
+    """The formulas' version, which has the same line in `reference`, with a body of its own."""
+    head = "def run(x, y, w, normalized):\n"
+    return head + "    return formulas.sgp(x, y, w, normalized)", head + body
+
+
+MUTANTS = {
+    "layout": [
+        Mutant("programs beyond whole blocks are left out", "(triton.cdiv(size, 512),)", "(max(size // 512, 1),)"),
+        Mutant("phi is tanh's", "0.5 + 0.5 * tl.erf(x * 0.7071067811865476)",
+               "1 / (1 + tl.exp(-1.5957691216057308 * x * (1 + 0.044715 * x * x)))"),
+        Mutant("3D is taken for 2D", "tl.static_range(1, D)", "tl.static_range(1, 4)"),
+        Mutant("each blade is gated by itself", "tl.store(out_ptr + offsets + i * stride_d, x * phi, mask=mask)",
+               "tl.store(out_ptr + offsets + i * stride_d, x * (0.5 + 0.5 * tl.erf(x * 0.7071067811865476)), "
+               "mask=mask)"),
+    ],
+    "sgp": [
+        Mutant("y is not gated", *_in_run(OWN_PRODUCT.format("formulas._gated(x.unbind())", "y.unbind()"))),
+        Mutant("the gate leaves its own blade as it is",
+               *_in_run(OWN_PRODUCT.format("[x[0], *formulas._gated(x.unbind())[1:]]", "formulas._gated(y.unbind())"))),
+        Mutant("all is normalized", *_in_run("    return formulas.sgp(x, y, w)")),
+        Mutant("epsilon is left out",
+               *_in_run(OWN_ROOT.format(f"{MEAN}.sqrt()", "product(x, y, w, normalized)"))),
+        Mutant("epsilon is added to the root",
+               *_in_run(OWN_ROOT.format(f"{MEAN}.sqrt() + 1e-6", "product(x, y, w, normalized)"))),
+        Mutant("a part of a row is normalized by itself", "WIDE=wide", "WIDE=False", of="fused", file=SGP),
+        Mutant("the mean is over the block", "] / columns + epsilon", "] / BLOCK + epsilon", of="fused", file=SGP),
+        Mutant("the pseudoscalar squares to 1", "TABLE=found.sums(2, 0, 1), GRADES=found.grades,\n        NORMALIZED",
+               "TABLE=tuple(tuple((k, tuple((i, j, s if i + j < 2 * len(x) - 2 else 1) for i, j, s in terms))\n"
+               "                    for k, terms in path) for path in found.sums(2, 0, 1)),\n"
+               "        GRADES=found.grades, NORMALIZED", of="fused", file=SGP),
+        Mutant("y is read as if it had no gaps", "y.contiguous()", "y", of="fused"),
+    ],
+    "sgp_backward": [
+        Mutant("the normalization's root is taken for a constant", BACKWARD_RUN,
+               OWN_ROOT.format(f"({MEAN} + 1e-6).sqrt().detach()", PRODUCT_GRADIENTS)),
+        Mutant("all is normalized", BACKWARD_RUN, BACKWARD_RUN.replace("normalized)", "True)")),
+        Mutant("epsilon is left out", BACKWARD_RUN,
+               OWN_ROOT.format(f"{MEAN}.sqrt()", PRODUCT_GRADIENTS)),
+        Mutant("dy goes without its gate's gradient", "dy = (dy[0] + density(y[0]) * phi(x[0]) * acc,)",
+               "dy = (dy[0],)", of="fused", file=SGP),
+        Mutant("dw goes without the gates", "dw = added_at(dw, path, factor * acc)", "dw = added_at(dw, path, acc)",
+               of="fused", file=SGP),
+        Mutant("a part of a row is normalized by itself", "WIDE=wide", "WIDE=False", of="fused", file=SGP),
+        Mutant("programs' sums beyond whole blocks are left out", "for first in range(0, programs, ROWS):",
+               "for first in range(0, programs - ROWS + 1, ROWS):", of="fused", file=SGP),
+    ],
+    "fcgp": [
+        Mutant("epsilon is added to the root", "tl.sqrt(tl.sum(squares, 0) / features + epsilon)",
+               "tl.sqrt(tl.sum(squares, 0) / features) + epsilon", file=FCGP),
+        Mutant("z is rounded to TF32 and its rest left out",
+               "pairs = [(left[1], right[0]), (left[0], right[1]), *large]", "pairs = [(left[0], right[1]), *large]",
+               of="tf32x3", file=FCGP),
+        Mutant("all is normalized", "forward(x, y, w_weight, normalized,",
+               "forward(x.contiguous(), y.contiguous(), w_weight.contiguous(), True,", of="tf32"),
+        Mutant("a matrix is taken for its transpose", "matrices_of(W, dimensions)]", "matrices_of(W.mT, dimensions)]",
+               file=FCGP),
+        Mutant("features beyond whole blocks are left out", "for first in range(0, features, BLOCK_K):",
+               "for first in range(0, features // BLOCK_K * BLOCK_K, BLOCK_K):", of="fused", file=FUSED),
+    ],
+    "fcgp_backward": [
+        Mutant("dW is of the last part of the batch", "add=rows.start > 0", "add=False", of="tf32x3", file=FCGP),
+        Mutant("dW's rest of TF32 is left out", "multiply([part.mT for part in z_c], dout_c, dW",
+               "multiply([z_c[0].mT], dout_c[:1], dW", of="tf32x3", file=FCGP),
+        Mutant("the normalization's root is taken for a constant", "(g - o * mean) / root", "g / root", of="tf32",
+               file=FCGP),
+        Mutant("dy's gate is x's", "dy_i += density(y[0]) * gate_x * acc", "dy_i += density(y[0]) * gate_y * acc",
+               file=FCGP),
+        Mutant("dW lies in the order of the products",
+               "torch.stack([dW_c[paths.index(path)] for path in range(len(W))])", "dW_c", of="tf32", file=FCGP),
+    ],
+    "layer": [
+        Mutant("every blade has the bias", "y[0] += w_bias", "y += w_bias"),
+        Mutant("one matrix serves all grades", "zip(w_linear, algebra_of(x).sizes",
+               "zip([w_linear[0]] * len(w_linear), algebra_of(x).sizes"),
+        Mutant("the fully connected product is always normalized", "w_weight, normalized)[0]", "w_weight)[0]"),
+        Mutant("matrices go by blades, not by grades", "matrix.expand(size, -1, -1) for matrix, size in grades",
+               "w_linear[k % len(w_linear)][None] for k in range(len(x))"),
+        Mutant("the bias is taken back where features are weighted",
+               "sgp.forward(x, y, w_weight.mT.contiguous(), normalized)",
+               "sgp.forward(x, torch.cat([y[:1] - w_bias, y[1:]]), w_weight.mT.contiguous(), normalized)"),
+    ],
+}  # fmt: skip
