@@ -26,7 +26,7 @@ REJECTED = ("invalid", "died")
 class Mutant:
     """A version in which `old` is `new`, wherever it stands. `of`: the variant's suffix.
 
-    `file`: of the chapter's helpers, where the change is made in one of them.
+    `file`: of the chapter's helpers, where the change is made in one of them. `passes`: why it is known to pass.
     """
 
     what: str
@@ -34,6 +34,7 @@ class Mutant:
     new: str
     of: str = ""
     file: str = ""
+    passes: str = ""
 
     def changed(self, path: Path) -> str:
         """The text of a file with the change. Raises ValueError."""

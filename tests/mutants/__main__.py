@@ -20,7 +20,7 @@ def main(chapter: str = "*", pair: str = "*") -> int:
             print(f"{key}: {said['verdict']}: {said['reason']}", flush=True)
             if said["verdict"] != "skipped":
                 found[key] = {"hash": hash_of(of, name, mutant), "on": device.split(":")[0], **said}
-                passed += said["verdict"] not in REJECTED
+                passed += said["verdict"] not in REJECTED and not mutant.passes
         write_text(RESULTS, json.dumps(found, indent=1, sort_keys=True) + "\n")
     known = {f"{of} {name}: {mutant.what}" for (of, name), wrong in mutants().items() for mutant in wrong}
     write_text(RESULTS, json.dumps({key: found[key] for key in sorted(known & found.keys())}, indent=1) + "\n")

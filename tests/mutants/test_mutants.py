@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from common.machine.device import default_device, has_gpu
-from common.pairs.pair import chapters, discover
+from common.pairs.pair import ROOT, chapters, discover
 from mutants import REJECTED, hash_of, judge, mutants, results
 
 MUTANTS = {f"{of} {name}: {each.what}": (of, name, each) for (of, name), wrong in mutants().items() for each in wrong}
@@ -14,20 +14,27 @@ TEN = [
 ]  # fmt: skip
 
 
-def test_every_pair_has_two_and_no_two_are_called_alike():
-    of_pair = Counter((of, name) for of, name, _ in MUTANTS.values())
+def test_every_pair_has_two_that_are_rejected_and_no_two_are_called_alike():
+    of_pair = Counter((of, name) for of, name, mutant in MUTANTS.values() if not mutant.passes)
     assert len(MUTANTS) == sum(map(len, mutants().values()))
-    assert [
-        key for path in chapters().values() for pair in discover(path) if of_pair[key := (path.name, pair.name)] < 2
-    ] == []
+    pairs = [(path.name, pair.name) for path in chapters().values() for pair in discover(path)]
+    assert [pair for pair in pairs if of_pair[pair] < 2] == []
+
+
+def needs_a_gpu(of, name, mutant):
+    (pair,) = discover(ROOT / of, name)
+    versions = {version.label: version for version in pair.versions}
+    return versions["baseline"].needs_cuda or versions[f"optimized/{mutant.of}".rstrip("/")].needs_cuda
 
 
 @pytest.mark.parametrize("key", MUTANTS)
 def test_the_committed_result_is_of_it_as_it_is_and_rejects_it(key):
     known = results().get(key)
-    assert known, "make mutants (on a GPU, what needs one)"
+    if known is None and needs_a_gpu(*MUTANTS[key]):
+        pytest.xfail("not judged yet: make mutants on a GPU")
+    assert known, "make mutants"
     assert known["hash"] == hash_of(*MUTANTS[key]), "it has changed since: make mutants"
-    assert known["verdict"] in REJECTED
+    assert (known["verdict"] in REJECTED) != bool(MUTANTS[key][2].passes)
 
 
 @pytest.mark.parametrize("key", TEN)
