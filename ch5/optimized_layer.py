@@ -51,9 +51,10 @@ def cost(x, w_linear, w_bias, w_weight, normalized):
 
 
 def run(x, w_linear, w_bias, w_weight, normalized):
+    x = x.contiguous()
     grades = zip(w_linear, algebra_of(x).sizes, strict=True)
     y = torch.bmm(x, torch.cat([matrix.expand(size, -1, -1) for matrix, size in grades]))
     y[0] += w_bias
     if w_weight.dim() == 2:
         return sgp.forward(x, y, w_weight.mT.contiguous(), normalized)
-    return fcgp.forward(x, y, w_weight, normalized)[0]
+    return fcgp.forward(x, y, w_weight.contiguous(), normalized)[0]

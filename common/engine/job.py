@@ -27,3 +27,4 @@ class Job:
     seed: int = 0
     verified: tuple[str, ...] = ()
     tells_turns: bool = False
+    stressed: bool = True  # on hard values, too

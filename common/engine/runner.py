@@ -33,17 +33,20 @@ def run_pairs(
     device: str | None = None,
     fast: bool = False,
     check_only: bool = False,
+    stressed: bool = True,
     on_progress: Progress = lambda pair, size, stage, fraction: None,
     on_record: Callable[[Record], None] = lambda record: None,
     on_neighbours: Neighbours = lambda found: None,
 ) -> Record:
     """Measure pairs one after the other. A bad pair never raises; Ctrl-C returns what there is, marked `interrupted`.
 
+    Not `stressed`: without the draws of hard values, which are most of what a check takes in Triton's interpreter.
     `on_record` gets the record so far after each pair; `on_neighbours`, before and after it, who else uses the machine.
     Raises DeviceError, and KeyboardInterrupt before the first pair.
     """
     with interrupt.held_back():
         record, jobs = _plan(pairs, size, device or default_device(), fast, check_only)
+        jobs = [replace(job, stressed=stressed) for job in jobs]
         verified: dict[Path, tuple[str, ...]] = {}  # by baseline
         untimed: dict[Path, PairResult] = {}  # what would be found again at every size
         try:
