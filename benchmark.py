@@ -43,7 +43,9 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
     choices = (args.size, args.device, args.fast, args.check)
     with interrupt.held_back():
         with console.measuring(len(pairs)) as (on_progress, on_neighbours):
-            record = runner.run_pairs(pairs, *choices, on_progress=on_progress, on_record=keep, on_neighbours=on_neighbours)
+            record = runner.run_pairs(
+                pairs, *choices, on_progress=on_progress, on_record=keep, on_neighbours=on_neighbours
+            )
         keep(record)
         # before anything is printed, which a closed pipe or a full disk ends
         written = write(args, pairs, record, unwritten)

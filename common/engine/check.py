@@ -35,7 +35,9 @@ def check(session: Session) -> None:
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
             session.count_costs(inputs)
             choices = _choices(session.job.pair.sizes[size])
-            draws = [] if not session.job.stressed else _draws(i, choices not in chosen, stress.meant_for(inputs.pristine))
+            draws = (
+                [] if not session.job.stressed else _draws(i, choices not in chosen, stress.meant_for(inputs.pristine))
+            )
             chosen.add(choices)
             with session.spending("stress"):
                 usual = _answers(session, inputs, other)[1] if set(draws) & set(stress.FLAT) else None
