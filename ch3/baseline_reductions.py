@@ -20,9 +20,9 @@ from reducing import AXES, EMPTY, TORCH, finish, take
 
 SIZES = {
     "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 129},
-    "check/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # stripes of more rows than are unrolled
-    "check/fp16": {"op": "sum", "over": "rows", "rows": 300, "columns": 127, "dtype": "float16"},
     "check/max/columns": {"op": "max", "over": "columns", "rows": 9, "columns": 1025},
+    "check/fp16": {"op": "sum", "over": "rows", "rows": 300, "columns": 127, "dtype": "float16"},
+    "check/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # stripes of more rows than are unrolled
     "check/one": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
     "check/mean/rows": {"op": "mean", "over": "rows", "rows": 517, "columns": 33},
     "check/max/rows": {"op": "max", "over": "rows", "rows": 517, "columns": 33},

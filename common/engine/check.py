@@ -24,7 +24,7 @@ def check(session: Session) -> None:
     blind: dict[str, str] = {}
     chosen: set[str] = set()
     for i, size in enumerate(sizes):
-        session.say("check", i / len(sizes))
+        session.checking(i / len(sizes))
         if session.remaining:
             inputs = session.inputs(size)
             if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
@@ -42,11 +42,12 @@ def check(session: Session) -> None:
             with session.spending("stress"):
                 usual = _answers(session, inputs, other)[1] if set(draws) & set(stress.FLAT) else None
                 for n, draw in enumerate(draws):
-                    session.say("check", (i + n / len(draws)) / len(sizes))
+                    session.checking((i + n / len(draws)) / len(sizes))
                     with inputs.stressed(draw) as is_there:
                         if is_there:
                             flat = usual if draw in stress.FLAT else None
                             _judge_as_baseline(session, inputs, other, f"at size {size} on {draw}", draw, flat)
+    session.checking(None)
     for label, why in blind.items():
         session.disqualify(label, f"the check proves nothing: {why}")
 

@@ -50,6 +50,7 @@ class Session:
     blamed: int = 0  # how often inputs were found changed
     clocks: dict[str, int] = field(default_factory=dict)  # of a GPU, when the last sample was taken
     spent_s: dict[str, float] = field(default_factory=dict)  # what for -> seconds
+    _checking: float | None = None  # how much of the check is done, while it lasts
     _doing: str = ""
     _since: float = field(default_factory=now)
 
@@ -81,6 +82,12 @@ class Session:
             self.spent_s[self._doing] = self.spent_s.get(self._doing, 0.0) + moment - self._since
         self._since = moment
         return what
+
+    def checking(self, fraction: float | None) -> None:
+        """So much of the check is done; every call of it says so again, as a kernel in the interpreter may be slow."""
+        self._checking = fraction
+        if fraction is not None:
+            self.say("check", fraction)
 
     def load(self) -> None:
         """Import the versions, each a suspect of its own. Raises BaselineDisqualified."""
@@ -136,6 +143,7 @@ class Session:
         changed, leaked = self.watch.restore(), self.leaks.new()  # it is not the next one's
         self.disqualify(label, changed and f"changes global state: {changed}")
         self.disqualify(label, leaked and f"leaks {leaked}")
+        self.checking(self._checking)
         self._tell_turn("")  # of what fails between two turns, neither is suspected
         return result
 

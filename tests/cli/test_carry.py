@@ -91,6 +91,7 @@ def test_a_pair_with_another_name_and_an_argument_more_keeps_its_row(carried):
     assert current and (kept.name, kept.size, kept.sizes) == ("twofold", "2d/large", {"dimensions": 2, "n": 4096})
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -106,6 +107,7 @@ def test_other_work_is_stale(changes, said, carried):
     assert not current and not kept.carried and "stale: " in out and said in out
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("changes", "stays", "said"),
     [

@@ -35,7 +35,7 @@ pytestmark = [
 # Pairs that take their process with them
 
 HUNG_S, SLOW_S = 1.5, 60.0  # without a sign of progress: long enough to hang in, and for a busy machine
-MOST_OUTPUT = 48 << 20
+MOST_OUTPUT = 96 << 20
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,10 @@ def double(x, shift, y, n, BLOCK: tl.constexpr):
     total = tl.zeros((BLOCK,), tl.float32)  # itself a function that Triton would compile
     tl.store(y + at, total + 2 * tl.load(x + at, mask=at < n) + tl.load(shift), mask=at < n)
 """
-LAUNCH = "y = torch.empty_like(x)\ndouble[(triton.cdiv(len(x), 64),)](x, w_shift, y, len(x), BLOCK=64)\nreturn y"
+LAUNCH = (
+    "x, w_shift = x.contiguous(), w_shift.contiguous()\ny = torch.empty_like(x)\n"
+    "double[(triton.cdiv(len(x), 64),)](x, w_shift, y, len(x), BLOCK=64)\nreturn y"
+)
 LEADING = """
     def reference(x, w_shift, rows):
         assert x.dtype == w_shift.dtype == torch.float64

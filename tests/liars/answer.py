@@ -68,9 +68,9 @@ SKIPS = {
         (16,), WRONG, "y = torch.zeros_like(x)\nn = len(x) // 64 * 64\ny[:n] = 2 * x[:n]\nreturn y",
         inputs=ROWS, extra=LEADING, baseline_extra=LEADING,
     ),
-    "what_is_small_beside_the_rest": alone(  # exp(8 x): the half below 1 is nothing beside the largest
+    "what_is_small_beside_the_rest": alone(  # exp(8 x): what is below 1/1000 is nothing beside the largest
         (16, 15), "wrong answer",
-        "y = torch.zeros_like(x)\nlarge = ~(x <= 0)\ny[large] = (8 * x[large]).exp()\nreturn y",
+        "y = torch.zeros_like(x)\nlarge = ~((x <= -1) & (x.max() > 1))\ny[large] = (8 * x[large]).exp()\nreturn y",
         "return (4 * x).exp().square()", "return (8 * x).exp()",
     ),
 }  # fmt: skip

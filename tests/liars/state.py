@@ -65,7 +65,8 @@ CACHED = "from functools import lru_cache\n@lru_cache\n"
 REMEMBERS = {
     "remembers_by_id": remembers("x.untyped_storage()._cdata", BY_CONTENT),  # its memory's: views come and go
     "remembers_by_pointer": remembers("x.data_ptr()", BY_VERSION),
-    "remembers_by_shape": remembers("x.shape", REMEMBERED.format("float(x.sum())")),  # which is another in every call
+    # the sum is another in every call
+    "remembers_by_shape": remembers("x.shape", REMEMBERED.format("repr(float(x.sum()))")),
     "remembers_in_a_cache": Case(  # a tensor's hash is its identity, and never comes back
         (7,), "wrong answer", "return double(len(x), lambda: 2 * x + w_shift)", "return double(x, w_shift)",
         "memo = {}\ndef double(n, compute): return memo.setdefault(n, compute()).clone()",

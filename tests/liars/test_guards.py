@@ -27,7 +27,7 @@ PARTS = {
     "engine.inputs": {"inputs_proper", "unwritable"},
     "engine.judge": {"fresh_answer", "judge_answer", "leading"},
     "engine.check": set(),
-    "checks.stress": set(),
+    "checks.stress": {"meant_for"},
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},

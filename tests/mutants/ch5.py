@@ -94,7 +94,7 @@ MUTANTS = {
         Mutant("every blade has the bias", "y[0] += w_bias", "y += w_bias"),
         Mutant("one matrix serves all grades", "zip(w_linear, algebra_of(x).sizes",
                "zip([w_linear[0]] * len(w_linear), algebra_of(x).sizes"),
-        Mutant("the fully connected product is always normalized", "w_weight, normalized)[0]", "w_weight)[0]"),
+        Mutant("the fully connected product is always normalized", "w_weight.contiguous(), normalized)[0]", "w_weight)[0]"),
         Mutant("matrices go by blades, not by grades", "matrix.expand(size, -1, -1) for matrix, size in grades",
                "w_linear[k % len(w_linear)][None] for k in range(len(x))"),
         Mutant("the bias is taken back where features are weighted",

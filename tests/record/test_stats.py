@@ -202,7 +202,11 @@ def blocks_of(value, blocks=6):
 @pytest.fixture
 def conclude(tmp_path):
     """conclude(times, ...): what is said of a pair whose arms took these seconds: {label: seconds or blocks}."""
-    write_pair(tmp_path, "double", {"": version(), "next": version(extra='VERSUS = ""\nPRECISION = "tf32"')})
+    write_pair(
+        tmp_path,
+        "double",
+        {"": version("return x + x + w_shift"), "next": version(extra='VERSUS = ""\nPRECISION = "tf32"')},
+    )
     (pair,) = discover(tmp_path)
 
     def result(times, cost=(), limits=LIMITS, clock="wall", floor_s=0.0, host_s=0.0, cache=None, bad=(), waited=()):
