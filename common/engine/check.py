@@ -6,8 +6,8 @@ from common.checks import guards, stress
 from common.checks.arrays import Tree, clone, tensors
 from common.checks.comparison import LEAST_CHUNK, compare
 from common.engine.arms import Invalid, oracle, weights
-from common.engine.inputs import InputSet, harvest_grads, inputs_proper
-from common.engine.judge import fresh_answer, judge_all, judge_answer, leading
+from common.engine.inputs import InputSet, inputs_proper
+from common.engine.judge import fresh_answer, judge_all, judge_answer, leading, note
 from common.engine.session import DoesNotFit, Session
 
 
@@ -115,8 +115,9 @@ def _answers(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree,
         truth, rows = oracle(session.job.pair.baseline, baseline, mine, other.base)
         guards.poison_outputs(mine)
         baseline.prepare(other.base, mine)
-        answer = clone(baseline.bind(mine)())
+        answer = baseline.bind(mine)()
+        note(baseline, answer, mine)
+        answer = clone(answer)
     except Exception:  # noqa: BLE001 (whatever it does with such values)
         return None, None, None
-    baseline.grads = clone(harvest_grads(mine))
     return truth, answer, rows

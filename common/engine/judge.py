@@ -109,9 +109,7 @@ def fresh_answer(
         shortened = difference(mine, {name: call.keywords[name] for name in mine})
         session.disqualify(arm.label, shortened and f"changed its input: it {shortened}")
         arm.compile_s = arm.compile_s or now() - begin
-        arm.layout = {path: (laziness(t), order_of(t)) for path, t in tensors(answer)}
-        arm.carries = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
-        arm.returns, arm.grads = overlapping(unwritable(mine), answer), clone(harvest_grads(mine))
+        note(arm, answer, mine)
         guards.poison_answer(answer, mine)
         if filled and arm.setup:
             guards.poison_outputs(mine)
@@ -128,6 +126,13 @@ def fresh_answer(
     if arm.returns and not session.arms[0].returns:
         session.disqualify(arm.label, f"returns memory of its input `{arm.returns}`")
     return answer
+
+
+def note(arm: LiveArm, answer: Tree, mine: dict[str, Any]) -> None:
+    """Of an answer, what others are compared with besides its values."""
+    arm.layout = {path: (laziness(t), order_of(t)) for path, t in tensors(answer)}
+    arm.carries = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
+    arm.returns, arm.grads = overlapping(unwritable(mine), answer), clone(harvest_grads(mine))
 
 
 def _left_to_do(arm: LiveArm, baseline: LiveArm) -> str:

@@ -18,6 +18,8 @@ from common.pairs.pair import ROOT, load
 from common.xray.compilers import nvrtc_compile
 from common.xray.occupancy import ARCHITECTURES
 
+pytestmark = pytest.mark.rest  # a program beside the pairs
+
 CH1 = ROOT / "ch1"
 NAMES = ("performance_basics", "performance_basics_optimized", "roofline_analysis", "arithmetic_intensity_demo")
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"

@@ -14,6 +14,8 @@ import volume
 
 from common.pairs.pair import ROOT
 
+pytestmark = pytest.mark.rest  # a program beside the pairs
+
 DEVICE = "cuda:0" if torch.cuda.is_available() else "cpu"
 PRODUCTS = pytest.mark.parametrize("product", ["sgp", "fcgp"])
 
