@@ -119,6 +119,14 @@ def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
         (tmp_path / f"{mine}_triple.py").rename(tmp_path / f"{other}_triple.py")
 
 
+@pytest.fixture
+def nothing_of_chapters(monkeypatch):
+    """Other tests import chapters' helpers: here there are none to be found."""
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if Path(path).parent != ROOT])
+    for name in ("compiled", "clifford"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
 COPIES = [  # files of chapters, what is said
     (
         ["ch3/baseline_softmax.py"],
@@ -132,14 +140,16 @@ COPIES = [  # files of chapters, what is said
 
 
 @pytest.mark.parametrize(("files", "said"), COPIES)
-def test_what_else_must_be_copied_of_a_chapter_is_said(files, said, tmp_path):
+def test_what_else_must_be_copied_of_a_chapter_is_said(files, said, tmp_path, nothing_of_chapters):
     for file in files:
         shutil.copy(ROOT / file, tmp_path)
     with refused(said, tmp_path):
         discover(tmp_path)
 
 
-def test_a_module_of_some_chapter_that_a_pair_of_ones_own_lacks_is_named_with_all_that_have_it(tmp_path):
+def test_a_module_of_some_chapter_that_a_pair_of_ones_own_lacks_is_named_with_all_that_have_it(
+    tmp_path, nothing_of_chapters
+):
     with refused("optimized_double.py: needs compiled.py beside it: copy it from ch3/ or ch4/ or ch5/$"):
         one_pair(tmp_path, version(extra="import compiled"))
     (tmp_path / "compiled.py").write_text("")
