@@ -9,6 +9,7 @@ from common.engine.arms import Invalid, oracle, weights
 from common.engine.inputs import InputSet, inputs_proper
 from common.engine.judge import fresh_answer, judge_all, judge_answer, leading, note
 from common.engine.session import DoesNotFit, Session
+from common.machine.clock import synchronize
 
 
 def check(session: Session) -> None:
@@ -120,4 +121,7 @@ def _answers(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree,
         answer = clone(answer)
     except Exception:  # noqa: BLE001 (whatever it does with such values)
         return None, None, None
+    finally:
+        synchronize(session.job.device)
+        session.watch.restore()  # what it has left half done is no version's
     return truth, answer, rows

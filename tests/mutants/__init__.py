@@ -67,6 +67,8 @@ def _judge(chapter: str, name: str, wrong: list[Mutant], device: str) -> dict[st
         return {}
     with TemporaryDirectory(prefix="mutants-") as folder:
         record = run_pairs([_written(chapter, name, wrong, Path(folder))], device=device, check_only=True)
+    if record.environment["interrupted"]:
+        raise KeyboardInterrupt
     rows = {row.variant: row for row in record.pairs[0].rows}
     return {
         mutant.what: {"verdict": row.verdict, "reason": row.reason.replace(folder, "")}

@@ -5,12 +5,15 @@ import sys
 from fnmatch import fnmatchcase
 
 from common.machine.device import default_device
+from common.program import UsageError, finish, status_of
 from common.record.files import write_text
 from mutants import REJECTED, RESULTS, hash_of, judge, mutants, results
 
 
 def main(chapter: str = "*", pair: str = "*") -> int:
     found, passed, device = results(), 0, default_device()
+    if not any(fnmatchcase(of, chapter) and fnmatchcase(name, pair) for of, name in mutants()):
+        raise UsageError(f"there is no wrong version of {chapter} {pair}")
     for (of, name), wrong in mutants().items():
         if not (fnmatchcase(of, chapter) and fnmatchcase(name, pair)):
             continue
@@ -29,4 +32,4 @@ def main(chapter: str = "*", pair: str = "*") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    finish(lambda: status_of("mutants", lambda: main(*sys.argv[1:3])))
