@@ -11,9 +11,10 @@ from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, as_tensor, computes, map_arrays, repeats, tensors
+from common.checks.arrays import Tree, as_tensor, clone, computes, map_arrays, repeats, tensors, to_float64
 
 SPARSE = 29  # of so many values one is special: a prime, so that it comes to another place of each row
+ROUNDINGS = 4  # by which no answer may change more than is accepted, for large values to say something
 
 
 Write = Callable[[torch.Tensor], object]
@@ -54,6 +55,7 @@ def _end(largest: bool) -> Write:
 STRIDES = ("arrays with gaps", "arrays with wide gaps")  # the second: rows begin at multiples of WIDE elements
 WIDE = 64
 FLAT = ("zeros", "a constant")  # of which an answer may be all rounding: an error is measured by ordinary answers
+LARGE = ("values around 100", "values around 10,000")  # one rounding of a score may change which of a softmax is 1
 FLOATS: dict[str, Write] = {
     "values around 100": _scaled(100.0),
     "values around 10,000": _scaled(1e4),
@@ -101,6 +103,16 @@ def perturb(tree: Tree) -> None:
     for _, t in tensors(tree):
         if computes(t) and t.numel() > 1 and not repeats(t) and bool((t == t[(0,) * t.dim()]).all()):
             t.add_(torch.rand_like(t) * 0.5)
+
+
+def moved(tree: Tree) -> Tree:
+    """A copy in float64, of which each value is off by a few roundings of float32 (float64's own in float64)."""
+    copy = clone(to_float64(tree))
+    for (_, x), (_, t) in zip(tensors(tree), tensors(copy), strict=True):
+        if t.is_floating_point():
+            by = ROUNDINGS * torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
+            t.mul_(1 + by * torch.randn_like(t).sign())
+    return copy
 
 
 def spread(draw: str, tree: Tree) -> Tree:

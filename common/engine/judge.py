@@ -57,9 +57,13 @@ def judge_all(
 def judge_answer(
     session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, where: str, usual: Tree = None
 ) -> None:
-    """Out with an arm whose answer (its leading `rows`) is not the oracle's, or whose gradients not the baseline's."""
-    if arm.label in session.disqualified:
-        return
+    """Out with an arm whose answer is not as it should be."""
+    problem = "" if arm.label in session.disqualified else wrong(session, arm, out, truth, base, rows, usual)
+    session.disqualify(arm.label, problem and f"wrong answer {where}: {problem}")
+
+
+def wrong(session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, usual: Tree) -> str:
+    """How an answer (its leading `rows`) is not the oracle's, or its gradients not the baseline's; empty if right."""
     if arm.differs:
         problem = same_form(out, base)
     else:
@@ -68,9 +72,7 @@ def judge_answer(
         )
         if rows and not problem:  # beyond them, only the baseline's answer can tell
             problem = compare(out, base, None, arm.precision, arm.tolerance, usual)
-    if not arm.is_library:
-        problem = problem or _grad_problem(arm, session.arms[0].grads)
-    session.disqualify(arm.label, problem and f"wrong answer {where}: {problem}")
+    return problem or ("" if arm.is_library else _grad_problem(arm, session.arms[0].grads))
 
 
 def _grad_problem(arm: LiveArm, theirs: dict[str, Any]) -> str:
