@@ -16,10 +16,6 @@ import numpy
 
 CLOCK = "wall"  # issuing the calls is what is measured
 DEVICE = "cuda"
-STRESS = {
-    "arrays with gaps": "a row's length is all that cuBLAS is told of where a matrix lies: they are dense",
-    "arrays with wide gaps": "the same",
-}
 VERSUS = ""  # also compared with the strided call
 ONE, ZERO = numpy.ones(1, numpy.float32), numpy.zeros(1, numpy.float32)  # cuBLAS takes its factors by address
 

@@ -5,13 +5,13 @@ every version has to. A pair leaves one out by STRESS = {"draw": "why"}, in the 
 """
 
 import math
-import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
-from common.checks.arrays import Tree, as_tensor, clone, computes, map_arrays, repeats, tensors, to_float64
+from common.checks.arrays import Tree, as_tensor, clone, computes, is_cupy, map_arrays, repeats, tensors, to_float64
 
 SPARSE = 29  # of so many values one is special: a prime, so that it comes to another place of each row
 ROUNDINGS = 4  # by which no answer may change more than is accepted, for large values to say something
@@ -118,17 +118,18 @@ def moved(tree: Tree) -> Tree:
 def spread(draw: str, tree: Tree) -> Tree:
     """The same values in arrays with gaps between their rows, which begin at no multiple of 16 bytes, or all do.
 
-    What looks at alignment alone copies the first, and takes the second for dense.
+    What looks at alignment alone copies the first, and takes the second for dense. CuPy's stay as they are: a raw
+    kernel gets an address alone, and what it reads beside its array would end the process.
     """
 
     def one(x: Any) -> Any:
-        if not x.ndim or type(x) is torch.nn.Parameter:
+        if not x.ndim or type(x) is torch.nn.Parameter or is_cupy(x):
             return x
         n = x.shape[-1]
         begin, width = (1, n + 3) if draw == STRIDES[0] else (0, (n // WIDE + 2) * WIDE)
         shape = (*x.shape[:-1], width) if x.ndim > 1 else (2 * n + 1,)
         is_tensor = isinstance(x, torch.Tensor)
-        wide = x.new_empty(shape) if is_tensor else sys.modules[type(x).__module__].empty(shape, x.dtype)
+        wide = x.new_empty(shape) if is_tensor else np.empty(shape, x.dtype)
         part = wide[..., begin : begin + n] if x.ndim > 1 else wide[1::2]
         as_tensor(part).copy_(as_tensor(x))
         return part.requires_grad_(x.requires_grad) if is_tensor else part

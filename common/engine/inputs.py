@@ -77,7 +77,7 @@ class InputSet:
         if draw in stress.STRIDES:
             trees = {id(tree): {**tree, **stress.spread(draw, self._placed_alike(tree))} for tree in before}
             self.by_arm, self.trees = {label: trees[id(tree)] for label, tree in by_arm.items()}, list(trees.values())
-            yield True
+            yield any(isinstance(x, torch.Tensor | np.ndarray) for _, x in arrays.leaves(before))
             self.by_arm, self.trees = by_arm, before
         elif stress.write(draw, self.pristine):
             self._copy_out()
