@@ -14,7 +14,7 @@ import torch
 from common.checks.arrays import Tree, as_tensor, clone, computes, is_cupy, map_arrays, repeats, tensors, to_float64
 
 SPARSE = 29  # of so many values one is special: a prime, so that it comes to another place of each row
-ROUNDINGS = 4  # by which no answer may change more than is accepted, for large values to say something
+ROUNDINGS = 16  # by which no answer may change more than is accepted, for large values to say something
 
 
 Write = Callable[[torch.Tensor], object]

@@ -55,10 +55,14 @@ def mutants() -> dict[tuple[str, str], list[Mutant]]:
 
 
 def judge(chapter: str, name: str, wrong: list[Mutant], device: str) -> dict[str, dict[str, str]]:
-    """What the harness says of a pair's mutants, by what they are: those of the pair's own files in one run."""
+    """What the harness says of a pair's mutants, by what they are: those of the pair's own files in one run.
+
+    One that dies takes the others with it: they are judged again, each alone.
+    """
     found = _judge(chapter, name, [mutant for mutant in wrong if not mutant.file], device)
-    for mutant in [mutant for mutant in wrong if mutant.file]:
-        found |= _judge(chapter, name, [mutant], device)
+    for mutant in wrong:
+        if mutant.file or found[mutant.what]["verdict"] == "died":
+            found |= _judge(chapter, name, [mutant], device)
     return found
 
 

@@ -5,7 +5,8 @@ from mutants import Mutant
 BARRIER = "    __syncthreads();\n"
 MUTANTS = {
     "atomics": [
-        Mutant("counted before all is zeroed", "bins[threadIdx.x] = 0;\n" + BARRIER, "bins[threadIdx.x] = 0;\n"),
+        Mutant("counted before all is zeroed", "bins[threadIdx.x] = 0;\n" + BARRIER, "bins[threadIdx.x] = 0;\n",
+               passes="all warps of a block have zeroed theirs before the first has read a byte"),
         Mutant("added up before all is counted", "    }\n" + BARRIER, "    }\n"),
         Mutant("the last n % 16 are left out", "for (int k = i; k < n; ++k)", "for (int k = i; k < n / 16 * 16; ++k)"),
         Mutant("lanes of different warps count without atomics",
