@@ -128,10 +128,9 @@ def spread(draw: str, tree: Tree) -> Tree:
         n = x.shape[-1]
         begin, width = (1, n + 3) if draw == STRIDES[0] else (0, (n // WIDE + 2) * WIDE)
         shape = (*x.shape[:-1], width) if x.ndim > 1 else (2 * n + 1,)
-        is_tensor = isinstance(x, torch.Tensor)
-        wide = x.new_empty(shape) if is_tensor else np.empty(shape, x.dtype)
+        wide: Any = x.new_empty(shape) if isinstance(x, torch.Tensor) else np.empty(shape, x.dtype)
         part = wide[..., begin : begin + n] if x.ndim > 1 else wide[1::2]
         as_tensor(part).copy_(as_tensor(x))
-        return part.requires_grad_(x.requires_grad) if is_tensor else part
+        return part.requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else part
 
     return map_arrays(one, tree)

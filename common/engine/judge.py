@@ -19,11 +19,13 @@ def judge_all(
     answers: dict[str, Tree] | None = None,
     filled: bool = True,
     libraries: bool = True,
+    once: bool = False,
 ) -> dict[str, str]:
     """Every arm against the oracle: by the answers given, or called here, then with uninitialized memory filled.
 
     Without the libraries, if so asked; and none is filled for that has given its answers timed: it was at the check
-    size, and torch.compile would compile anew. Returns label -> what wrong answer would have passed, empty if none.
+    size, and torch.compile would compile anew. `once`: no version is called but with memory filled. Returns label ->
+    what wrong answer would have passed, empty if none.
     """
     if not session.remaining:
         return {}
@@ -35,7 +37,7 @@ def judge_all(
                 session.disqualify(*error.args)
                 return {}
         plain, blind = answers or {}, {}
-        for arm in session.judged(libraries):
+        for arm in session.judged(libraries)[: 1 if once else None]:
             if arm.label not in plain:
                 plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False, few=answers is None)
             judge_answer(session, arm, plain[arm.label], truth, plain["baseline"], rows, where)

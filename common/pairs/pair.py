@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from common.pairs import interpreter
 from common.pairs.contract import Version, read_version
 from common.pairs.syntax import ContractError, require_of, with_helpers
 
@@ -171,6 +172,7 @@ def load(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
+        interpreter.quicken()
     finally:
         sys.path.remove(str(path.parent))
         for helper in set(sys.modules) - before - {name}:

@@ -1,0 +1,61 @@
+"""Triton's interpreter does what it did, faster."""
+
+import os
+import subprocess
+import sys
+
+COMPARE = """
+import torch, triton, triton.language as tl
+from triton.runtime import interpreter as interpreting
+from common.pairs import interpreter
+
+slow = interpreting.ReduceOps.generic_reduce, interpreting.InterpretedFunction.__call__
+
+@triton.jit
+def pairs(a, b, c, d):
+    return a + c, tl.maximum(b, d)
+
+@triton.jit
+def affine(a, b, c, d):  # associative, and the order tells
+    return a * c, b * c + d
+
+@triton.jit
+def larger(a, b):
+    return tl.maximum(a, b)
+
+@triton.jit
+def doubled(x):
+    return x * 2 + tl.zeros(x.shape, tl.float32)
+
+@triton.jit
+def kernel(x_ptr, out_ptr):
+    x = tl.load(x_ptr + tl.arange(0, 8)[:, None] * 4 + tl.arange(0, 4)[None, :])
+    a, b = tl.reduce((doubled(x), x), 0, pairs)
+    c, d = tl.reduce((x, x), 1, affine, keep_dims=True)
+    e = tl.reduce(x, None, larger)
+    tl.store(out_ptr + tl.arange(0, 4), a)
+    tl.store(out_ptr + 4 + tl.arange(0, 4), b)
+    tl.store(out_ptr + 8 + tl.arange(0, 8)[:, None], c)
+    tl.store(out_ptr + 16 + tl.arange(0, 8)[:, None], d)
+    tl.store(out_ptr + 24, e)
+
+x, found = torch.arange(-13.0, 19.0).sin() + 1.5, []
+for _ in range(2):
+    found.append(torch.full((25,), float("nan")))
+    kernel[(1,)](x, found[-1])
+    interpreter.quicken()
+assert interpreting.ReduceOps.generic_reduce is not slow[0] and interpreting.InterpretedFunction.__call__ is not slow[1]
+torch.testing.assert_close(*found)
+assert bool(found[0].isfinite().all())
+print("near")
+"""
+
+
+def test_a_reduction_of_a_kernels_own_finds_what_it_did(tmp_path):
+    """In a file: Triton reads its kernels' source."""
+    (tmp_path / "compare.py").write_text(COMPARE, encoding="utf-8")
+    run = subprocess.run(
+        [sys.executable, tmp_path / "compare.py"], env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.stdout == "near\n", run.stderr
