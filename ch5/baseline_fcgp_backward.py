@@ -29,7 +29,7 @@ from clifford import reference as formulas
 from compiled import compiled
 
 SIZES = {
-    "check": {"batch": 5, "features": 31}, "check/2d": {"dimensions": 2, "batch": 5, "features": 31},
+    "check": {"dimensions": 2, "batch": 5, "features": 31}, "check/3d": {"batch": 5, "features": 31},
     "check/2d/row": {"dimensions": 2, "batch": 1, "features": 131},
     # one feature in 16 bits: in TF32 nothing would average the error of its few weights
     "check/one": {"batch": 67, "features": 1, "dtype": "float16", "normalized": False},

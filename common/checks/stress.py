@@ -14,7 +14,7 @@ import torch
 from common.checks.arrays import Tree, as_tensor, clone, computes, is_cupy, map_arrays, repeats, tensors, to_float64
 
 SPARSE = 29  # of so many values one is special: a prime, so that it comes to another place of each row
-ROUNDINGS = 16  # by which no answer may change more than is accepted, for large values to say something
+ROUNDINGS = 8  # by which no answer may change more than is accepted, for large values to say something
 
 
 Write = Callable[[torch.Tensor], object]
@@ -55,7 +55,8 @@ def _end(largest: bool) -> Write:
 STRIDES = ("arrays with gaps", "arrays with wide gaps")  # the second: rows begin at multiples of WIDE elements
 WIDE = 64
 FLAT = ("zeros", "a constant")  # of which an answer may be all rounding: an error is measured by ordinary answers
-LARGE = ("values around 100", "values around 10,000")  # one rounding of a score may change which of a softmax is 1
+# A softmax of them picks one value: no error averages out, and a rounding may change which it is
+LARGE = ("values around 100", "values around 10,000")
 FLOATS: dict[str, Write] = {
     "values around 100": _scaled(100.0),
     "values around 10,000": _scaled(1e4),

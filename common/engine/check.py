@@ -7,7 +7,7 @@ from common.checks.arrays import Tree, clone, copy_into, tensors
 from common.checks.comparison import LEAST_CHUNK, compare
 from common.engine.arms import Invalid, oracle, weights
 from common.engine.inputs import InputSet, inputs_proper
-from common.engine.judge import fresh_answer, judge_all, judge_answer, leading, note, wrong
+from common.engine.judge import fresh_answer, judge_all, leading, note, wrong
 from common.engine.session import DoesNotFit, Session
 from common.machine.clock import synchronize
 
@@ -101,15 +101,20 @@ def _judge_as_baseline(
     custom = baseline.precision, baseline.tolerance, leading(usual, rows)
     if base is None or compare(leading(base, rows), truth, None, *custom):
         return
+    pooled = draw not in stress.LARGE
     for arm in session.judged(libraries=False)[1:]:
-        if draw not in getattr(arm.module, "STRESS", {}):
-            out = fresh_answer(session, arm, inputs, other, filled=False, few=bool(draw))
-            if draw in stress.LARGE and wrong(session, arm, out, truth, base, rows, usual):
-                rounded = clone(leading(base, rows))
-                copy_into(rounded, oracle(session.job.pair.baseline, baseline, stress.moved(mine), other.base)[0])
-                if compare(rounded, truth, leading(base, rows), *custom):
-                    return  # the right answer is any that rounding leads to: that the baseline agrees was luck
-            judge_answer(session, arm, out, truth, base, rows, where, usual)
+        if draw in getattr(arm.module, "STRESS", {}):
+            continue
+        out = fresh_answer(session, arm, inputs, other, filled=False, few=bool(draw))
+        if arm.label in session.disqualified:
+            continue
+        problem = wrong(session, arm, out, truth, base, rows, usual, pooled)
+        if problem and not pooled:
+            rounded = clone(leading(base, rows))
+            copy_into(rounded, oracle(session.job.pair.baseline, baseline, stress.moved(mine), other.base)[0])
+            if compare(rounded, truth, None, *custom):
+                return  # the right answer is any that rounding leads to: that the baseline agrees was luck
+        session.disqualify(arm.label, problem and f"wrong answer {where}: {problem}")
 
 
 def _answers(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree, Tree, int | None]:

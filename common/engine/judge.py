@@ -57,21 +57,26 @@ def judge_all(
 
 
 def judge_answer(
-    session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, where: str, usual: Tree = None
+    session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, where: str
 ) -> None:
     """Out with an arm whose answer is not as it should be."""
-    problem = "" if arm.label in session.disqualified else wrong(session, arm, out, truth, base, rows, usual)
+    problem = "" if arm.label in session.disqualified else wrong(session, arm, out, truth, base, rows)
     session.disqualify(arm.label, problem and f"wrong answer {where}: {problem}")
 
 
-def wrong(session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None, usual: Tree) -> str:
-    """How an answer (its leading `rows`) is not the oracle's, or its gradients not the baseline's; empty if right."""
+def wrong(
+    session: Session, arm: LiveArm, out: Tree, truth: Tree, base: Tree, rows: int | None,
+    usual: Tree = None, pooled: bool = True,
+) -> str:  # fmt: skip
+    """How an answer (its leading `rows`) is not the oracle's, or its gradients not the baseline's; empty if right.
+
+    `pooled`: the errors of many values together are compared with the baseline's, too.
+    """
     if arm.differs:
         problem = same_form(out, base)
     else:
-        problem = compare(
-            leading(out, rows), truth, leading(base, rows), arm.precision, arm.tolerance, leading(usual, rows)
-        )
+        model = leading(base, rows) if pooled else None
+        problem = compare(leading(out, rows), truth, model, arm.precision, arm.tolerance, leading(usual, rows))
         if rows and not problem:  # beyond them, only the baseline's answer can tell
             problem = compare(out, base, None, arm.precision, arm.tolerance, usual)
     return problem or ("" if arm.is_library else _grad_problem(arm, session.arms[0].grads))

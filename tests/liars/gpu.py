@@ -143,8 +143,9 @@ BRIEFLY = """
 def briefly(kernel, quantiles):
     return triton.testing.do_bench(kernel, warmup=1, rep=1, quantiles=quantiles)
 """
-LAUNCH = "y = torch.empty_like(x)\ndouble[(triton.cdiv(len(x), 1024),)](x, y, len(x), BLOCK=1024)\nreturn y"
-TUNED = "y = torch.empty_like(x)\ncalls.append(0)\n" + (
+DENSE = "x = x.contiguous()\ny = torch.empty_like(x)\n"
+LAUNCH = DENSE + "double[(triton.cdiv(len(x), 1024),)](x, y, len(x), BLOCK=1024)\nreturn y"
+TUNED = DENSE + "calls.append(0)\n" + (
     "double[lambda meta: (triton.cdiv(len(x), meta['BLOCK']),)](x, y, len(x), calls=len(calls))\nreturn y"
 )
 TRITON = "import triton\nimport triton.language as tl\n"
