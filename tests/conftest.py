@@ -12,8 +12,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.suffix == ".ipynb":  # its cells share a kernel: of several processes, one runs them all
             item.add_marker(pytest.mark.xdist_group(item.path.name))
-            if not item.path.name.startswith("ch1_"):
-                item.add_marker(pytest.mark.rest)
+            item.add_marker(pytest.mark.rest)
     needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
     if not needs_gpu:
         return

@@ -16,8 +16,8 @@ def check(session: Session) -> None:
     """Every version at every `check` size; who would get away with zeros at all of them has shown nothing.
 
     A library is judged at the first of them and where it is timed: elsewhere it is not in question, and torch.compile
-    takes seconds a shape. Where all arms have passed at an earlier size of a sweep, they need not again: the timed
-    size is judged anyway.
+    takes seconds a shape; on a CPU where nothing is timed, nowhere. Where all arms have passed at an earlier size of a
+    sweep, they need not again: the timed size is judged anyway.
     """
     if {arm.label for arm in session.remaining} <= set(session.job.verified):
         return
@@ -27,39 +27,44 @@ def check(session: Session) -> None:
     for i, size in enumerate(sizes):
         session.checking(i / len(sizes))
         if len(session.judged(libraries=False)) > 1:  # a version, beside the baseline
-            inputs = session.inputs(size)
-            if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
-                session.disqualify("baseline", "all its inputs are weights (w_*): `setup` could compute the answer")
-                return
-            other = session.inputs(size)
-            once = i > 0 and session.job.device == "cpu"  # where a kernel is interpreted, for seconds
-            found = judge_all(session, inputs, other, f"at size {size}", libraries=i == 0, once=once)
+            found = _check_size(session, i, size, is_new=_choices(session.job.pair.sizes[size]) not in chosen)
+            chosen.add(_choices(session.job.pair.sizes[size]))
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
-            session.count_costs(inputs)
-            choices = _choices(session.job.pair.sizes[size])
-            draws = (
-                [] if not session.job.stressed else _draws(i, choices not in chosen, stress.meant_for(inputs.pristine))
-            )
-            chosen.add(choices)
-            with session.spending("stress"):
-                usual = _answers(session, inputs, other)[1] if set(draws) & set(stress.FLAT) else None
-                for n, draw in enumerate(draws):
-                    session.checking((i + n / len(draws)) / len(sizes))
-                    with inputs.stressed(draw) as is_there:
-                        if is_there:
-                            flat = usual if draw in stress.FLAT else None
-                            _judge_as_baseline(session, inputs, other, f"at size {size} on {draw}", draw, flat)
     session.checking(None)
     for label, why in blind.items():
         session.disqualify(label, f"the check proves nothing: {why}")
 
 
+def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, str]:
+    """Every version at the i-th size, then on its draws. Returns label -> what wrong answer would have passed."""
+    inputs = session.inputs(size)
+    if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
+        session.disqualify("baseline", "all its inputs are weights (w_*): `setup` could compute the answer")
+        return {}
+    other = session.inputs(size)
+    on_gpu = session.job.device != "cpu"  # where no kernel is interpreted, for seconds
+    libraries = i == 0 and (on_gpu or bool(session.job.timed))
+    where = f"at size {size}"
+    blind = judge_all(session, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
+    session.count_costs(inputs)
+    draws = _draws(i, is_new, stress.meant_for(inputs.pristine)) if session.job.stressed else []
+    with session.spending("stress"):
+        usual = _answers(session, inputs, other)[1] if set(draws) & set(stress.FLAT) else None
+        for n, draw in enumerate(draws):
+            session.checking((i + n / len(draws)) / len(session.job.pair.check_sizes))
+            with inputs.stressed(draw) as is_there:
+                if is_there:
+                    flat = usual if draw in stress.FLAT else None
+                    _judge_as_baseline(session, inputs, other, f"{where} on {draw}", draw, flat)
+    return blind
+
+
 def _draws(i: int, is_new: bool, meant: tuple[str, ...]) -> list[str]:
-    """All at the first size; one at each other, and where it chooses what none before did those that tell most."""
+    """All at the first size; one at each other, and where it chooses what none before did two that tell much."""
     if i == 0:
         return [*stress.STRIDES, *meant]
     in_turn = meant[i % len(meant) :][:1] if meant else ()
-    return [*dict.fromkeys([*(stress.TELLING if is_new else ()), *in_turn])]
+    return [*dict.fromkeys([*(stress.TELLING[i % 2 :: 2] if is_new else ()), *in_turn])]
 
 
 def _choices(arguments: dict[str, Any]) -> str:

@@ -25,7 +25,10 @@ OPERATIONS = ("add", "sub", "mul", "div", "neg", "sin", "cos", "log", "exp", "sq
 
 each = partial(edges.each, PAIRS)
 
-pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
+pytestmark = [
+    pytest.mark.rest,  # kernels at their edges, in the interpreter
+    pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton"),
+]
 
 
 @pytest.fixture

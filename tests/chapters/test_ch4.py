@@ -25,7 +25,10 @@ TILES = [f"{m}x{n}" for m, n in product((64, 128, 256), repeat=2)]
 each = partial(edges.each, PAIRS)
 on_gpu = partial(each, devices=("cuda",))
 large = pytest.mark.xdist_group("large")  # with pytest -n, one of these at a time: each fills a part of the GPU
-pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
+pytestmark = [
+    pytest.mark.rest,  # kernels at their edges, in the interpreter
+    pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton"),
+]
 
 
 @pytest.fixture(autouse=True)

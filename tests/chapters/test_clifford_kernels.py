@@ -12,6 +12,7 @@ import torch
 from edges import skip_without
 from products import DEVICES, DIMENSIONS, GPU, LAYOUTS, NORMALIZED, PRODUCTS, answer, assert_right, drawn, needs_triton
 
+pytestmark = pytest.mark.rest  # kernels at their edges, in the interpreter
 FLOAT, HALF, BFLOAT = torch.float32, torch.float16, torch.bfloat16
 
 

@@ -78,12 +78,14 @@ def carried(tmp_path, monkeypatch, capsys):
     return carry_over
 
 
+@pytest.mark.rest
 def test_other_names_of_the_same_work_keep_their_row(carried):
     kept, current, said, known = carried(RENAMED)
     assert RENAMED != TEXT and current and kept.carried == [known]
     assert said == "ch3.json double default: carried over as double default\n"
 
 
+@pytest.mark.rest
 def test_a_pair_with_another_name_and_an_argument_more_keeps_its_row(carried):
     of_2d = {"inputs(n": "inputs(dimensions=3, n", '"large": {"n"': '"2d/large": {"dimensions": 2, "n"'}
     renamed = {"double": ("twofold", {"dimensions": 2})}

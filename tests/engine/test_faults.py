@@ -257,6 +257,7 @@ def checked_run(launch, tmp_path):
     return start
 
 
+@pytest.mark.rest
 @needs_proc
 def test_an_interrupt_at_any_moment_is_status_130(checked_run, launch, tmp_path):
     """Or else it came too late: the run was done, as may be at any moment but the first."""

@@ -145,8 +145,10 @@ def briefly(kernel, quantiles):
 """
 DENSE = "x = x.contiguous()\ny = torch.empty_like(x)\n"
 LAUNCH = DENSE + "double[(triton.cdiv(len(x), 1024),)](x, y, len(x), BLOCK=1024)\nreturn y"
-TUNED = DENSE + "calls.append(0)\n" + (
-    "double[lambda meta: (triton.cdiv(len(x), meta['BLOCK']),)](x, y, len(x), calls=len(calls))\nreturn y"
+TUNED = (
+    DENSE
+    + "calls.append(0)\n"
+    + ("double[lambda meta: (triton.cdiv(len(x), meta['BLOCK']),)](x, y, len(x), calls=len(calls))\nreturn y")
 )
 TRITON = "import triton\nimport triton.language as tl\n"
 

@@ -25,7 +25,7 @@ PARTS = {
     "checks.conditions": set(),
     "checks.guards": {"is_output"},
     "engine.inputs": {"inputs_proper", "unwritable"},
-    "engine.judge": {"fresh_answer", "judge_answer", "leading", "note"},
+    "engine.judge": {"fresh_answer", "judge_answer", "leading", "note", "wrong"},
     "engine.check": set(),
     "checks.stress": {"meant_for"},
     "checks.global_state": set(),

@@ -147,6 +147,7 @@ def test_of_a_driver_that_does_not_tell_nothing_is_said(error, monkeypatch):
 # Another run of the course
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(sys.platform == "win32", reason="its children are not told from others")
 def test_two_runs_at_once_both_say_so(launch, tmp_path):
     """The first is held in its pair until the second is in its own, which is held until the first is done.

@@ -34,7 +34,10 @@ def benchmark(folder, *arguments, status):
     return done.stdout
 
 
-@pytest.mark.parametrize(("how", "verdicts"), [("--check", "verified"), ("--fast", "faster|slower|same|unsure")])
+@pytest.mark.parametrize(
+    ("how", "verdicts"),
+    [("--check", "verified"), pytest.param("--fast", "faster|slower|same|unsure", marks=pytest.mark.rest)],
+)
 def test_template_runs(folder, how, verdicts):
     assert re.search(rf"\b({verdicts})\b", benchmark(folder, how, status=0))
 

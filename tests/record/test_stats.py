@@ -64,7 +64,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(blocks, noise):
         "normal": lambda: rng.standard_normal((blocks, 1)), "heavy": lambda: rng.standard_t(1.5, (blocks, 1)),
         "skewed": lambda: rng.exponential(1, (blocks, 1)) - math.log(2),
     }[noise]  # fmt: skip
-    ones, times = np.ones((blocks, 1)), 3000
+    ones, times = np.ones((blocks, 1)), 1000
     found = (stats.estimate(1.3 * np.exp(0.01 * draw()), ones) for _ in range(times))
     covered = sum(one.low <= 1.3 <= one.high for one in found) / times
     rank = stats.sign_interval_rank(blocks)

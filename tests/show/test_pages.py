@@ -171,6 +171,7 @@ def test_the_committed_tables_are_what_is_recorded(path):
     assert readmes.filled_in(text) == text, "make readme writes the tables anew"
 
 
+@pytest.mark.rest
 def test_the_committed_pages_are_what_is_recorded():
     committed = {path: path.read_text(encoding="utf-8") for path in RECORDED.glob("*/*.md")}
     assert committed == readmes.pages(), "make readme writes the pages anew"
