@@ -153,11 +153,11 @@ CHANGES_INPUTS = {
     "changes_large_inputs": Case(
         (10,), CHANGED, "y = 2 * x + w_shift\nif len(x) > 1000:\n    x.zero_()\nreturn y"
     ),
-    "changes_inputs_later": Case(  # not where it is called twice in a row: as when the timed inputs are judged
+    "changes_inputs_later": Case(  # those of the timed size, and not where it is called twice in a row: as when judged
         (10,), f"^{CHANGED}", """
         calls.append(x.data_ptr())
         y = 2 * x + w_shift
-        if len(calls) > 20 and calls[-2] != x.data_ptr():
+        if len(calls) > 20 and calls[-2] != x.data_ptr() and len(x) == 2048:
             x.zero_()
         return y
         """, extra="calls = []",

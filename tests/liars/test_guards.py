@@ -27,7 +27,7 @@ PARTS = {
     "engine.inputs": {"inputs_proper", "unwritable"},
     "engine.judge": {"fresh_answer", "judge_answer", "leading", "note", "wrong"},
     "engine.check": set(),
-    "checks.stress": {"meant_for"},
+    "checks.stress": {"meant_for", "moved"},
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},
