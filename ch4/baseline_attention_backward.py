@@ -17,7 +17,8 @@ import torch
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
-    "check": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
+    "check": {"batch": 1, "heads": 2, "n": 67, "d": 24, "causal": False, "dtype": "float32"},  # padded
+    "check/causal": {"batch": 1, "heads": 2, "n": 127, "d": 64, "dtype": "float16"},
     "check/full": {"batch": 2, "heads": 1, "n": 127, "d": 64, "causal": False, "dtype": "float16"},
     "check/short": {"batch": 1, "heads": 3, "n": 3, "d": 16, "dtype": "float32"},  # with n = 1, dq and dk are 0
     "check/wide": {"batch": 1, "heads": 2, "n": 257, "d": 128, "dtype": "float16"},
@@ -25,7 +26,6 @@ SIZES = {
     "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
     "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
     "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "check/narrow/full": {"batch": 1, "heads": 2, "n": 67, "d": 24, "causal": False, "dtype": "float32"},  # padded
     "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
     "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
     "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},

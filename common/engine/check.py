@@ -60,11 +60,11 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
 
 
 def _draws(i: int, is_new: bool, meant: tuple[str, ...]) -> list[str]:
-    """All at the first size; one at each other, and where it chooses what none before did two that tell much."""
+    """All at the first size; one at each other, and where it chooses what none before did those that tell most."""
     if i == 0:
         return [*stress.STRIDES, *meant]
     in_turn = meant[i % len(meant) :][:1] if meant else ()
-    return [*dict.fromkeys([*(stress.TELLING[i % 2 :: 2] if is_new else ()), *in_turn])]
+    return [*dict.fromkeys([*(stress.TELLING if is_new else ()), *in_turn])]
 
 
 def _choices(arguments: dict[str, Any]) -> str:
