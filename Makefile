@@ -3,7 +3,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-TESTS := tests $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
+NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
 ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration
 
@@ -37,7 +37,7 @@ calibrate: .venv/.ready ## does the harness measure truly on this machine? Minut
 
 # Two at a time; then, one after the other, those that compare times. All of it runs, whatever fails.
 test: .venv/.tested ## what every change must pass: five minutes on two cores
-	@$(PYTEST) $(TESTS) -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
+	@$(PYTEST) tests -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
 
 test-all: ## that and the rest: all sizes, notebooks, architectures, style, types, a minute of calibration
 	@$(MAKE) --no-print-directory --keep-going test rest
@@ -46,7 +46,7 @@ mutants: .venv/.tested ## judge the wrong versions of every lesson that can run 
 	cd tests && ../$(PY) -m mutants $(ARGS)
 
 rest: .venv/.tested
-	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) $(TESTS) -m "rest and not alone"; two=$$?; \
+	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) tests $(NBVAL) -m "rest and not alone"; two=$$?; \
 	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, or another's: make lab CHAPTER=2

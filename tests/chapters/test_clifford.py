@@ -11,6 +11,7 @@ import torch
 from clifford import CliffordLayer, FCGP2d, FCGP3d, SGP2d, SGP3d, algebra, reference
 from products import DIMENSIONS, FORMULAS, GPU, NORMALIZED, OPERATORS, PRODUCTS, drawn, orthogonal, turned
 
+pytestmark = pytest.mark.rest  # formulas and operators at their edges
 BLADES = {2: "1 e1 e2 e12", 3: "1 e1 e2 e3 e12 e13 e23 e123"}
 PATHS = {
     2: "00>0 01>1 02>2 11>0 10>1 12>1 11>2 22>0 21>1 20>2",

@@ -666,6 +666,7 @@ def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, printed
 # Profiles
 
 
+@pytest.mark.rest
 def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsys):
     write_pair(tmp_path, "double", version(), version("return 2 * x.exp().log() + w_shift"))
     write_pair(tmp_path, "gpu", version(extra='DEVICE = "cuda"'), version(extra='DEVICE = "cuda"'))

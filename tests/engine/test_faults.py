@@ -199,7 +199,7 @@ def interrupted(running, said):
 
 
 @needs_proc
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.rest)])
 def test_an_interrupted_benchmark_keeps_what_it_has_and_leaves_nobody(number, launch, stuck_in, tmp_path):
     running = stuck_in({"a": version(), "b": None, "c": version()}, "--check", "--json", "r.json")
     assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == ["a"]  # saved as soon as it was there
@@ -220,7 +220,9 @@ def test_a_benchmark_that_is_killed_leaves_nobody_either(launch, stuck_in):
 
 
 @needs_proc
-@pytest.mark.parametrize(("earlier", "number"), [(["a"], signal.SIGINT), ([], interrupt.SIGNALS[-1])])
+@pytest.mark.parametrize(
+    ("earlier", "number"), [([], signal.SIGINT), pytest.param(["a"], interrupt.SIGNALS[-1], marks=pytest.mark.rest)]
+)
 def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier, number, launch, stuck_in, tmp_path):
     pairs = {**dict.fromkeys(earlier, version()), "z": stuck_when_timed(tmp_path / "stuck")}
     running = stuck_in(pairs, "--fast", "--device", "cpu", "--json", "r.json")

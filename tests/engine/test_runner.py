@@ -206,6 +206,7 @@ def test_what_is_not_timed_is_checked_once_a_sweep(swept):
     assert judged == ["default"]
 
 
+@pytest.mark.rest
 def test_the_check_sizes_are_judged_once_a_sweep_where_all_arms_pass(swept):
     rows, judged = swept(version(extra="def library(x, w_shift): return 2 * x + w_shift"))
     assert {row.verdict for row in rows} <= set(BELIEVED)

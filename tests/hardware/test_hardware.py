@@ -274,7 +274,9 @@ def anatomy(name, machine):
     return dissect(compile_for(CudaLaunch(name, gpu.KERNELS.read_text(), gpu.OPTIONS, threads, 0), machine), machine)
 
 
-@pytest.mark.parametrize("architecture", GPUS)
+@pytest.mark.parametrize(
+    "architecture", [pytest.param(each, marks=[pytest.mark.rest] * (each != "sm_90")) for each in GPUS]
+)
 def test_the_kernels_keep_enough_bytes_on_the_way(architecture):
     pytest.importorskip("cuda.bindings.nvrtc")
     machine = GPUS[architecture]
