@@ -1,8 +1,9 @@
 """Do two versions compute the same thing, honestly? Outputs against an oracle in float64, and against each other.
 
-Two tests, both needed. Every element: |out - oracle| <= atol + rtol * |oracle|, atol scaled by the output's own RMS,
-because sums cancel. Every chunk: its RMS error is at most 10 x the baseline's (floored at a few eps), so that neither
-lower precision nor a wrong tail hides behind a tolerance. NaN and inf must stand where the oracle has them.
+Two tests, both needed. Every element: |out - oracle| <= atol + rtol * |oracle|, atol scaled by the oracle's RMS in its
+chunk, because sums cancel. Every chunk: its RMS error is at most a few times the baseline's (tolerance.py; floored at a
+few eps), so that neither lower precision nor a wrong tail hides behind a tolerance. NaN and inf must stand where the
+oracle has them.
 """
 
 import math

@@ -1,7 +1,8 @@
 """Values besides the standard normal, on which a version that is right is right, too.
 
-Each draw writes other values into an array, in place. Where the baseline and the reference in float64 agree on them,
-every version has to. A pair leaves one out by STRESS = {"draw": "why"}, in the version that it is not meant for.
+Each draw writes other values into an array, in place, or spreads the same in memory. Where the baseline and the
+reference in float64 agree on them, every version has to. A variant that one is not meant for leaves it out by
+STRESS = {"draw": "why"}; the names stand in pairs/draws.py, too.
 """
 
 import math

@@ -22,7 +22,7 @@ class Tolerance:
 
     precision: str
     rtol: float
-    atol: float
+    atol: float  # in the RMS of what is expected
     times: float = 0.0  # RMS error, in the baseline's own
     floor: float = 0.0  # RMS error, relative, that is always accepted
 

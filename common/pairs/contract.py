@@ -64,6 +64,7 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
     _check_sizes(require, constants.setdefault("SIZES", inherited), functions["inputs"])
     _check_constants(require, constants)
+    require(label != "baseline" or "STRESS" not in constants, "has STRESS: it belongs in the version it is for")
     forbidden = {name for name in imports if re.fullmatch(r"common|ch\d+|(baseline|optimized)_.*", name)}
     require(not forbidden, f"imports {_words(forbidden)}: a pair reads alone, with libraries and its chapter's helpers")
     parameters = {name: tuple(own) for name, own in functions.items()}

@@ -3,7 +3,8 @@
     python -m mutants                 every pair that runs here, results written to results.json (make mutants)
     python -m mutants ch3 softmax     of one chapter, or of one pair
 
-Run from tests/. A result names the hash of what was judged: where the pair or its mutant changes, it is stale.
+Run from tests/. A result names the hash of what was judged: where the pair or its mutant changes, it is stale. Who
+changes the checks, or a STRESS, judges all anew.
 """
 
 import hashlib

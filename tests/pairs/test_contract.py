@@ -110,6 +110,11 @@ def test_sizes_stand_in_the_baseline_and_a_variant_inherits_them(tmp_path):
         one_pair(tmp_path, version(), bare)
 
 
+def test_a_baseline_leaves_no_draw_out(tmp_path):
+    with refused("has STRESS: it belongs in the version it is for", tmp_path / "baseline_double.py"):
+        one_pair(tmp_path, version(), version(extra='STRESS = {"NaN": "it is"}'))
+
+
 def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
     write_pair(tmp_path, "double", version())
     (tmp_path / "optimized_triple.py").write_text(version())
