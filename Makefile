@@ -35,7 +35,8 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
 	$(PY) -m common.calibration $(ARGS)
 
-# Two at a time; then, one after the other, those that compare times. All of it runs, whatever fails.
+# Two at a time, the notebooks first, which are long; then, one after the other, those that compare times. All of it
+# runs, whatever fails.
 test: .venv/.tested ## what every change must pass: five minutes on two cores
 	@$(PYTEST) tests -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
 
@@ -46,7 +47,7 @@ mutants: .venv/.tested ## judge the wrong versions of every lesson that can run 
 	cd tests && ../$(PY) -m mutants $(ARGS)
 
 rest: .venv/.tested
-	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) tests $(NBVAL) -m "rest and not alone"; two=$$?; \
+	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) $(NBVAL) tests -m "rest and not alone"; two=$$?; \
 	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, or another's: make lab CHAPTER=2

@@ -1,21 +1,32 @@
-"""Triton's interpreter, without two of its costs: a kernel with a reduction of its own is minutes faster on a CPU.
+"""Triton's interpreter, without three of its costs: a kernel with a reduction of its own is minutes faster on a CPU.
 
-It combines the values of such a reduction one after the other, here they are combined in pairs, as a GPU does; and it
-searches Triton for what to replace at each call of a device function, which the launch has done.
+It combines the values of such a reduction one after the other, here they are combined in pairs, as a GPU does; it
+searches Triton for what to replace at each call of a device function, which the launch has done; and it makes a table
+of all types for each type that it looks up.
 """
 
 import os
 import sys
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 
 def quicken() -> None:
     """Once Triton is loaded, in a process in which it interprets; nothing otherwise."""
-    interpreter = sys.modules.get("triton.runtime.interpreter")
-    if interpreter and os.environ.get("TRITON_INTERPRET") == "1":
+    interpreter: Any = sys.modules.get("triton.runtime.interpreter")
+    interprets = interpreter and os.environ.get("TRITON_INTERPRET") == "1"
+    if interprets and interpreter.ReduceOps.generic_reduce is not _reduced:
         interpreter.ReduceOps.generic_reduce = _reduced
         interpreter.InterpretedFunction.__call__ = _called
+        interpreter._get_np_dtype = partial(_numpy_type, cache(interpreter._get_np_dtype))
+
+
+def _numpy_type(look_up: Callable[[Any], Any], of: Any) -> Any:
+    """That of a tensor's elements, by Triton's type; pointers, which cannot be kept by, are 64 bits."""
+    import numpy as np  # heavy, and Triton's interpreter has it
+
+    return np.dtype(np.uint64) if of.scalar.is_ptr() else look_up(of.scalar)
 
 
 def _reduced(self: Any, values: tuple[Any, ...]) -> list[Any]:
