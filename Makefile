@@ -35,8 +35,8 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
 	$(PY) -m common.calibration $(ARGS)
 
-# Two at a time, the notebooks first, which are long; then, one after the other, those that compare times. All of it
-# runs, whatever fails.
+# Two at a time (the rest: notebooks first, they are long); then, one after the other, those that compare times. All of
+# it runs, whatever fails.
 test: .venv/.tested ## what every change must pass: five minutes on two cores
 	@$(PYTEST) tests -m "not rest and not alone"; two=$$?; $(ALONE) -m "not rest and alone" && [ $$two = 0 ]
 

@@ -27,8 +27,9 @@ def check(session: Session) -> None:
     for i, size in enumerate(sizes):
         session.checking(i / len(sizes))
         if len(session.judged(libraries=False)) > 1:  # a version, beside the baseline
-            found = _check_size(session, i, size, is_new=_choices(session.job.pair.sizes[size]) not in chosen)
-            chosen.add(_choices(session.job.pair.sizes[size]))
+            choices = _choices(session.job.pair.sizes[size])
+            found = _check_size(session, i, size, is_new=choices not in chosen)
+            chosen.add(choices)
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
     session.checking(None)
     for label, why in blind.items():

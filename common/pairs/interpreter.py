@@ -23,7 +23,7 @@ def quicken() -> None:
 
 
 def _numpy_type(look_up: Callable[[Any], Any], of: Any) -> Any:
-    """That of a tensor's elements, by Triton's type; pointers, which cannot be kept by, are 64 bits."""
+    """That of a tensor's elements, by Triton's type; pointers, which have no hash, are 64 bits."""
     import numpy as np  # heavy, and Triton's interpreter has it
 
     return np.dtype(np.uint64) if of.scalar.is_ptr() else look_up(of.scalar)
