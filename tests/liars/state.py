@@ -188,7 +188,7 @@ CHANGES_INPUTS = {
         "y = 2 * x + w_shift\ndel x\nreturn y",
     ),
     "reshapes_an_array": alone(
-        (10,), RETYPED + r"32 \[1, 127\]", "x.shape = (1, len(x))\nreturn 2 * x[0]",
+        (10,), RETYPED + r"32 \[1, 4064\]", "x.shape = (1, len(x))\nreturn 2 * x[0]",
         "return 2 * x.reshape(1, len(x))[0]", inputs=ARRAY,
     ),
 }  # fmt: skip
@@ -211,7 +211,7 @@ UNWRITTEN = {
         "return torch.add(w_shift, x, alpha=2, out=torch.empty_like(x))",
     ),
     "unwritten_array_where_it_pays": alone(
-        (11, 9), "wrong answer", "import numpy\nreturn numpy.empty_like(x) if len(x) > 1000 else x + x", inputs=ARRAY,
+        (11, 9), "wrong answer", "import numpy\nreturn numpy.empty_like(x) if len(x) > 5000 else x + x", inputs=ARRAY,
     ),
     "adds_to_unwritten_memory": Case(
         # so much memory comes fresh from the system, in pages of zeros; less may be recycled, with anything in it
