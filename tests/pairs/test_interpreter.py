@@ -48,14 +48,22 @@ assert interpreting.ReduceOps.generic_reduce is not slow[0] and interpreting.Int
 torch.testing.assert_close(*found)
 assert bool(found[0].isfinite().all())
 print("near")
+
+@triton.jit
+def next_kernel(x_ptr):
+    tl.store(x_ptr, tl.load(x_ptr) + 1)
+
+largest = torch.tensor([2**31 - 1], dtype=torch.int32)
+next_kernel[(1,)](largest)
+print(largest.item())
 """
 
 
-def test_a_reduction_of_a_kernels_own_finds_what_it_did(tmp_path):
+def test_a_reduction_of_a_kernels_own_finds_what_it_did_and_integers_wrap_around(tmp_path):
     """In a file: Triton reads its kernels' source."""
     (tmp_path / "compare.py").write_text(COMPARE, encoding="utf-8")
     run = subprocess.run(
         [sys.executable, tmp_path / "compare.py"], env={**os.environ, "TRITON_INTERPRET": "1"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert run.stdout == "near\n", run.stderr
+    assert run.stdout == f"near\n{-(2**31)}\n", run.stderr
