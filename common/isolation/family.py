@@ -32,9 +32,14 @@ def adopt_orphans(on: bool = True) -> bool:
 
 
 def end_all_but(kept: set[psutil.Process]) -> None:
-    """Kill the family but for `kept`, and whoever it starts meanwhile, and see them gone."""
-    until = time.monotonic() + PATIENCE_S
-    while (left := family() - kept) and time.monotonic() < until:
+    """Kill the family but for `kept`, and whoever it starts meanwhile, and see them gone.
+
+    Twice nobody is left: one that ends while the family is looked at hides those below it.
+    """
+    until, looks = time.monotonic() + PATIENCE_S, 0
+    while looks < 2 and time.monotonic() < until:
+        left = family() - kept
+        looks = 0 if left else looks + 1
         for process in left:
             with suppress(psutil.Error):  # gone since; or, with privileges of its own, not ours to end
                 process.kill()

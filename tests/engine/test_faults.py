@@ -11,13 +11,14 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from faults import DEATHS, HARMLESS, HUNG, IN_BOTH_VERSIONS, LEFT_BEHIND, ORPHANS, SKIPPED, leaves, stuck_when_timed
 from samples import HONEST, PATIENCE_S, is_alive, row_of, version, wait_until, write_pair
 
 from common.engine import runner
 from common.engine.runner import has_failed
-from common.isolation import interrupt, process, server
+from common.isolation import family, interrupt, process, server
 from common.pairs.pair import discover
 from common.record.load import load_record, save_record
 from common.record.result import BELIEVED
@@ -83,6 +84,14 @@ def test_nobody_is_left_behind(wrecks):
     noted = {file.stem.removeprefix("optimized_") for file in folder.glob("*.pid")}
     assert noted == set(ORPHANS)  # each did start one
     assert left == []
+
+
+def test_a_process_that_ends_while_the_family_is_looked_at_hides_nobody(monkeypatch):
+    """Whose parent is gone before it is asked for its children is not seen by that look."""
+    child, look, seen = psutil.Popen(["sleep", "600"]), family.family, [set()]
+    monkeypatch.setattr(family, "family", lambda: seen.pop() if seen else look())
+    family.end_all_but(look() - {psutil.Process(child.pid)})
+    assert not is_alive(child.pid)
 
 
 def test_a_wrecked_run_is_a_failed_run_and_its_record_can_be_kept(wrecks, tmp_path):
