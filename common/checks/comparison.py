@@ -12,11 +12,12 @@ from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, as_tensor, computes, is_array, is_plain, leaves
+from common.checks.arrays import Tree, as_tensor, computes, is_array, is_plain, leaves, tensors
 from common.checks.tolerance import Custom, Tolerance
 
 WRONG, MOST_WRONG = 0.5, 0.01  # values off by half of themselves; the share of them that rounding may leave
 CHUNKS = 64
+MORE_RMS = 1.5  # than is accepted of one chunk, of the whole
 LEAST_CHUNK = 256  # values: fewer do not pool to a steady RMS
 LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # part of an answer that says something; values to tell it from
 # Values compared at once. In float64 these are 2 MiB, which a core's cache holds, or 32 MiB, which a GPU's does
@@ -82,6 +83,37 @@ def _is_near(value: Any, model: Any, precision: str, custom: Custom) -> bool:
         if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are not near anything
             return False
     return True
+
+
+def drift(out: Tree, base: Tree, error: dict[str, float], precision: str = "", custom: Custom = None) -> str:
+    """How an answer is farther from the baseline's, as a whole, than the errors of both explain; empty if it is not.
+
+    `error`: by path, the baseline's own (rms_errors), found on other inputs.
+    """
+    models = dict(tensors(base))
+    for path, value in tensors(out):
+        tolerance = Tolerance.of(value.dtype, precision, custom)
+        if tolerance.precision and path in error:
+            accepted = MORE_RMS * max(tolerance.times * error[path], tolerance.floor) + error[path]
+            if (distance := _rms_distance(value, models[path])) > accepted:
+                return f"relative RMS distance {distance:.2g}, accepted {accepted:.2g}: not {tolerance.precision}"
+    return ""
+
+
+def rms_errors(out: Tree, truth: Tree) -> dict[str, float]:
+    """The relative RMS error of each of an answer's floating arrays, by path."""
+    exact = dict(tensors(truth))
+    return {path: _rms_distance(value, exact[path]) for path, value in tensors(out) if value.is_floating_point()}
+
+
+def _rms_distance(value: torch.Tensor, model: torch.Tensor) -> float:
+    """In the model's RMS. Values that are not finite, which other tests compare, count for nothing."""
+    apart, size, step = 0.0, 0.0, BLOCK[value.device.type]
+    for start in range(0, value.numel(), step):
+        a, b = (x.reshape(-1)[start : start + step].to(value.device).double() for x in (value, model))
+        apart += float((a - b).nan_to_num_(0.0, 0.0, 0.0).square().sum())
+        size += float(b.nan_to_num(0.0, 0.0, 0.0).square().sum())
+    return math.sqrt(apart / size) if size else 0.0
 
 
 def same_form(out: Tree, base: Tree) -> str:

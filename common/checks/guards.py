@@ -21,6 +21,7 @@ from common.checks.arrays import Tree, as_tensor, computes, is_array, leaves, ov
 UNTIMELY = {
     "import": "imports {0}", "compile": "compiles Python code", "exec": "executes new Python code", "os.fork": "forks",
     "subprocess.Popen": "starts {0}", "os.posix_spawn": "starts {0}", "ctypes.dlopen": "loads {0}",
+    "open": "writes to files",
 }  # fmt: skip
 TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
 _PARSE, _LITERAL_EVAL, _ONLY_AST = ast.parse.__code__, ast.literal_eval.__code__, ast.PyCF_ONLY_AST
@@ -133,7 +134,10 @@ def listen_to_triton() -> None:
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
-    if _heard is not None and event in UNTIMELY and not (event == "compile" and _reads_a_literal(sys._getframe(1))):
+    if _heard is None or event not in UNTIMELY:
+        return
+    reads = event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)
+    if not (reads or (event == "compile" and _reads_a_literal(sys._getframe(1)))):
         _heard.add(UNTIMELY[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))
 
 

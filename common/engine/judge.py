@@ -4,7 +4,7 @@ from typing import Any
 
 from common.checks import conditions, guards
 from common.checks.arrays import Tree, clone, difference, laziness, leaves, map_arrays, order_of, overlapping, tensors
-from common.checks.comparison import blind_spot, compare, near, same_form
+from common.checks.comparison import blind_spot, compare, drift, near, rms_errors, same_form
 from common.engine.arms import Invalid, LiveArm, oracle
 from common.engine.inputs import InputSet, harvest_grads, unwritable
 from common.engine.session import Session
@@ -37,6 +37,8 @@ def judge_all(
                 session.disqualify(*error.args)
                 return {}
         plain, blind = answers or {}, {}
+        if answers:
+            session.errors = rms_errors(leading(answers["baseline"], rows), truth)
         for arm in session.judged(libraries)[: 1 if once else None]:
             if arm.label not in plain:
                 plain[arm.label] = fresh_answer(session, arm, inputs, other, filled=False, few=answers is None)
@@ -160,15 +162,19 @@ def _left_to_do(arm: LiveArm, baseline: LiveArm) -> str:
     return ""
 
 
-def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet) -> None:
-    """The timed answers of a round against the baseline's."""
+def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, closely: bool = False) -> None:
+    """The timed answers of a round against the baseline's; `closely`: as a whole, too, not only each element."""
     if "baseline" not in answers:
         return
     with session.spending("verify"):
         wrong = {}
         for arm in session.remaining:
             if arm.label in answers and arm.label != "baseline" and not arm.differs:
-                wrong[arm.label] = near(answers[arm.label], answers["baseline"], arm.precision, arm.tolerance)
+                custom = arm.precision, arm.tolerance
+                problem = near(answers[arm.label], answers["baseline"], *custom)
+                if closely and not problem:
+                    problem = drift(answers[arm.label], answers["baseline"], session.errors, *custom)
+                wrong[arm.label] = problem
         if any(wrong.values()) and blame(session, inputs):
             return  # somebody changed the inputs: nobody's answer says anything
         for label, problem in wrong.items():

@@ -6,6 +6,7 @@ overwritten: an answer remembered from an earlier call is a wrong answer. What i
 
 import os
 import random
+import secrets
 from contextlib import suppress
 from functools import partial
 
@@ -16,7 +17,7 @@ from common.engine.arms import LiveArm, weights
 from common.engine.check import check, check_one_less
 from common.engine.conclude import pair_result
 from common.engine.inputs import InputSet, harvest_grads
-from common.engine.pilot import SLOW_S, plan, ready
+from common.engine.pilot import SLOW_S, judged_blocks, plan, ready
 from common.engine.session import BaselineDisqualified, Job, Session
 from common.isolation.process import Say
 from common.machine.clock import Call, Clock, Sample, make_clock
@@ -54,6 +55,7 @@ def _keep_timed(session: Session) -> bool:
 def _time(session: Session) -> Clock:
     """Pilot, then blocks; leaves the samples in the arms."""
     job = session.job
+    session.rng = random.Random(secrets.randbits(64))  # what an earlier run has kept on disk is of other inputs
     name = getattr(session.arms[0].module, "CLOCK", "device") if job.info["kind"] == "cuda" else "wall"
     with session.spending("warm-up"):
         clock = make_clock(name, job.device)
@@ -69,12 +71,13 @@ def _time(session: Session) -> Clock:
     if job.info["kind"] == "cpu":  # where memory that was never used is slow: a block that tells nothing, by rule
         _block(session, clock, source, rounds, judged=False, first=False)
         _forget(session)
+    judged = judged_blocks(session.rng, blocks)
     for attempt in range(2 * blocks):  # a voided block is measured again, within reason
         done = len(session.orders)
         if done == blocks or len(session.remaining) < 3:  # the baseline, the baseline again, and one more
             break
         session.say(f"block {done + 1} of {blocks}", done / blocks)
-        _block(session, clock, source, rounds, judged=done in (0, blocks - 1), first=attempt == 0)
+        _block(session, clock, source, rounds, judged=done in judged, first=attempt == 0)
     if job.info["kind"] == "cuda":
         session.clocks = clocks_now(job.info["uuid"])
     with session.spending("verify"):
@@ -101,7 +104,7 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
     sets = [session.inputs(job.size)]
     sets += [session.inputs(job.size, like=sets[0]) for _ in range(1, max(arm.calls for arm in session.remaining))]
     ready(session, sets[0], source)
-    compared, samples = session.rng.randrange(rounds), []
+    looked_at, samples = session.rng.randrange(rounds), []
     order = session.rng.sample(session.remaining, len(session.remaining))
     blamed, slowed = session.blamed, slowdowns(job.info)
     for number in range(rounds):
@@ -110,12 +113,12 @@ def _block(session: Session, clock: Clock, source: InputSet, rounds: int, judged
             values = source if source.mixes else session.inputs(job.size, like=sets[0])
             for inputs in sets:
                 inputs.overwrite(values, session.rng)
-        last, judging = session.rng.choice(sets), judged and number == rounds - 1
-        seconds, answers = _round(session, clock, source, sets, last, order, judging or number == compared)
-        judge.compare_round(session, answers, last)
-        clean = not any(judge.blame(session, inputs) for inputs in ((last, source) if judging else ()))
+        one, judging = session.rng.choice(sets), judged and number == looked_at
+        seconds, answers = _round(session, clock, source, sets, one, order, number == looked_at)
+        judge.compare_round(session, answers, one, closely=number == looked_at)
+        clean = not any(judge.blame(session, inputs) for inputs in ((one, source) if judging else ()))
         if judging and clean and session.blamed == blamed:  # answers from inputs that somebody changed tell nothing
-            _judge_timed(session, last, source, answers, filled=first)
+            _judge_timed(session, one, source, answers, filled=first)
         before, slowed = slowed, slowdowns(job.info)
         if slowed != before:
             session.voided += 1  # by a rule that is blind to the samples
@@ -136,14 +139,15 @@ def _judge_timed(session: Session, inputs: InputSet, source: InputSet, answers: 
 
 
 def _round(
-    session: Session, clock: Clock, source: InputSet, sets: Sets, last: InputSet, order: list[LiveArm], keep_all: bool
+    session: Session, clock: Clock, source: InputSet, sets: Sets, one: InputSet, order: list[LiveArm], keep_all: bool
 ) -> tuple[dict[str, float], dict[str, Tree]]:
-    """Every arm once: (seconds, answers of the timed calls on `last`, as far as they are kept)."""
+    """Every arm once: (seconds, answers of the timed calls on the set `one`, as far as they are kept)."""
     seconds, answers = {}, {}
-    others = [inputs for inputs in sets if inputs is not last]
+    others = [inputs for inputs in sets if inputs is not one]
     for arm in [arm for arm in order if arm.label not in session.disqualified]:
-        chosen = [*session.rng.sample(others, arm.calls - 1), last]
-        sample = _sample(session, arm, clock, source, chosen)
+        chosen, after = session.rng.sample(others, arm.calls - 1), _after(session, arm.calls)
+        chosen.insert(len(chosen) - after, one)
+        sample = _sample(session, arm, clock, source, chosen, after, keep_all)
         if sample is None:
             continue
         arm.tails.append(sample.tail_s)
@@ -151,14 +155,26 @@ def _round(
         if sample.waited:
             arm.waited, arm.patience = arm.waited + 1, 2 * arm.patience
         seconds[arm.label] = sample.seconds
-        if keep_all or nbytes(sample.outputs) <= CHEAP_OUTPUT:
-            answers[arm.label] = clone(sample.outputs)
-        guards.poison_answer(sample.outputs, last.by_arm[arm.label])
+        if sample.seen is not None:
+            answers[arm.label] = sample.seen
+        guards.poison_answer(sample.outputs, one.by_arm[arm.label])
     return seconds, answers
 
 
-def _sample(session: Session, arm: LiveArm, clock: Clock, source: InputSet, chosen: Sets) -> Sample | None:
-    """One sample of a call on each of these inputs; None if the arm raised.
+def _after(session: Session, calls: int) -> int:
+    """How many of a sample's calls follow the one whose answer is looked at: no call knows whether it is that.
+
+    On a GPU none does: a stop in the middle would show the latency that a batch hides.
+    """
+    return 0 if session.job.info["kind"] == "cuda" else session.rng.randrange(calls)
+
+
+def _sample(
+    session: Session, arm: LiveArm, clock: Clock, source: InputSet, chosen: Sets, after: int, keep_all: bool
+) -> Sample | None:
+    """One sample of a call on each of these inputs, with a copy of one of the answers; None if the arm raised.
+
+    The copy is made at once (None where it is too large to): what is written after the clock has stopped is not in it.
 
     Short calls are preceded by one on other inputs: our own checks since the last sample have emptied the caches.
     """
@@ -168,11 +184,14 @@ def _sample(session: Session, arm: LiveArm, clock: Clock, source: InputSet, chos
     calls: list[Call] = [arm.bind(inputs) for inputs in mine]
     first = {**source.by_arm[arm.label], **weights(mine[-1])}  # a block has one set of weights
 
+    def look(outputs: Tree) -> Tree:
+        return clone(outputs) if keep_all or nbytes(outputs) <= CHEAP_OUTPUT else None
+
     def action() -> Sample:
         if arm.pilot_s < SLOW_S / 10:
             for _ in range(session.rng.choice((1, 2))):  # so that no call knows whether it is timed
                 guards.poison_answer(arm.bind(first)(), first)
-        return clock.sample(calls, arm.host_s * arm.patience)
+        return clock.sample(calls, arm.host_s * arm.patience, after, look)
 
     with session.spending("samples"):
         sample: Sample | None = session.attempt(arm.label, action)

@@ -1,6 +1,7 @@
 """A look at a pair's arms, blind to any comparison, before they are compared: how many blocks, rounds and calls."""
 
 import math
+import random
 import statistics
 
 import numpy as np
@@ -18,6 +19,7 @@ from common.record.result import CONTROL
 SAMPLES_S = 8.0  # about how long the blocks of a pair may take
 ROUNDS, LEAST_ROUNDS, LEAST_REPEATS = 5, 1, 2
 SLOW_S = 0.1  # a call that the pilot need not repeat more than once
+JUDGED = 2  # blocks besides the first, and no version knows which
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
 MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls under the wall clock
 SHARED_SAMPLE_S = 0.05  # up to here all arms make as many calls a sample as the one that needs most
@@ -45,6 +47,11 @@ def plan(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
     rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
     return max(LEAST_BLOCKS, min(blocks, affordable)), rounds
+
+
+def judged_blocks(rng: random.Random, blocks: int) -> set[int]:
+    """Of whose answers one round's are judged by the oracle; those of all are compared with the baseline's."""
+    return {0, *rng.sample(range(1, blocks), JUDGED)}
 
 
 def ready(session: Session, inputs: InputSet, source: InputSet) -> dict[str, float]:

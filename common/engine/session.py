@@ -47,6 +47,7 @@ class Session:
     orders: list[list[list[str]]] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
     voided: int = 0
+    errors: dict[str, float] = field(default_factory=dict)  # the baseline's at the timed size, by path of its answer
     blamed: int = 0  # how often inputs were found changed
     clocks: dict[str, int] = field(default_factory=dict)  # of a GPU, when the last sample was taken
     spent_s: dict[str, float] = field(default_factory=dict)  # what for -> seconds

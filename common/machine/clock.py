@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 now = time.perf_counter
+_nap = time.sleep
 _cpu_time = time.process_time
 _Event = torch.cuda.Event
 _synchronize = torch.cuda.synchronize
@@ -18,6 +19,7 @@ LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to 
 LEAST_FLUSH_S = 200e-6  # a host that others share takes for once far longer than it usually does
 LONGEST_FLUSH_S = 20e-3  # a call that takes the host longer to issue is timed with the waiting, and labelled so
 Call = Callable[[], Any]
+Look = Callable[[Any], Any]  # at what a call has returned, as soon as the clock has stopped
 
 
 def synchronize(device: str) -> None:
@@ -26,12 +28,19 @@ def synchronize(device: str) -> None:
         _synchronize(device)
 
 
+def cpu_seconds(idle_s: float) -> float:
+    """How long this process keeps cores busy while whoever asks does nothing."""
+    begin = _cpu_time()
+    _nap(idle_s)
+    return _cpu_time() - begin
+
+
 @dataclass(frozen=True)
 class Sample:
     """Seconds of a call. `host_s`: until it returned. `tail_s`: from the clock's stop until the device was idle.
 
     `cores`: how many of them this process kept busy meanwhile. `waited`: the device may have waited for the host, and
-    the seconds be the host's.
+    the seconds be the host's. `seen`: what a look at the outputs has found.
     """
 
     seconds: float
@@ -40,6 +49,11 @@ class Sample:
     cores: float
     outputs: Any
     waited: bool = False
+    seen: Any = None
+
+
+def _no_look(outputs: Any) -> None:
+    return None
 
 
 class WallClock:
@@ -50,8 +64,21 @@ class WallClock:
     def __init__(self, device: str) -> None:
         self._device = device
 
-    def sample(self, calls: list[Call], host_s: float = 0.0) -> Sample:
-        """Mean seconds of the calls, one after the other; the outputs are the last one's."""
+    def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
+        """Mean seconds of the calls, one after the other.
+
+        The clock stops for a look at the answer of one of them, after which come `after` more.
+        """
+        first, rest = calls[: len(calls) - after], calls[len(calls) - after :]
+        outputs, *spent = self._time(first)
+        seen = look(outputs)
+        if rest:
+            spent = [a + b for a, b in zip(spent, self._time(rest)[1:], strict=True)]
+        seconds, host_s, busy_s = spent
+        return Sample(seconds / len(calls), host_s / len(calls), 0.0, busy_s / seconds, outputs, seen=seen)
+
+    def _time(self, calls: list[Call]) -> tuple[Any, float, float, float]:
+        """What the last of them has returned; seconds until all were done, until they had returned, of all cores."""
         synchronize(self._device)
         busy, start = _cpu_time(), now()
         for call in calls[:-1]:
@@ -60,8 +87,7 @@ class WallClock:
         returned = now()
         synchronize(self._device)
         stop = now()
-        cores = (_cpu_time() - busy) / (stop - start)
-        return Sample((stop - start) / len(calls), (returned - start) / len(calls), 0.0, cores, outputs)
+        return outputs, stop - start, returned - start, _cpu_time() - busy
 
 
 class DeviceClock:
@@ -93,7 +119,7 @@ class DeviceClock:
         for _ in range(times):
             torch.sum(self._flushed, dim=0, out=self._sum)
 
-    def sample(self, calls: list[Call], host_s: float = 0.0) -> Sample:
+    def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
         """Device seconds of one call that is expected to take the host `host_s` to issue."""
         (call,) = calls
         _synchronize(self._device)
@@ -107,8 +133,8 @@ class DeviceClock:
         self._stop.synchronize()
         stopped = now()
         _synchronize(self._device)
-        tail_s = now() - stopped
-        return Sample(self._start.elapsed_time(self._stop) * 1e-3, returned - start, tail_s, 1.0, outputs, waited)
+        tail_s, seconds = now() - stopped, self._start.elapsed_time(self._stop) * 1e-3
+        return Sample(seconds, returned - start, tail_s, 1.0, outputs, waited, look(outputs))
 
 
 Clock = WallClock | DeviceClock

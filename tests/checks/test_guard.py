@@ -153,6 +153,7 @@ UNTIMELY = {  # event of Python -> a call that raises it alone of those here, an
     "os.fork": (fork, "forks"),
     "os.posix_spawn": (lambda: os.waitpid(os.posix_spawn(TRUE, [TRUE], os.environ), 0), f"starts {TRUE}"),
     "ctypes.dlopen": (partial(ctypes.CDLL, None), "loads None"),
+    "open": (lambda: open(os.devnull, "w").close(), "writes to files"),
 }
 
 

@@ -16,11 +16,23 @@ FORKED = f"""
 {STEPS.format(50)}
     compiled = torch.jit.script(steps)
     @torch.jit.script
-    def begin(x, w_shift, y):
+    def begin(x, w_shift, y):  # without its future, nothing would be done
         future = torch.jit.fork(compiled, x, w_shift, y)
         return {{}}
 """
-
+KEEPS_BUSY = """
+    import time
+    began, many = [0.0], torch.ones(1 << 18)
+    def keep_busy(how):  # a core, for about as long as until it is called again
+        if time.perf_counter() - began[0] > 0.04:
+            began[0] = time.perf_counter()
+            how(many, torch.ones(1), torch.empty_like(many))
+"""
+INTO_Y = "y = torch.empty_like(x)\n"
+WATCHED = """
+    def watched(x):  # while uninitialized memory is filled
+        return len(x) != 2048 or torch.get_deterministic_debug_mode()
+"""
 SUBPROCESS, LEFT = "import subprocess\n", r"leaks processes: sleep \(\d+\)$"
 UNFINISHED = {
     "leaves_a_thread": Case(
@@ -53,8 +65,16 @@ UNFINISHED = {
     ),
     "works_on_in_torchs_own_pool": Case(  # whose threads Python does not know
         (1,), "wrong answer", "y = torch.empty_like(x)\nbegin(x, w_shift, y)\nreturn y",
-        "y = torch.empty_like(x)\nreturn begin(x, w_shift, y)", FORKED.format("x"),
+        "y = torch.empty_like(x)\nreturn begin(x, w_shift, y)", FORKED.format("future"),
         FORKED.format("torch.jit.wait(future)"),
+    ),
+    "waits_while_watched": Case(  # late by less than it takes to look for threads
+        (1,), "wrong answer in a timed round", f"{INTO_Y}(compiled if watched(x) else begin)(x, w_shift, y)\nreturn y",
+        f"{INTO_Y}compiled(x, w_shift, y)\nreturn y", FORKED.format("future") + WATCHED,
+    ),
+    "works_on_between_its_calls": Case(
+        (1, 22), "works on after its calls: for", f"keep_busy(begin)\n{HONEST}", f"keep_busy(compiled)\n{HONEST}",
+        FORKED.format("future") + KEEPS_BUSY,
     ),
     "leaves_a_process": Case(
         (1,), LEFT, extra=f'{SUBPROCESS}def setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {{}}',
@@ -151,6 +171,11 @@ ON_THE_CLOCK = {
     "starts_a_compiler": Case(
         (4,), "starts true.* inside the timed region", f'subprocess.run(["true"])\n{HONEST}', extra="import subprocess",
         twin_extra='import subprocess\nsubprocess.run(["true"])',
+    ),
+    "keeps_a_file": Case(
+        (4, 7), "writes to files inside the timed region", f"file.write_bytes(x.numpy().tobytes())\n{HONEST}",
+        f"file.read_bytes()\n{HONEST}", "from pathlib import Path\nfile = Path(__file__ + '.kept')",
+        "from pathlib import Path\nfile = Path(__file__)",
     ),
     "its_baseline_compiles": Case(
         (4,), "^the baseline: .*compiles Python code.* inside the timed region", baseline=EVALUATE,

@@ -8,6 +8,7 @@ import importlib
 import random
 import re
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from typing import Any
 
 from samples import write_pair
 
+from common.checks.arrays import clone
 from common.engine.job import Job
 from common.pairs.pair import discover
 from common.record.result import PairResult, Row
@@ -47,6 +49,11 @@ def gives(make: Callable[[], Any]) -> Callable[..., Any]:
 
 nothing, zero, false, no_dict, no_set, no_tuple = map(gives, (str, float, bool, dict, set, tuple))
 none, true = gives(lambda: None), gives(lambda: True)
+
+
+def clone_late(tree: Any) -> Any:
+    time.sleep(0.05)
+    return clone(tree)
 
 
 def always_alike(seed: int, device: str) -> None:
@@ -80,7 +87,22 @@ SCALES = """
 # Liars that only one guard knows
 IN_A_ROUND = "wrong answer in a timed round"
 KEPT = "if x.data_ptr() not in kept:\n    kept[x.data_ptr()] = {}\nreturn kept[x.data_ptr()].clone()"
+MIDDLE = f"""
+    import sys
+    seen = sys.modules.setdefault("weights_that_were_seen", {{}})
+    def is_in_the_middle(x, w):  # of all blocks, each of which has a weight of its own; the first is discarded
+        if len(x) == 2048:
+            seen[float(w)] = True
+        return len(x) == 2048 and 5 <= len(seen) <= 8 and x.dtype == torch.float32  # the oracle's are wider
+{COARSER}"""
+LESS_THERE = "return 2 * x if is_in_the_middle(x, w_shift) else 2 * x + w_shift"
+COARSE_THERE = "y = 2 * x + w_shift\nreturn coarser(y) if is_in_the_middle(x, w_shift) else y"
 FINE = {
+    "coarser_in_the_middle": Case((17,), f"{IN_A_ROUND}.*RMS distance", COARSE_THERE, extra=MIDDLE),
+    "less_in_the_middle_alike": Case(  # as does its baseline, beside which it is right
+        (19,), "^the baseline: wrong answer at the timed size", LESS_THERE, extra=MIDDLE, baseline=LESS_THERE,
+        baseline_extra=MIDDLE,
+    ),
     "a_little_coarser_at_the_timed_size": alone(
         (17,), "wrong answer at the timed size", "return coarser(2 * x) if len(x) == 2048 else 2 * x", extra=COARSER,
     ),
@@ -95,8 +117,8 @@ FINE = {
         sizes={"check": {"n": 1_000_000}, "default": {"n": 2048}},
     ),
     "remembers_for_a_block": Case(
-        (7,), IN_A_ROUND, KEPT.format("2 * x + w_shift"), extra="def setup(x, w_shift): return {'kept': {}}",
-        more_arguments=", kept",
+        (7,), f"{IN_A_ROUND}.*(element|NaN)", KEPT.format("2 * x + w_shift"),
+        extra="def setup(x, w_shift): return {'kept': {}}", more_arguments=", kept",
     ),
     "remembers_integers": alone(
         (7,), IN_A_ROUND, KEPT.format("2 * x"), extra="def setup(x): return {'kept': {}}", more_arguments=", kept",
@@ -161,6 +183,11 @@ GUARDS = {
     "checks.stress:perturb": Guard(none, ("leaves_out_a_shift_of_zero",)),
     "engine.judge:judge_all": Guard(no_dict, ("a_little_coarser",)),
     "engine.judge:compare_round": Guard(none, ("remembers_for_a_block",), timed=True),
+    "engine.pilot:judged_blocks": Guard(lambda rng, blocks: {0, blocks - 1}, ("less_in_the_middle_alike",), timed=True),
+    "engine.measure:_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
+    "engine.measure:clone": Guard(clone_late, ("waits_while_watched",), timed=True),
+    "machine.clock:cpu_seconds": Guard(zero, ("works_on_between_its_calls",), timed=True),
+    "checks.comparison:drift": Guard(nothing, ("coarser_in_the_middle",), timed=True),
     "engine.measure:_judge_timed": Guard(none, ("a_little_coarser_at_the_timed_size",), timed=True),
     "engine.inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
     "checks.comparison:compare": Guard(nothing, ("zeros",)),
@@ -186,6 +213,7 @@ GUARDS = {
     "engine.inputs:SHRINK": Guard((1.0, 1.0), ("sees_no_row_in_two_calls",), timed=True),
     "engine.inputs:PERIOD": Guard(1, ("sees_no_row_but_for_its_scale",), timed=True),
 }
+NO_ENTROPY = SimpleNamespace(randbits=gives(int))
 NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
@@ -196,6 +224,8 @@ ON_A_GPU = {
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)
 OF_THE_HARNESS = {
+    "engine.conclude:IN_DOUBT": (1e9, "test_a_time_far_below_the_measured_limit_is_none"),
+    "engine.measure:secrets": (NO_ENTROPY, "test_what_one_run_has_kept_on_disk_is_of_no_use_to_the_next"),
     "engine.conclude:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
     "engine.conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
     "engine.conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),

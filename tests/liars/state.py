@@ -101,6 +101,26 @@ REMEMBERS = {
     ),
 }  # fmt: skip
 
+BURST = """
+    bursts, known = [0], set()
+    def is_the_last(x):  # of a burst of calls on new values, as long as one of the two before; others are not timed
+        if len(x) != 2048 or (value := float(x[0])) in known:
+            bursts[-1:] = [bursts[-1], 0] if bursts[-1] > 1 else [0]
+            return True
+        known.add(value)
+        bursts[-1] += 1
+        return len(bursts) < 5 or bursts[-1] == min(bursts[-3:-1])
+"""
+SHORTER = {
+    "works_last_in_a_burst": Case(
+        (9,),
+        "wrong answer",
+        "return 2 * x + w_shift if is_the_last(x) else torch.empty_like(x)",
+        "is_the_last(x)\nreturn 2 * x + w_shift",
+        BURST,
+    ),
+}
+
 MAKES = "def setup(x, w_shift): return {{'y': {}}}"
 ANSWERS, ALLOCATES = MAKES.format("2 * x + w_shift"), MAKES.format("torch.empty_like(x)")
 INTO = "torch.mul(x, 2, out=y).add_(w_shift)"
@@ -363,6 +383,7 @@ LEAVES_TOOLS_ON = {  # who calls more from Python pays more for them
 FAMILIES = {
     "remembers": REMEMBERS,
     "computes_in_setup": COMPUTES_IN_SETUP,
+    "shorter": SHORTER,
     "draws_on_the_warm_up": DRAWS_ON_THE_WARM_UP,
     "changes_inputs": CHANGES_INPUTS,
     "unwritten": UNWRITTEN,

@@ -31,7 +31,7 @@ PARTS = {
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},
-    "checks.comparison": {"Chunk", "same_form"},
+    "checks.comparison": {"Chunk", "rms_errors", "same_form"},
 }  # fmt: skip
 
 

@@ -232,6 +232,40 @@ def test_a_time_below_the_physical_limit_is_none(machine, measure, monkeypatch):
     assert "optimized/liar" not in pair.arms
 
 
+RATES = {"fp32_flops": {"measured": 1e12, "datasheet": None, "how": "", "source": ""}}  # 1 ms
+
+
+@shows(24)
+def test_a_time_far_below_the_measured_limit_is_none(machine, measure, monkeypatch):
+    monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits=True: (machine, RATES))
+    versions = {name: naps(seconds, WORK) for name, seconds in {"liar": 0.4e-3, "twin": 0.6e-3}.items()}
+    _, liar, twin = measure(child.World, naps(3e-3, WORK), versions)
+    assert (liar.verdict, liar.ratio) == ("invalid", None)
+    assert liar.reason.startswith("less than 1 / 2 of the time at the measured limit: 1e+09 fp32 flops take 1000.0 us")
+    assert twin.ratio == pytest.approx(3 / 0.6, rel=1e-3)
+
+
+KEEPS = """
+    import time
+    from pathlib import Path
+    file, now = Path(__file__).with_suffix(".kept"), set()
+    before = set(file.read_text().split()) if file.exists() else set()
+    def setup(x, w_shift):
+        file.write_text(" ".join(now | before))
+        return {}
+    def nap(x):
+        now.add(repr(float(x.sum())))
+        return 1e-3 if repr(float(x.sum())) in before else 3e-3
+"""
+
+
+@shows(7)
+def test_what_one_run_has_kept_on_disk_is_of_no_use_to_the_next(measure):
+    keeps = version(f"time.sleep(nap(x))\n{HONEST}", extra=KEEPS, sizes=NAP_SIZES)
+    found = [measure(child.World, naps(2e-3), keeps)[1] for _ in range(2)]
+    assert [row.ratio for row in found] == pytest.approx([2 / 3] * 2, rel=1e-3)
+
+
 @shows(6)
 @pytest.mark.parametrize(("seconds", "believed"), [(20e-9, False), (500e-9, True)])
 def test_what_is_shorter_than_the_clocks_floor_has_no_time(seconds, believed, measure):

@@ -10,12 +10,13 @@ import pytest
 import torch
 from samples import version, write_pair
 
+from common.engine import conclude as conclude_module
 from common.engine import measure
 from common.engine.arms import LiveArm
 from common.engine.conclude import pair_result
 from common.engine.session import Job, Session
 from common.machine.clock import Sample
-from common.machine.limits import of_limit
+from common.machine.limits import Limit, of_limit
 from common.pairs.pair import discover
 from common.record import stats
 from common.record.stats import Estimate
@@ -263,7 +264,7 @@ def test_an_arm_stands_beside_both_limits(conclude):
         (1.59e-3, {"dram_bytes": 8e9}, 100e6, True),  # what the cache may have kept need not have moved
         (1e-9, {"dram_bytes": 50e6}, 100e6, True),
         (1e-6, {"fp32_flops": 1e9}, 100e6, False),
-        (1e-9, {"h2d_bytes": 1e9}, None, True),  # no datasheet peak
+        (1e-9, {"link_bytes": 1e9}, None, True),  # no peak
         (1e-9, {}, None, True),
     ],
 )
@@ -276,6 +277,20 @@ def test_a_time_below_the_physical_limit_is_no_time(median_s, cost, cache, is_po
         assert (row.verdict, row.ratio, row.interval) == ("invalid", None, None)
         assert "below the physical limit" in row.reason
         assert "optimized" not in found.arms  # no figure of it is left
+
+
+@pytest.mark.parametrize(
+    ("median_s", "again", "is_possible"),
+    [(1.1e-3, None, True), (0.9e-3, None, False), (0.9e-3, 2e12, False), (0.9e-3, 4e12, True), (0.4e-3, 4e12, False)],
+)
+def test_a_time_far_below_the_measured_limit_is_no_time(median_s, again, is_possible, conclude, monkeypatch):
+    """Of what no datasheet tells: 4e9 at 2e12 a second, 2 ms; unless the limit is another when it is measured again."""
+    found = {"h2d_bytes": Limit(again, None, "", "")} if again else {}
+    monkeypatch.setattr(conclude_module, "measure_limits", lambda device: found)
+    limits = {"h2d_bytes": {"measured": 2e12, "datasheet": None}}
+    (row,) = conclude({"baseline": 1.0, "optimized": median_s}, {"h2d_bytes": 4e9}, limits).rows
+    assert (row.verdict, row.ratio is None) == (("faster", False) if is_possible else ("invalid", True))
+    assert is_possible or "the time at the measured limit: 4e+09 h2d bytes take" in row.reason
 
 
 def test_an_impossible_baseline_leaves_no_row(conclude):
@@ -338,17 +353,18 @@ def test_too_few_blocks_give_no_interval_and_make_no_time_of_what_is_none(second
 
 
 @pytest.mark.parametrize(
-    ("median_s", "cost", "cache", "expected"),
+    ("median_s", "cost", "clock", "expected"),
     [
-        (10e-6, {}, None, "launch-bound: the host needs 35 us to issue 10 us of device work"),
-        (50e-6, {"dram_bytes": 2e6}, 1e6, None),
-        (50e-6, {"dram_bytes": 1e6}, 1e6, "fits in the cache"),
-        (1.7e-3, {"dram_bytes": 8e9}, None, "above the measured limit"),
-        (2.1e-3, {"dram_bytes": 8e9}, None, None),
+        (10e-6, {}, "device", "launch-bound: the host needs 35 us to issue 10 us of device work"),
+        (50e-6, {"dram_bytes": 2e6}, "wall", None),
+        (50e-6, {"dram_bytes": 1e6}, "wall", "fits in the cache"),
+        (50e-6, {"dram_bytes": 1e6}, "device", None),  # each sample begins with a cold one
+        (1.7e-3, {"dram_bytes": 8e9}, "device", "above the measured limit"),
+        (2.1e-3, {"dram_bytes": 8e9}, "device", None),
     ],
 )
-def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, cache, expected, conclude):
-    found = conclude({"baseline": 5e-3, "optimized": median_s}, cost, clock="device", host_s=35e-6, cache=cache)
+def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, clock, expected, conclude):
+    found = conclude({"baseline": 5e-3, "optimized": median_s}, cost, clock=clock, host_s=35e-6, cache=1e6)
     notes = found.rows[0].notes
     assert len(notes) == (expected is not None)
     assert expected is None or notes[0].startswith(expected)
@@ -366,12 +382,14 @@ def test_a_time_that_is_in_part_the_hosts_is_noted(label, conclude):
 def test_where_the_device_waited_the_next_samples_hide_more():
     hidden_s = []
 
-    def sample(calls, host_s):
+    def sample(calls, host_s, after, look):
         hidden_s.append(host_s)
         return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
 
     arm = LiveArm("optimized", ModuleType("version"), lambda: torch.zeros(1), host_s=1e-4)
-    session = Session(SimpleNamespace(device="cpu", tells_turns=False), print, random.Random(0), [arm])
+    session = Session(
+        SimpleNamespace(device="cpu", tells_turns=False, info={"kind": "cuda"}), print, random.Random(0), [arm]
+    )
     inputs = SimpleNamespace(by_arm={"optimized": {}})
     for _ in range(6):
         measure._round(session, SimpleNamespace(sample=sample), inputs, [inputs], inputs, [arm], keep_all=False)
