@@ -9,10 +9,9 @@ from common.checks import guards, trace
 from common.engine.arms import LiveArm
 from common.engine.inputs import InputSet
 from common.engine.session import Session
-from common.machine.clock import Clock, cpu_seconds
+from common.machine.clock import Clock
 from common.record import stats
 
-IDLE_S = 20e-3  # between two calls, when nobody has anything to do
 TAIL_S, TAIL_SHARE = 30e-6, 0.02  # a device that works on for longer, usually, after the clock stopped was not joined
 
 
@@ -22,9 +21,6 @@ def look(session: Session, clock: Clock, source: InputSet) -> None:
     for arm in timed:
         once = _overheard(session, arm, source)  # which may be a library's own late beginning: then not twice
         untimely = ", ".join(sorted(once & _overheard(session, arm, source))) if once else ""
-        session.attempt(arm.label, arm.bind(source.by_arm[arm.label]))
-        if (busy_s := cpu_seconds(IDLE_S)) > IDLE_S / 2:
-            session.disqualify(arm.label, f"works on after its calls: for {busy_s * 1e3:.0f} ms in {IDLE_S * 1e3:.0f}")
         session.disqualify(arm.label, untimely and f"every call, however warm, {untimely} inside the timed region")
     for arm in timed:  # last, as the profiler slows every later launch
         call = arm.bind(source.by_arm[arm.label])

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 now = time.perf_counter
-_nap = time.sleep
 _cpu_time = time.process_time
 _Event = torch.cuda.Event
 _synchronize = torch.cuda.synchronize
@@ -26,13 +25,6 @@ def synchronize(device: str) -> None:
     """Wait until the device has done all it was given; on a CPU nothing is ever pending."""
     if torch.device(device).type == "cuda":
         _synchronize(device)
-
-
-def cpu_seconds(idle_s: float) -> float:
-    """How long this process keeps cores busy while whoever asks does nothing."""
-    begin = _cpu_time()
-    _nap(idle_s)
-    return _cpu_time() - begin
 
 
 @dataclass(frozen=True)

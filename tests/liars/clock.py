@@ -20,14 +20,6 @@ FORKED = f"""
         future = torch.jit.fork(compiled, x, w_shift, y)
         return {{}}
 """
-KEEPS_BUSY = """
-    import time
-    began, many = [0.0], torch.ones(1 << 18)
-    def keep_busy(how):  # a core, for about as long as until it is called again
-        if time.perf_counter() - began[0] > 0.04:
-            began[0] = time.perf_counter()
-            how(many, torch.ones(1), torch.empty_like(many))
-"""
 INTO_Y = "y = torch.empty_like(x)\n"
 WATCHED = """
     def watched(x):  # while uninitialized memory is filled
@@ -71,10 +63,6 @@ UNFINISHED = {
     "waits_while_watched": Case(  # late by less than it takes to look for threads
         (1,), "wrong answer in a timed round", f"{INTO_Y}(compiled if watched(x) else begin)(x, w_shift, y)\nreturn y",
         f"{INTO_Y}compiled(x, w_shift, y)\nreturn y", FORKED.format("future") + WATCHED,
-    ),
-    "works_on_between_its_calls": Case(
-        (1, 22), "works on after its calls: for", f"keep_busy(begin)\n{HONEST}", f"keep_busy(compiled)\n{HONEST}",
-        FORKED.format("future") + KEEPS_BUSY,
     ),
     "leaves_a_process": Case(
         (1,), LEFT, extra=f'{SUBPROCESS}def setup(x, w_shift): subprocess.Popen(["sleep", "60"]); return {{}}',

@@ -186,7 +186,6 @@ GUARDS = {
     "engine.pilot:judged_blocks": Guard(lambda rng, blocks: {0, blocks - 1}, ("less_in_the_middle_alike",), timed=True),
     "engine.measure:_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
     "engine.measure:clone": Guard(clone_late, ("waits_while_watched",), timed=True),
-    "machine.clock:cpu_seconds": Guard(zero, ("works_on_between_its_calls",), timed=True),
     "checks.comparison:drift": Guard(nothing, ("coarser_in_the_middle",), timed=True),
     "engine.measure:_judge_timed": Guard(none, ("a_little_coarser_at_the_timed_size",), timed=True),
     "engine.inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
