@@ -46,6 +46,7 @@ class World:
     """
 
     tick = 1e-9
+    is_random = False  # are the orders and values others in each run?
 
     def __init__(self) -> None:
         self.moment, self.core_seconds, self.naps, self.since_break = 0.0, 0.0, 0, 0
@@ -68,6 +69,10 @@ class World:
 
     def slowness(self) -> float:
         return 1.0
+
+
+class RandomWorld(World):
+    is_random = True
 
 
 class CoarseClock(World):
@@ -167,6 +172,7 @@ def measure_in(world: type[World], job: Job, say: Say) -> PairResult:
     import time
 
     from common.engine import conclude, inputs, pilot
+    from common.engine import measure as measuring
     from common.machine import clock
 
     here, overwrite = world(), inputs.InputSet.overwrite
@@ -179,6 +185,8 @@ def measure_in(world: type[World], job: Job, say: Say) -> PairResult:
     pilot.now = here.now  # which has bound the other's
     _throttle(lambda: here.throttled)
     inputs.InputSet.overwrite = overwrite_in_peace
+    if not here.is_random:
+        measuring.secrets = SimpleNamespace(randbits=lambda bits: job.seed)
     conclude.measure_limits = lambda device: {}  # no clock of this world can measure one
     clock.LEAST_WALL_S["cpu"] = 20e-6
     return runner._measure(job, say)
