@@ -1,4 +1,4 @@
-"""Do two versions compute the same thing, honestly? Outputs against an oracle in float64, and against each other.
+"""Is an answer right? Against an oracle in float64. (Beside the baseline's of the same call: nearness.py.)
 
 Two tests, both needed. Every element: |out - oracle| <= atol + rtol * |oracle|, atol scaled by the oracle's RMS in its
 chunk, because sums cancel. Every chunk: its RMS error is at most a few times the baseline's (tolerance.py; floored at a
@@ -12,12 +12,11 @@ from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, as_tensor, computes, is_array, is_plain, leaves, tensors
+from common.checks.arrays import Tree, as_tensor, is_array, is_plain, leaves
 from common.checks.tolerance import Custom, Tolerance
 
 WRONG, MOST_WRONG = 0.5, 0.01  # values off by half of themselves; the share of them that rounding may leave
 CHUNKS = 64
-MORE_RMS = 1.5  # than is accepted of one chunk, of the whole
 LEAST_CHUNK = 256  # values: fewer do not pool to a steady RMS
 LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # part of an answer that says something; values to tell it from
 # Values compared at once. In float64 these are 2 MiB, which a core's cache holds, or 32 MiB, which a GPU's does
@@ -59,61 +58,6 @@ def blind_spot(truth: Tree, base: Tree, other: Tree, precision: str = "", custom
 
 def _zeros(x: Any) -> Any:
     return torch.zeros_like(x) if isinstance(x, torch.Tensor) else x ^ x if x.dtype.kind == "b" else x * 0
-
-
-def near(out: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
-    """What is wrong with `out` beside another answer in its own precision: element by element, and quickly."""
-    mine, theirs = dict(leaves(out)), dict(leaves(other))
-    if mine.keys() == theirs.keys() and all(_is_near(mine[path], theirs[path], precision, custom) for path in mine):
-        return ""
-    return same_form(out, other) or compare(out, other, None, precision, custom)  # which says where, or knows better
-
-
-def _is_near(value: Any, model: Any, precision: str, custom: Custom) -> bool:
-    if _compare_form(value, model, model):
-        return False
-    out, other = as_tensor(value).reshape(-1), as_tensor(model).reshape(-1)
-    tolerance, step = Tolerance.of(out.dtype, precision, custom), BLOCK[out.device.type]
-    for start in range(0, out.numel(), step):
-        if not tolerance.precision:
-            return bool((out == other).all())
-        a, b = (x[start : start + step] if computes(x) else x[start : start + step].float() for x in (out, other))
-        scale = float(b.float().square().mean()) ** 0.5
-        allowed = b.abs().mul_(tolerance.rtol).add_(tolerance.atol * scale)
-        if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are not near anything
-            return False
-    return True
-
-
-def drift(out: Tree, base: Tree, error: dict[str, float], precision: str = "", custom: Custom = None) -> str:
-    """How an answer is farther from the baseline's, as a whole, than the errors of both explain; empty if it is not.
-
-    `error`: by path, the baseline's own (rms_errors), found on other inputs.
-    """
-    models = dict(tensors(base))
-    for path, value in tensors(out):
-        tolerance = Tolerance.of(value.dtype, precision, custom)
-        if tolerance.precision and path in error:
-            accepted = MORE_RMS * max(tolerance.times * error[path], tolerance.floor) + error[path]
-            if (distance := _rms_distance(value, models[path])) > accepted:
-                return f"relative RMS distance {distance:.2g}, accepted {accepted:.2g}: not {tolerance.precision}"
-    return ""
-
-
-def rms_errors(out: Tree, truth: Tree) -> dict[str, float]:
-    """The relative RMS error of each of an answer's floating arrays, by path."""
-    exact = dict(tensors(truth))
-    return {path: _rms_distance(value, exact[path]) for path, value in tensors(out) if value.is_floating_point()}
-
-
-def _rms_distance(value: torch.Tensor, model: torch.Tensor) -> float:
-    """In the model's RMS. Values that are not finite, which other tests compare, count for nothing."""
-    apart, size, step = 0.0, 0.0, BLOCK[value.device.type]
-    for start in range(0, value.numel(), step):
-        a, b = (x.reshape(-1)[start : start + step].to(value.device).double() for x in (value, model))
-        apart += float((a - b).nan_to_num_(0.0, 0.0, 0.0).square().sum())
-        size += float(b.nan_to_num(0.0, 0.0, 0.0).square().sum())
-    return math.sqrt(apart / size) if size else 0.0
 
 
 def same_form(out: Tree, base: Tree) -> str:

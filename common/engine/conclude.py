@@ -1,7 +1,7 @@
 """From samples to conclusions: what of a session may be believed, and the rows that it says."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from common.engine.arms import LIBRARY_KINDS, LiveArm
 from common.engine.job import Job
 from common.engine.session import Session
 from common.machine.clock import Clock
-from common.machine.limits import measure_limits, of_limit
+from common.machine.limits import Limit, measure_limits, of_limit
 from common.pairs.contract import Version
 from common.pairs.source import remarks, source_hash
 from common.record import stats
@@ -29,8 +29,8 @@ def pair_result(session: Session, clock: Clock | None) -> PairResult:
     """The pair's record: rows for every variant that was loaded, samples only of arms that may be believed."""
     job, pair = session.job, session.job.pair
     timed = [arm for arm in session.remaining if clock and arm.seconds]
-    for arm in timed:
-        session.disqualify(arm.label, _too_fast(stats.overall_median(arm.seconds), arm.cost, job))
+    for label, reason in _too_fast(timed, job).items():
+        session.disqualify(label, reason)
     arms = {arm.label: _arm(arm, job.limits, clock) for arm in session.remaining if arm in timed and clock}
     floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
     cost = session.arms[0].cost if session.arms else {}
@@ -44,27 +44,44 @@ def pair_result(session: Session, clock: Clock | None) -> PairResult:
     )  # fmt: skip
 
 
-def _too_fast(median_s: float, cost: dict[str, float], job: Job) -> str:
-    """Why this work was not done in that time; empty if it may have been.
+def _too_fast(timed: list[LiveArm], job: Job) -> dict[str, str]:
+    """Of which arms the work was not done in the time that was found, and why.
 
-    Where the measured limit alone says so it is measured again: something else may have run before.
+    Where a measured limit alone says so it is measured again: something else may have run before.
     """
-    if (reason := impossible(median_s, cost, job)) or not impossible(IN_DOUBT * median_s, cost, job, "measured"):
-        return reason
-    again = {key: asdict(limit) for key, limit in measure_limits(job.device).items()}
-    return impossible(IN_DOUBT * median_s, cost, replace(job, limits=job.limits | again), "measured")
+    times = {arm.label: stats.overall_median(arm.seconds) for arm in timed}
+    limits, cache = job.limits, job.info.get("cache_bytes")
+
+    def doubt(arm: LiveArm) -> str:
+        return impossible(IN_DOUBT * times[arm.label], arm.cost, limits, cache, "measured")
+
+    if any(map(doubt, timed)):
+        limits = _better(limits, measure_limits(job.device))
+    found = {}
+    for arm in timed:
+        if why := impossible(times[arm.label], arm.cost, limits, cache, "datasheet"):
+            us = times[arm.label] * 1e6
+            found[arm.label] = f"{us:.1f} us is below the physical limit: {why} at the datasheet's peak"
+        elif why := doubt(arm):
+            below = f"less than 1 / {IN_DOUBT} of the time at the measured limit"
+            found[arm.label] = f"{below}: {why}, no cache explains it"
+    return found
 
 
-def impossible(seconds: float, cost: dict[str, float], job: Job, which: str = "datasheet") -> str:
-    """Why this work cannot be done in that time, at such peaks; empty if it can. What fits in a cache need not move."""
+def _better(limits: dict[str, Any], again: dict[str, Limit]) -> dict[str, Any]:
+    """Each limit with the higher of two measured rates."""
+    known = {key: limits[key] for key in again.keys() & limits.keys()}
+    rates = {key: max(limit["measured"] or 0.0, again[key].measured or 0.0) for key, limit in known.items()}
+    return limits | {key: {**limit, "measured": rates[key]} for key, limit in known.items()}
+
+
+def impossible(seconds: float, cost: dict[str, float], limits: dict[str, Any], cache: int | None, which: str) -> str:
+    """Which work cannot be done in that time at such peaks; empty if all can. What fits in a cache need not move."""
     for key, amount in cost.items():
-        peak = job.limits.get(key, {}).get(which)
-        moved = max(0.0, amount - (job.info.get("cache_bytes") or 0)) if key == "dram_bytes" else amount
+        peak = limits.get(key, {}).get(which)
+        moved = max(0.0, amount - (cache or 0)) if key == "dram_bytes" else amount
         if peak and seconds < (least_s := moved / peak):
-            what = f"{amount:.3g} {key.replace('_', ' ')} take {least_s * 1e6:.1f} us"
-            if which == "datasheet":
-                return f"{seconds * 1e6:.1f} us is below the physical limit: {what} at the datasheet's peak"
-            return f"less than 1 / {IN_DOUBT} of the time at the measured limit: {what}, no cache explains it"
+            return f"{amount:.3g} {key.replace('_', ' ')} take {least_s * 1e6:.1f} us"
     return ""
 
 

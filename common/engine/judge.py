@@ -4,7 +4,8 @@ from typing import Any
 
 from common.checks import conditions, guards
 from common.checks.arrays import Tree, clone, difference, laziness, leaves, map_arrays, order_of, overlapping, tensors
-from common.checks.comparison import blind_spot, compare, drift, near, rms_errors, same_form
+from common.checks.comparison import blind_spot, compare, same_form
+from common.checks.nearness import drift, near, rms_errors
 from common.engine.arms import Invalid, LiveArm, oracle
 from common.engine.inputs import InputSet, harvest_grads, unwritable
 from common.engine.session import Session

@@ -8,7 +8,8 @@ import torch
 
 from common.checks import stress
 from common.checks.arrays import copy_into, difference, map_arrays, overwrite_slice, same_placement, to_float64
-from common.checks.comparison import compare, near
+from common.checks.comparison import compare
+from common.checks.nearness import near
 from common.pairs.draws import DRAWS
 
 N = 40_001

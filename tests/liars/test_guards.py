@@ -31,7 +31,8 @@ PARTS = {
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},
-    "checks.comparison": {"Chunk", "rms_errors", "same_form"},
+    "checks.comparison": {"Chunk", "same_form"},
+    "checks.nearness": {"rms_errors"},
 }  # fmt: skip
 
 

@@ -221,28 +221,31 @@ WORK = 'def cost(x, w_shift): return {"fp32_flops": 1e9}'
 LIMITS = {"fp32_flops": {"measured": 0.8e12, "datasheet": 1e12, "how": "", "source": "a datasheet"}}  # 1 ms
 
 
+RATES = {"fp32_flops": {"measured": 1e12, "datasheet": None, "how": "", "source": ""}}  # 1 ms, of no datasheet
+
+
+def limited(limits, liar_s, machine, measure, monkeypatch):
+    """(the pair, a liar that naps for so long, a twin that naps for 0.2 ms more) beside such limits."""
+    monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits=True: (machine, limits))
+    versions = {name: naps(seconds, WORK) for name, seconds in {"liar": liar_s, "twin": liar_s + 0.2e-3}.items()}
+    pair, liar, twin = measure(child.World, naps(3e-3, WORK), versions)
+    assert twin.ratio == pytest.approx(3e-3 / (liar_s + 0.2e-3), rel=1e-3)
+    return pair, liar
+
+
 @shows(24)
 def test_a_time_below_the_physical_limit_is_none(machine, measure, monkeypatch):
-    monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits=True: (machine, LIMITS))
-    versions = {name: naps(seconds, WORK) for name, seconds in {"liar": 0.9e-3, "twin": 1.1e-3}.items()}
-    pair, liar, twin = measure(child.World, naps(3e-3, WORK), versions)
+    pair, liar = limited(LIMITS, 0.9e-3, machine, measure, monkeypatch)
     assert (liar.verdict, liar.ratio) == ("invalid", None)
     assert "900.0 us is below the physical limit: 1e+09 fp32 flops take 1000.0 us" in liar.reason
-    assert twin.ratio == pytest.approx(3 / 1.1, rel=1e-3)
     assert "optimized/liar" not in pair.arms
-
-
-RATES = {"fp32_flops": {"measured": 1e12, "datasheet": None, "how": "", "source": ""}}  # 1 ms
 
 
 @shows(24)
 def test_a_time_far_below_the_measured_limit_is_none(machine, measure, monkeypatch):
-    monkeypatch.setattr(runner, "survey_apart", lambda device, with_limits=True: (machine, RATES))
-    versions = {name: naps(seconds, WORK) for name, seconds in {"liar": 0.4e-3, "twin": 0.6e-3}.items()}
-    _, liar, twin = measure(child.World, naps(3e-3, WORK), versions)
+    _, liar = limited(RATES, 0.4e-3, machine, measure, monkeypatch)
     assert (liar.verdict, liar.ratio) == ("invalid", None)
     assert liar.reason.startswith("less than 1 / 2 of the time at the measured limit: 1e+09 fp32 flops take 1000.0 us")
-    assert twin.ratio == pytest.approx(3 / 0.6, rel=1e-3)
 
 
 KEEPS = """
