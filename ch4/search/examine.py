@@ -88,7 +88,7 @@ def examined(
     """A trial each, compiled on all cores; a compiler that dies has one culprit."""
     done: dict[str, Trial] = {}
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    server.start()
+    server.start({})
     while left := [each for each in configurations if name_of(each) not in done]:
         with ProcessPoolExecutor(workers, mp_context=server.context) as pool:
             try:

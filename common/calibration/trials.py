@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from common.calibration.findings import Run, run_of
+from common.engine.job import Job
 from common.engine.measure import measure
 from common.engine.runner import run_pairs
-from common.engine.session import Job
 from common.isolation import process
 from common.pairs.one_line import OneLine
 from common.pairs.pair import Pair, load

@@ -13,7 +13,7 @@ from common.checks.arrays import Tree, as_tensor, computes, leaves, tensors
 from common.checks.comparison import BLOCK, compare, same_form
 from common.checks.tolerance import Custom, Tolerance
 
-MORE_RMS = 1.5  # than is accepted of one chunk, of the whole
+MORE_RMS = 3  # than is accepted of one chunk, of the whole: the baseline's error is known of other inputs only
 
 
 def near(out: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:

@@ -5,9 +5,10 @@ from typing import Any
 from common.checks import guards, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
 from common.checks.comparison import LEAST_CHUNK, compare
-from common.engine.arms import Invalid, oracle, weights
+from common.engine.answers import Answer, Truth, fresh_answer, leading
+from common.engine.candidates import Disqualified, count_costs, oracle, oracle_rows, other_work, weights
 from common.engine.inputs import InputSet, inputs_proper
-from common.engine.judge import fresh_answer, judge_all, leading, note, wrong
+from common.engine.judge import judge_all
 from common.engine.session import DoesNotFit, Session
 from common.machine.clock import synchronize
 
@@ -15,23 +16,23 @@ from common.machine.clock import synchronize
 def check(session: Session) -> None:
     """Every version at every `check` size; who would get away with zeros at all of them has shown nothing.
 
-    A library is judged at the first of them and where it is timed: elsewhere it is not in question, and torch.compile
-    takes seconds a shape; on a CPU where nothing is timed, nowhere. Where all arms have passed at an earlier size of a
-    sweep, they need not again: the timed size is judged anyway.
+    A library is judged where it is timed: elsewhere it is not in question, and torch.compile takes seconds a shape.
+    Where nothing is timed, it is at the first of them, but on a CPU nowhere. Where all have passed at an earlier size
+    of a sweep, they need not again: the timed size is judged anyway.
     """
-    if {arm.label for arm in session.remaining} <= set(session.job.verified):
+    if {each.label for each in session.remaining} <= set(session.job.verified):
         return
     sizes = session.job.pair.check_sizes
     blind: dict[str, str] = {}
     chosen: set[str] = set()
     for i, size in enumerate(sizes):
-        session.checking(i / len(sizes))
+        session.progress.checking(i / len(sizes))
         if len(session.judged(libraries=False)) > 1:  # a version, beside the baseline
             choices = _choices(session.job.pair.sizes[size])
             found = _check_size(session, i, size, is_new=choices not in chosen)
             chosen.add(choices)
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
-    session.checking(None)
+    session.progress.checking(None)
     for label, why in blind.items():
         session.disqualify(label, f"the check proves nothing: {why}")
 
@@ -44,18 +45,19 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
         return {}
     other = session.inputs(size)
     on_gpu = session.job.device != "cpu"  # where no kernel is interpreted, for seconds
-    libraries = i == 0 and (on_gpu or bool(session.job.timed))
+    libraries = i == 0 and on_gpu and not session.job.timed
     where = f"at size {size}"
     blind = judge_all(session, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
-    session.count_costs(inputs)
+    for label, problem in other_work(session.remaining, count_costs(session.remaining, inputs.by_label)).items():
+        session.disqualify(label, problem)
     draws = _draws(i, is_new, stress.meant_for(inputs.pristine)) if session.job.stressed else []
-    with session.spending("stress"):
-        usual = _answers(session, inputs, other)[1] if set(draws) & set(stress.FLAT) else None
+    with session.progress.spending("stress"):
+        right = _answers(session, inputs, other) if set(draws) & set(stress.FLAT) else None
         for n, draw in enumerate(draws):
-            session.checking((i + n / len(draws)) / len(session.job.pair.check_sizes))
+            session.progress.checking((i + n / len(draws)) / len(session.job.pair.check_sizes))
             with inputs.stressed(draw) as is_there:
                 if is_there:
-                    flat = usual if draw in stress.FLAT else None
+                    flat = right.base.tree if right and draw in stress.FLAT else None
                     _judge_as_baseline(session, inputs, other, f"{where} on {draw}", draw, flat)
     return blind
 
@@ -88,7 +90,7 @@ def check_one_less(session: Session) -> None:
         with session.fitting(session.job.size):
             inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
             _judge_as_baseline(session, inputs, inputs, f"at {name} = {less[name]}")
-    except Invalid as error:
+    except Disqualified as error:
         session.disqualify(*error.args)
     except (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError):
         return
@@ -100,45 +102,42 @@ def _judge_as_baseline(
     """Every version where the baseline agrees with the oracle, but for those whose files leave this draw out."""
     if not session.remaining:
         return
-    truth, base, rows = _answers(session, inputs, other)
-    if base is not None and usual is None and sum(t.numel() for _, t in tensors(base)) < LEAST_CHUNK:
-        usual = truth  # too few values for an RMS error: each is judged alone
-    baseline, mine = session.arms[0], inputs.by_arm["baseline"]
-    custom = baseline.precision, baseline.tolerance, leading(usual, rows)
-    if base is None or compare(leading(base, rows), truth, None, *custom):
+    right = _answers(session, inputs, other)
+    if right is None:
+        return
+    if usual is None and sum(t.numel() for _, t in tensors(right.base.tree)) < LEAST_CHUNK:
+        usual = right.tree  # too few values for an RMS error: each is judged alone
+    baseline, mine = session.candidates[0], inputs.by_label["baseline"]
+    custom = baseline.precision, baseline.custom, leading(usual, right.rows)
+    if compare(leading(right.base.tree, right.rows), right.tree, None, *custom):
         return
     pooled = draw not in stress.LARGE
-    for arm in session.judged(libraries=False)[1:]:
-        if draw in getattr(arm.module, "STRESS", {}):
+    for each in session.judged(libraries=False)[1:]:
+        if draw in getattr(each.module, "STRESS", {}):
             continue
-        out = fresh_answer(session, arm, inputs, other, filled=False, few=bool(draw))
-        if arm.label in session.disqualified:
+        answer = fresh_answer(session, each, inputs, other, right.base, few=bool(draw))
+        if answer is None or each.label in session.disqualified:
             continue
-        problem = wrong(session, arm, out, truth, base, rows, usual, pooled)
+        problem = right.condemns(each, answer, usual, pooled)
         if problem and not pooled:
-            rounded = clone(leading(base, rows))
-            copy_into(rounded, oracle(session.job.pair.baseline, baseline, stress.moved(mine), other.base)[0])
-            if compare(rounded, truth, None, *custom):
+            rounded = clone(leading(right.base.tree, right.rows))
+            copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base))
+            if compare(rounded, right.tree, None, *custom):
                 return  # the right answer is any that rounding leads to: that the baseline agrees was luck
-        session.disqualify(arm.label, problem and f"wrong answer {where}: {problem}")
+        session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
 
 
-def _answers(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree, Tree, int | None]:
-    """(the oracle's, the baseline's, how many leading rows the first has); none where the baseline raises.
-
-    What the baseline does not take, no version has to.
-    """
-    baseline, mine = session.arms[0], inputs.by_arm["baseline"]
+def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth | None:
+    """The oracle's and the baseline's; None where the baseline raises: what it does not take, no version has to."""
+    baseline, mine = session.candidates[0], inputs.by_label["baseline"]
+    rows = oracle_rows(session.job.pair.baseline)
     try:
-        truth, rows = oracle(session.job.pair.baseline, baseline, mine, other.base)
+        truth = oracle(baseline, rows, mine, other.base)
         guards.poison_outputs(mine)
-        baseline.prepare(other.base, mine)
-        answer = baseline.bind(mine)()
-        note(baseline, answer, mine)
-        answer = clone(answer)
+        out = baseline.bind(mine, baseline.prepared(other.base, mine))()
+        return Truth(truth, rows, Answer.of(out, clone(out), mine, alike=True))
     except Exception:  # noqa: BLE001 (whatever it does with such values)
-        return None, None, None
+        return None
     finally:
         synchronize(session.job.device)
-        session.watch.restore()  # what it has left half done is no version's
-    return truth, answer, rows
+        session.tidy()  # what it has left half done is no version's

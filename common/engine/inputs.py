@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from common.checks import arrays, guards, stress
-from common.engine.arms import Invalid, LiveArm, weights
+from common.engine.candidates import Candidate, Disqualified, weights
 from common.machine.device import cupy_on
 
 SHRINK = (0.9, 0.99)  # what values are multiplied by from round to round, so that none stays what it was
@@ -28,34 +28,41 @@ def seed_all(seed: int, device: str) -> None:
 class InputSet:
     """One draw of the inputs, in each arm's placement, with a private copy to compare with afterwards.
 
-    `like`: an earlier set whose weights (`w_*`) this one shares, as the calls of a block do.
+    `like`: an earlier set whose weights (`w_*`) this one shares, as the calls of a block do. `shared`: the labels of
+    those that take the baseline's own buffers, as an earlier set has found.
     """
 
     def __init__(
-        self, arms: list[LiveArm], arguments: dict[str, Any], device: str, seed: int, like: "InputSet | None" = None
+        self,
+        candidates: list[Candidate],
+        arguments: dict[str, Any],
+        device: str,
+        seed: int,
+        like: "InputSet | None" = None,
+        shared: frozenset[str] = frozenset(),
     ) -> None:
         seed_all(seed, device)
-        self.base: dict[str, Any] = arms[0].module.inputs(**arguments, device=device)
+        self.base: dict[str, Any] = candidates[0].module.inputs(**arguments, device=device)
         stress.perturb(weights(self.base))
-        self.by_arm = {arm.label: self._placed(arm, arguments, device, seed) for arm in arms}
-        self.trees = list({id(tree): tree for tree in self.by_arm.values()}.values())
+        self.by_label = {
+            each.label: self.base if each.label in shared else self._placed(each, arguments, device, seed)
+            for each in candidates
+        }
+        self.shared = frozenset(label for label, tree in self.by_label.items() if tree is self.base)
+        self.trees = list({id(tree): tree for tree in self.by_label.values()}.values())
         self.pristine = arrays.clone(inputs_proper(self.base))
         self.pristine_weights: dict[str, Any] = like.pristine_weights if like else arrays.clone(weights(self.base))
         if like:
-            for label, tree in self.by_arm.items():
-                tree.update(weights(like.by_arm[label]))
+            for label, tree in self.by_label.items():
+                tree.update(weights(like.by_label[label]))
 
-    def _placed(self, arm: LiveArm, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
-        """The arm's inputs with the baseline's values; the baseline's own buffers where the arm places them alike."""
-        key = repr(arguments)
-        if arm.shares.get(key):
-            return self.base
+    def _placed(self, one: Candidate, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
+        """Its inputs with the baseline's values; the baseline's own buffers where it places them alike."""
         seed_all(seed, device)
-        own: dict[str, Any] = arm.module.inputs(**arguments, device=device)
+        own: dict[str, Any] = one.module.inputs(**arguments, device=device)
         if problem := arrays.difference(self.base, own):
-            raise Invalid(arm.label, f"its inputs are others than the baseline's: {problem}")
-        arm.shares[key] = arrays.same_placement(self.base, own)
-        if arm.shares[key]:
+            raise Disqualified(one.label, f"its inputs are others than the baseline's: {problem}")
+        if arrays.same_placement(self.base, own):
             return self.base
         arrays.copy_into(own, self.base)
         return own
@@ -66,20 +73,23 @@ class InputSet:
         return all(arrays.computes(t) and t.numel() > 1 for _, t in arrays.tensors(inputs_proper(self.base)))
 
     def overwrite(self, source: "InputSet", rng: random.Random) -> None:
-        """Other values in every input but the weights, the same for every arm: shrunk a little, and a part replaced."""
+        """Other values in every input but the weights, alike for all: a part replaced, and shrunk a little."""
         arrays.overwrite_slice([self.pristine], inputs_proper(source.base), rng)
-        _shrink(self.pristine, rng)  # that part, too: every arm has seen the source
+        _shrink(self.pristine, _factors(rng))  # that part, too: the source has been seen
         self._copy_out()
 
     @contextmanager
     def stressed(self, draw: str) -> Iterator[bool]:
         """Inside, the inputs are such as a draw of common.checks.stress; yields whether any of them is of its kind."""
-        kept, by_arm, before = arrays.clone(self.pristine), self.by_arm, self.trees
+        kept, by_label, before = arrays.clone(self.pristine), self.by_label, self.trees
         if draw in stress.STRIDES:
             trees = {id(tree): {**tree, **stress.spread(draw, self._placed_alike(tree))} for tree in before}
-            self.by_arm, self.trees = {label: trees[id(tree)] for label, tree in by_arm.items()}, list(trees.values())
+            self.by_label, self.trees = (
+                {label: trees[id(tree)] for label, tree in by_label.items()},
+                list(trees.values()),
+            )
             yield any(isinstance(x, torch.Tensor | np.ndarray) for _, x in arrays.leaves(before))
-            self.by_arm, self.trees = by_arm, before
+            self.by_label, self.trees = by_label, before
         elif stress.write(draw, self.pristine):
             self._copy_out()
             yield True
@@ -101,7 +111,7 @@ class InputSet:
         """(the input that was changed, the labels of the arms that had it in their hands); None if all is as it was."""
         for tree in self.trees:
             if path := guards.changed_input(unwritable(tree), {**self.pristine, **self.pristine_weights}):
-                return path, [label for label, theirs in self.by_arm.items() if theirs is tree]
+                return path, [label for label, theirs in self.by_label.items() if theirs is tree]
         return None
 
     def restore(self) -> None:
@@ -109,16 +119,20 @@ class InputSet:
             arrays.copy_into(unwritable(tree), {**self.pristine, **self.pristine_weights})
 
 
-def _shrink(tree: dict[str, Any], rng: random.Random) -> None:
-    """Multiply every value by a factor of its own: one for all would leave each row what it was, but for its scale.
+def _factors(rng: random.Random) -> torch.Tensor:
+    """What values are multiplied by, each by a factor of its own: one for all would leave a row what it was, scaled."""
+    generator = torch.Generator().manual_seed(rng.getrandbits(63))
+    return torch.empty(PERIOD, dtype=torch.float64, device="cpu").uniform_(*SHRINK, generator=generator)
 
-    For arrays that fill their memory without gaps, as copies do.
-    """
-    factors = np.random.default_rng(rng.getrandbits(64)).uniform(*SHRINK, PERIOD)
+
+def _shrink(tree: dict[str, Any], factors: torch.Tensor) -> None:
+    """For arrays that fill their memory without gaps, as copies do."""
     for _, tensor in arrays.tensors(tree):
         if arrays.computes(tensor):
-            flat = tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True)).view(-1)
-            row, whole = torch.tensor(factors).to(flat), flat.numel() // PERIOD * PERIOD
+            alike = tensor.is_contiguous()
+            flat = tensor if alike else tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
+            flat, row = flat.view(-1), factors.to(tensor)
+            whole = flat.numel() // PERIOD * PERIOD
             flat[:whole].view(-1, PERIOD).mul_(row)
             flat[whole:].mul_(row[: flat.numel() - whole])
 

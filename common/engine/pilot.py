@@ -1,18 +1,22 @@
-"""A look at a pair's arms, blind to any comparison, before they are compared: how many blocks, rounds and calls."""
+"""How many blocks, rounds and calls: a look at each candidate before any is compared, blind to comparisons."""
 
 import math
 import random
 import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 
 from common.checks import guards
 from common.checks.arrays import nbytes
-from common.engine.arms import LiveArm
+from common.engine.candidates import Candidate
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.session import Session
-from common.machine.clock import LEAST_WALL_S, Clock, host_seconds, now
+from common.machine.clock import LEAST_WALL_S, Call, Clock, host_seconds, now
 from common.record import stats
 from common.record.result import CONTROL
 
@@ -22,31 +26,79 @@ SLOW_S = 0.1  # a call that the pilot need not repeat more than once
 JUDGED = 2  # blocks besides the first, and no version knows which
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
 MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls under the wall clock
-SHARED_SAMPLE_S = 0.05  # up to here all arms make as many calls a sample as the one that needs most
+SHARED_SAMPLE_S = 0.05  # up to here all make as many calls a sample as the one that needs most
+FLOOR_SAMPLES = 20
 
 
-def plan(session: Session, clock: Clock, source: InputSet) -> tuple[int, int]:
-    """(blocks, rounds), from each arm's duration and the baseline's noise against itself."""
+@dataclass(frozen=True)
+class Pace:
+    """Of a candidate: seconds of a call, those until it returns (0 on the wall clock), how many make a sample.
+
+    `compile_s`: what its first set-up and call took longer. `floor_s`: what the clock reads for as many empty calls.
+    """
+
+    seconds: float
+    host_s: float
+    calls: int = 1
+    compile_s: float = 0.0
+    floor_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Of a block: what `setup` returned, and the seconds of it and a first call."""
+
+    state: dict[str, Any]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a pair is sampled; `paces` by label."""
+
+    blocks: int
+    rounds: int
+    paces: dict[str, Pace]
+
+
+def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
+    """From each one's duration and the baseline's noise against itself."""
     job, inputs = session.job, session.inputs(session.job.size)
-    first = ready(session, inputs, source)
+    first = ready(session, session.remaining, inputs, source)
     begin = now()
-    second = ready(session, session.inputs(job.size, like=inputs), source)
-    prepared_s = now() - begin
-    for arm in session.remaining:
-        arm.compile_s += max(0.0, first[arm.label] - second[arm.label])
-        session.attempt(arm.label, _size_up, arm, inputs, clock, job.device)
+    second = ready(session, session.remaining, session.inputs(job.size, like=inputs), source)
+    prepared_s, paces = now() - begin, dict[str, Pace]()
+    for each in session.remaining:
+        call = each.bind(inputs.by_label[each.label], first[each.label].state)
+        pace = session.attempt(each.label, size_up, call, inputs, clock, job.device)
+        longer_s = max(0.0, first[each.label].seconds - second[each.label].seconds)
+        if pace:
+            paces[each.label] = replace(pace, compile_s=session.first_s.get(each.label, 0.0) + longer_s)
     if not session.remaining:
-        return LEAST_BLOCKS, LEAST_ROUNDS
-    most = max(arm.calls for arm in session.remaining)
-    shared = min(most, int(SHARED_SAMPLE_S / max(arm.pilot_s for arm in session.remaining)))
-    for arm in session.remaining:
-        arm.calls = max(arm.calls, shared)  # a batch hides latency: alike in all arms, where it can be
-    round_s = sum(arm.pilot_s * arm.calls + arm.host_s for arm in session.remaining)
-    blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, ROUNDS if round_s < 0.2 else LEAST_REPEATS))
+        return Plan(LEAST_BLOCKS, LEAST_ROUNDS, {})
+    paces = _as_many(paces)
+    for label, pace in paces.items():
+        nothing: list[Call] = [partial(_nothing, **source.by_label[label])] * pace.calls
+        floor_s = min(clock.sample(nothing).seconds for _ in range(FLOOR_SAMPLES))
+        paces[label] = replace(pace, floor_s=floor_s)
+    round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
+    pairs = ROUNDS if round_s < 0.2 else LEAST_REPEATS
+    blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, first, paces, pairs))
     fitting = (n for n in range(ROUNDS, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
     rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
-    return max(LEAST_BLOCKS, min(blocks, affordable)), rounds
+    return Plan(max(LEAST_BLOCKS, min(blocks, affordable)), rounds, paces)
+
+
+def _as_many(paces: dict[str, Pace]) -> dict[str, Pace]:
+    """With as many calls a sample in all, where that does not take too long: a batch hides latency."""
+    most = max(pace.calls for pace in paces.values())
+    shared = min(most, int(SHARED_SAMPLE_S / max(pace.seconds for pace in paces.values())))
+    return {label: replace(pace, calls=max(pace.calls, shared)) for label, pace in paces.items()}
+
+
+def _nothing(**inputs: object) -> None:
+    """A call like any other that does no work: what the clock reads then is its floor."""
 
 
 def judged_blocks(rng: random.Random, blocks: int) -> set[int]:
@@ -54,40 +106,43 @@ def judged_blocks(rng: random.Random, blocks: int) -> set[int]:
     return {0, *rng.sample(range(1, blocks), JUDGED)}
 
 
-def ready(session: Session, inputs: InputSet, source: InputSet) -> dict[str, float]:
-    """Set up every arm on values that it will not be timed on, and call it once; returns the seconds of each."""
-    seconds = {}
-    with session.spending("warm-up"):
-        for arm in session.remaining:
-            begin, mine = now(), inputs.by_arm[arm.label]
-            session.attempt(arm.label, arm.prepare, source.by_arm[arm.label], mine)
-            if arm.label not in session.disqualified:
-                guards.poison_answer(session.attempt(arm.label, arm.bind(mine)), mine)
-            seconds[arm.label] = now() - begin
+def ready(session: Session, who: Iterable[Candidate], inputs: InputSet, source: InputSet) -> dict[str, Ready]:
+    """Set up each on values that it will not be timed on, and call it once; one that raises is disqualified."""
+    found = {}
+    with session.progress.spending("warm-up"):
+        for each in who:
+            begin, mine = now(), inputs.by_label[each.label]
+            state = session.attempt(each.label, each.prepared, source.by_label[each.label], mine) or {}
+            if each.label not in session.disqualified:
+                guards.poison_answer(session.attempt(each.label, each.bind(mine, state)), mine)
+            found[each.label] = Ready(state, now() - begin)
             harvest_grads(mine)
-    return seconds
+    return found
 
 
-def _size_up(arm: LiveArm, inputs: InputSet, clock: Clock, device: str) -> None:
+def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> Pace:
     """How long a call takes the device and the host, and how many calls make a sample."""
-    call = arm.bind(inputs.by_arm[arm.label])
+    on_device = clock.name == "device"
     first = clock.sample([call])
-    arm.pilot_s = first.seconds
-    arm.host_s = first.host_s if clock.name == "device" else 0.0
-    if arm.pilot_s > SLOW_S:  # once more: the first may have been slow for being the first
-        arm.pilot_s = min(arm.pilot_s, clock.sample([call], arm.host_s).seconds)
-        return
-    arm.host_s = host_seconds(call, device) if clock.name == "device" else 0.0
-    arm.pilot_s = statistics.median(clock.sample([call], arm.host_s).seconds for _ in range(3))
+    if first.seconds > SLOW_S:  # once more: the first may have been slow for being the first
+        host_s = first.host_s if on_device else 0.0
+        return Pace(min(first.seconds, clock.sample([call], host_s).seconds), host_s)
+    host_s = host_seconds(call, device) if on_device else 0.0
+    seconds = statistics.median(clock.sample([call], host_s).seconds for _ in range(3))
     least_s = LEAST_WALL_S[torch.device(device).type] if clock.name == "wall" else 0.0
-    if arm.pilot_s < least_s:
-        arm.calls = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)), math.ceil(least_s / arm.pilot_s))
+    if seconds >= least_s:
+        return Pace(seconds, host_s)
+    calls = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)), math.ceil(least_s / seconds))
+    return Pace(seconds, host_s, calls)
 
 
-def _noise(session: Session, clock: Clock, inputs: InputSet, rounds: int) -> float:
+def _noise(
+    session: Session, clock: Clock, inputs: InputSet, states: dict[str, Ready], paces: dict[str, Pace], times: int
+) -> float:
     """The standard deviation of log(baseline / baseline again)."""
     logs: dict[str, list[float]] = {"baseline": [], CONTROL: []}
-    for arm in [arm for arm in session.remaining if arm.label in logs] * rounds:
-        sample = clock.sample([arm.bind(inputs.by_arm[arm.label])] * arm.calls, arm.host_s)
-        logs[arm.label].append(np.log(sample.seconds))
+    for each in [each for each in session.remaining if each.label in logs] * times:
+        call = each.bind(inputs.by_label[each.label], states[each.label].state)
+        sample = clock.sample([call] * paces[each.label].calls, paces[each.label].host_s)
+        logs[each.label].append(np.log(sample.seconds))
     return float(np.std(np.subtract(logs["baseline"], logs[CONTROL]), ddof=1))

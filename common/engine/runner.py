@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.engine.job import Job
-from common.isolation import interrupt, process
+from common.engine.job import Alone, Errand, Job
+from common.isolation import interrupt, process, server
 from common.machine import neighbours
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
@@ -70,6 +70,7 @@ def run_pairs(
 def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
     """An empty record of this machine, and all that is to be done on it."""
     device = "cpu" if device.startswith("cpu:") else device  # what a pair compares with
+    server.prefer(device)
     begin = time.monotonic()
     info, limits = survey_apart(device, not check_only)
     date = datetime.now(UTC).isoformat(timespec="seconds")
@@ -104,6 +105,8 @@ def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours
 
 def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:
     """What its process says of a pair, how long that took, and who else used the machine if it was timed."""
+    from common.engine import settle  # imports NumPy, as the list of all pairs need not
+
     begin, heard = time.monotonic(), list[float]()
 
     def hear(stage: str, fraction: float) -> None:
@@ -113,7 +116,10 @@ def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbour
     variables = {"TRITON_INTERPRET": "1"} if job.info["kind"] == "cpu" else {}
     with neighbours.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as found:
         try:
-            result: PairResult = process.call(_measure, job, environment=variables, on_progress=hear)
+            result: PairResult = process.call(_measure, job, None, environment=variables, on_progress=hear)
+            begun = time.monotonic()
+            result = settle.settled(job, result, partial(_alone, variables, hear))
+            result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - begun})
         except process.Death as death:
             result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
     start_s = {"start": heard[0] - begin} if heard else {}
@@ -121,12 +127,22 @@ def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbour
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
 
 
-def _measure(job: Job, say: process.Say) -> PairResult:
+def _alone(variables: dict[str, str], hear: process.Say, job: Job, errand: Errand, told: process.Ask) -> Alone:
+    call = partial(process.call, environment=variables, on_progress=hear, on_question=told)
+    found: Alone = call(_measure, job, errand)
+    return found
+
+
+def _measure(job: Job, errand: Errand | None, line: process.Line) -> PairResult | Alone:
+    """In a process of its own: the pair, or one of its candidates alone."""
+    from common.engine.alone import run_alone
     from common.engine.measure import measure
     from common.engine.session import DoesNotFit
 
+    if errand:
+        return run_alone(job, errand, line)
     try:
-        return measure(job, say)
+        return measure(job, line)
     except DoesNotFit as error:
         return _untimed(job, {label: ("skipped", str(error)) for label in job.labels if label != "baseline"})
 

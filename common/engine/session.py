@@ -1,20 +1,20 @@
-"""What one process knows while it measures a pair: which arms remain, what was disqualified and why, the time spent."""
+"""Who is still in a pair's measurement, and why others are not: what a stage hands to the next besides its result."""
 
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from common.checks.global_state import Watch
 from common.checks.guards import Leaks
-from common.engine.arms import Invalid, LiveArm, count_costs, make_arms
+from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
-from common.engine.job import TURN, Job
+from common.engine.job import Job
+from common.engine.progress import Progress
 from common.isolation.process import Say, one_line
-from common.machine.clock import now, synchronize
+from common.machine.clock import synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load
 from common.record.result import CONTROL
@@ -33,62 +33,33 @@ def is_out_of_memory(error: BaseException) -> bool:
     return by_name or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
-@dataclass
 class Session:
-    """The state of a pair's measurement. `disqualified`: label -> (verdict, reason)."""
+    """The candidates of a pair in this process. `disqualified`: label -> (verdict, reason), as `disqualify` says.
 
-    job: Job
-    say: Say
-    rng: random.Random
-    arms: list[LiveArm] = field(default_factory=list)
-    watch: Watch = field(default_factory=Watch)
-    leaks: Leaks = field(default_factory=Leaks)
-    disqualified: dict[str, tuple[str, str]] = field(default_factory=dict)
-    orders: list[list[list[str]]] = field(default_factory=list)
-    seeds: list[int] = field(default_factory=list)
-    voided: int = 0
-    errors: dict[str, float] = field(default_factory=dict)  # the baseline's at the timed size, by path of its answer
-    blamed: int = 0  # how often inputs were found changed
-    clocks: dict[str, int] = field(default_factory=dict)  # of a GPU, when the last sample was taken
-    spent_s: dict[str, float] = field(default_factory=dict)  # what for -> seconds
-    _checking: float | None = None  # how much of the check is done, while it lasts
-    _doing: str = ""
-    _since: float = field(default_factory=now)
+    `seeds`: of all inputs that were drawn. `first_s`: what each one's first set-up and call took.
+    """
+
+    def __init__(self, job: Job, say: Say, candidates: tuple[Candidate, ...] = ()) -> None:
+        self.job, self.progress = job, Progress(say, job.tells_turns)
+        self.candidates, self.rng = candidates, random.Random(job.seed)
+        self.disqualified: dict[str, tuple[str, str]] = {}
+        self.seeds: list[int] = []
+        self.first_s: dict[str, float] = {}
+        self._shared: dict[str, frozenset[str]] = {}  # by size
+        self._watch, self._leaks = Watch(), Leaks()
 
     @property
-    def remaining(self) -> list[LiveArm]:
-        """The arms that were not disqualified; none without a baseline."""
-        return [arm for arm in self.arms if self.disqualified.keys().isdisjoint(("baseline", arm.label))]
+    def remaining(self) -> list[Candidate]:
+        """Those that were not disqualified; none without a baseline."""
+        return [each for each in self.candidates if self.disqualified.keys().isdisjoint(("baseline", each.label))]
 
-    def judged(self, libraries: bool = True) -> list[LiveArm]:
-        return [arm for arm in self.remaining if arm.label != CONTROL and (libraries or not arm.is_library)]
+    def judged(self, libraries: bool = True) -> list[Candidate]:
+        return [each for each in self.remaining if each.label != CONTROL and (libraries or not each.is_library)]
 
     def disqualify(self, label: str, reason: str, verdict: str = "invalid") -> None:
-        """For its first reason; without one (an empty string) the arm remains."""
+        """For its first reason; without one (an empty string) it remains."""
         if reason:
             self.disqualified.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
-
-    @contextmanager
-    def spending(self, what: str) -> Iterator[None]:
-        """Its seconds count for `what`, and for nothing around it."""
-        before, self._doing = self._doing, self._switch(what)
-        try:
-            yield
-        finally:
-            self._doing = self._switch(before)
-
-    def _switch(self, what: str) -> str:
-        moment = now()
-        if self._doing:
-            self.spent_s[self._doing] = self.spent_s.get(self._doing, 0.0) + moment - self._since
-        self._since = moment
-        return what
-
-    def checking(self, fraction: float | None) -> None:
-        """So much of the check is done; every call of it says so again, as a kernel in the interpreter may be slow."""
-        self._checking = fraction
-        if fraction is not None:
-            self.say("check", fraction)
 
     def load(self) -> None:
         """Import the versions, each a suspect of its own. Raises BaselineDisqualified."""
@@ -96,27 +67,32 @@ class Session:
         modules = {version.label: self.attempt(version.label, load, version.path) for version in versions}
         if "baseline" in self.disqualified:
             raise BaselineDisqualified
-        again = load(self.job.pair.baseline.path)
-        self.arms = make_arms({label: module for label, module in modules.items() if module is not None}, again)
-        for arm in self.arms:
-            arm.has_kernel = any(version.has_kernel for version in versions if version.label == arm.label)
+        loaded = {label: module for label, module in modules.items() if module is not None}
+        kernels = [version.label for version in versions if version.has_kernel]
+        self.candidates = tuple(make_candidates(loaded, load(self.job.pair.baseline.path), kernels))
+
+    def keep(self, labels: list[str]) -> None:
+        """These alone are measured from here on."""
+        self.candidates = tuple(each for each in self.candidates if each.label in labels)
 
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
-        """Fresh inputs for all remaining arms; one whose inputs differ from the baseline's is disqualified."""
+        """Fresh inputs for all that remain; one whose inputs differ from the baseline's is disqualified."""
         self.seeds.append(self.rng.randrange(2**31))
-        arguments = self.job.pair.sizes[size]
-        with self.spending("inputs"):
+        arguments, shared = self.job.pair.sizes[size], self._shared.get(size, frozenset())
+        with self.progress.spending("inputs"):
             while self.remaining:
                 try:
                     with self.fitting(size):
-                        return InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like)
-                except Invalid as error:
+                        drawn = InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like, shared)
+                        self._shared[size] = drawn.shared
+                        return drawn
+                except Disqualified as error:
                     self.disqualify(*error.args)
         raise BaselineDisqualified
 
     @contextmanager
     def fitting(self, size: str) -> Iterator[None]:
-        """Memory that runs out inside disqualifies no arm. Raises DoesNotFit."""
+        """Memory that runs out inside disqualifies nobody. Raises DoesNotFit."""
         try:
             yield
         except (MemoryError, RuntimeError) as error:
@@ -126,28 +102,23 @@ class Session:
             there_is = "" if free is None else f"; {free / 2**30:.1f} GiB are free"
             raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
 
-    def count_costs(self, inputs: InputSet) -> None:
-        for label, problem in count_costs(self.remaining, inputs.by_arm).items():
-            self.disqualify(label, problem)
-
     def attempt(self, label: str, action: Callable[..., Any], *arguments: Any) -> Any:
-        """The action's result; an arm that raises, or changes global state, is disqualified."""
-        self._tell_turn(label)
-        self.watch.seeded()
-        try:
-            result = action(*arguments)
-            synchronize(self.job.device)
-        except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
-            synchronize(self.job.device)
-            self.disqualify(label, one_line(error) or "an error without a name", "died")
-            result = None
-        changed, leaked = self.watch.restore(), self.leaks.new()  # it is not the next one's
-        self.disqualify(label, changed and f"changes global state: {changed}")
-        self.disqualify(label, leaked and f"leaks {leaked}")
-        self.checking(self._checking)
-        self._tell_turn("")  # of what fails between two turns, neither is suspected
+        """The action's result; one that raises, or changes global state, is disqualified."""
+        with self.progress.turn(label):
+            self._watch.seeded()
+            try:
+                result = action(*arguments)
+                synchronize(self.job.device)
+            except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
+                synchronize(self.job.device)
+                self.disqualify(label, one_line(error) or "an error without a name", "died")
+                result = None
+            self.tidy(label)
         return result
 
-    def _tell_turn(self, label: str) -> None:
-        if self.job.tells_turns:
-            self.say(label, TURN)
+    def tidy(self, label: str = "") -> None:
+        """Put back what was changed, which is not the next one's, and disqualify the one with this label for it."""
+        changed, leaked = self._watch.restore(), self._leaks.new()
+        if label:
+            self.disqualify(label, changed and f"changes global state: {changed}")
+            self.disqualify(label, leaked and f"leaks {leaked}")

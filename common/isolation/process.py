@@ -21,12 +21,12 @@ import psutil
 
 from common.isolation import interrupt, server
 from common.isolation.family import PATIENCE_S, adopt_orphans, end_all_but, family
+from common.isolation.line import Ask, Line, Say
 
 DEADLINE_S = 120.0  # without a sign of progress
 LOOK_S = 0.5  # how often a silent child's output is looked at
 MOST_OUTPUT = 256 << 20  # bytes that a child may print: what prints without end must not fill the disk
 LAST_OUTPUT = 1 << 16  # bytes in which its last line is looked for
-Say = Callable[[str, float], None]  # the stage that was reached, and what fraction of it
 
 
 class Death(Exception):
@@ -51,29 +51,30 @@ def call(
     *arguments: Any,
     environment: dict[str, str] | None = None,
     on_progress: Say = lambda stage, fraction: None,
+    on_question: Ask = lambda question: None,
     deadline_s: float = DEADLINE_S,
 ) -> Any:
-    """function(*arguments, say) in a child, where say(stage, fraction) reports progress; returns its result.
+    """function(*arguments, line) in a child, where line(stage, fraction) reports progress; returns its result.
 
-    `environment` is set in the child before it imports anything but torch. Raises Death when the child raises, dies,
-    is silent for `deadline_s`, or prints without end. Whatever happens, every process that came to be below this one
-    meanwhile is gone afterwards: one call at a time.
+    line.ask(question) gives what `on_question` returns here. `environment` is set in the child before it imports
+    anything but torch. Raises Death when the child raises, dies, is silent for `deadline_s`, or prints without end.
+    Whatever happens, every process that came to be below this one meanwhile is gone afterwards: one call at a time.
     """
     with ExitStack() as stack:
         stack.callback(adopt_orphans, adopt_orphans())  # afterwards as it was before
         with _starting():
-            server.start()
+            server.start(environment or {})
             folder = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))
             (log := Path(folder) / "output").touch()
         kept = family()
-        ours, theirs = server.context.Pipe(duplex=False)
+        ours, theirs = server.context.Pipe()
         process = server.context.Process(target=_child, args=(theirs, log, function, arguments, environment or {}))
         stack.callback(ours.close)
         stack.callback(_end, process, kept)  # before all the others
         with _starting(), interrupt.waiting():  # the server may still be importing torch
             process.start()
         theirs.close()
-        return _listen(process, ours, log, on_progress, deadline_s)
+        return _listen(process, ours, log, on_progress, on_question, deadline_s)
 
 
 @contextmanager
@@ -87,7 +88,7 @@ def _starting() -> Iterator[None]:
         raise Death(f"no process can be started here ({said}{fix})") from None
 
 
-def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, deadline_s: float) -> Any:
+def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_question: Ask, deadline_s: float) -> Any:
     heard = time.monotonic()
     while True:
         left = heard + deadline_s - time.monotonic()
@@ -106,6 +107,9 @@ def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, deadlin
         if kind == "say":
             heard = time.monotonic()
             on_progress(*content)
+        elif kind == "ask":
+            with suppress(OSError):  # who has asked has ended meanwhile, as the next turn of this loop will find
+                pipe.send(on_question(*content))
         elif not process.is_alive() and not pipe.poll():
             raise Death(_cause(process, log))
         elif left <= 0:  # though it was listened to: this process may have been stopped for as long
@@ -147,7 +151,7 @@ def _end(process: Any, kept: set[psutil.Process]) -> None:
 def _child(pipe: Connection, log: Path, function: Callable, arguments: tuple, environment: dict[str, str]) -> None:
     try:
         _settle(log, environment)
-        result = function(*arguments, lambda stage, fraction: pipe.send(("say", stage, fraction)))
+        result = function(*arguments, Line(pipe))
     except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
         traceback.print_exc()
         pipe.send(("error", one_line(error)))

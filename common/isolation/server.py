@@ -17,14 +17,34 @@ from common.isolation import interrupt
 
 CACHES = {"TRITON_CACHE_DIR": ".triton/cache", "CUPY_CACHE_DIR": ".cupy/kernel_cache"}  # variable, place below home
 FEWEST_FILES = 64  # open at once: with fewer the server dies in the middle of a message
-PRELOADED = ["torch", "common.engine.measure"]  # not Triton, which chooses its interpreter when it is imported
+PRELOADED = ["torch", "common.engine.alone"]
+COMPILERS = ["common.isolation.compilers"]
+VARIABLES = {
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # else torch.compile leaves a pool of processes behind
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # else importing it asks CUDA, which no child can then use
+}
+_preloads: list[str] = [*PRELOADED]
 _THERE_IS_ONE = "forkserver" in multiprocessing.get_all_start_methods()
 context: Any = multiprocessing.get_context("forkserver" if _THERE_IS_ONE else "spawn")
 
 
-def start() -> None:
-    """Start the forkserver, if it is not there, deaf to what interrupts a run: its parent ends it. Raises OSError."""
+def prefer(device: str) -> None:
+    """From the next `start` on children are for this device: on a GPU with the compilers imported."""
+    wanted = [*PRELOADED, *(COMPILERS if device.startswith("cuda") else [])]
+    if wanted != _preloads:
+        stop()
+        _preloads[:] = wanted
+
+
+def start(environment: dict[str, str]) -> None:
+    """Start the forkserver that children with such variables need, if it is not there. Raises OSError.
+
+    It is deaf to what interrupts a run: its parent ends it.
+    """
+    if "TRITON_INTERPRET" in environment:  # as it decides when it is imported: not before in the child, then
+        prefer("cpu")
     _give_caches()
+    os.environ.update(VARIABLES)
     if not _THERE_IS_ONE:
         return
     import resource  # not on Windows
@@ -32,7 +52,7 @@ def start() -> None:
     if 0 <= (most := resource.getrlimit(resource.RLIMIT_NOFILE)[0]) < FEWEST_FILES:
         allow = f"allow {FEWEST_FILES}, as by `ulimit -n {FEWEST_FILES}`"
         raise OSError(errno.EMFILE, f"only {most} files may be open at once: {allow}")
-    context.set_forkserver_preload(PRELOADED)
+    context.set_forkserver_preload(_preloads)
     resource_tracker.ensure_running()  # first, because starting it unblocks the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, interrupt.SIGNALS)
     try:

@@ -47,7 +47,10 @@ def _claims_of(row: Row, arms: dict[str, Arm], floor: float) -> Iterator[tuple[s
     yield f"{where}: ratio", row.ratio, found.ratio
     bounded = stats.sign_interval_rank(len(seconds)) > 0
     yield f"{where}: interval", row.interval, (found.low, found.high) if bounded else None
-    yield f"{where}: verdict", row.verdict, stats.verdict(found, floor)[0] if bounded else "unsure"
+    verdict = stats.verdict(found, floor)[0] if bounded else "unsure"
+    if not stats.holds_alone(verdict, found.ratio, arms[row.versus].alone, arms[row.variant].alone):
+        verdict = "unsure"
+    yield f"{where}: verdict", row.verdict, verdict
     for label, value in row.vs_library.items():
         library = stats.estimate(arms[label].seconds, seconds)
         claimed = [value["ratio"], *(value["interval"] or ())]

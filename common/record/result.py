@@ -27,6 +27,8 @@ class Arm:
     allocated_bytes: int | None = None  # by one warm call: torch's and CuPy's memory
     limit_by: str = ""  # the cost key that sets its limit; another than the baseline's under PRECISION
     peak_bytes: int | None = None  # the most of them in use at once
+    calls: int = 1  # that make a sample
+    alone: list[list[float]] = field(default_factory=list)  # [run][sample], each run in a process of its own
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ Blocks = Sequence[Sequence[float]]  # seconds[block][round]
 
 MARGIN = 0.02  # what we call a difference at all; the band in which two times are the same
 CONFIDENCE = 0.95
+ALONE = 1.25  # times that a ratio may be another in processes of their own, and says nothing
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,26 @@ def verdict(ratio: Estimate, floor: float = 0.0) -> tuple[str, str]:
     if floor > MARGIN:
         return "unsure", f"the baseline differs from itself by {floor:.1%}: measure on a quieter machine"
     return "unsure", f"the interval crosses the {MARGIN:.0%} band: more blocks or a quieter machine would settle it"
+
+
+def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> bool:
+    """Does a conclusion from samples taken together agree with those of runs alone, [run][sample]?
+
+    Alone a ratio is coarse (another process, other memory): half of the difference (in logarithms), or all but ALONE
+    of it, is enough, in any of the runs. Without runs there is nothing that could contradict.
+    """
+    alone = [float(np.median(a) / np.median(b)) for a in versus for b in mine]
+    near = max(ALONE, math.sqrt(max(ratio, 1 / ratio)))
+    above, below = (
+        any(holds) for holds in ([one >= ratio / near for one in alone], [one <= ratio * near for one in alone])
+    )
+    needed = {"faster": (above,), "slower": (below,), "same": (above, below)}.get(verdict, ())
+    return not alone or all(needed)
+
+
+def contradiction(ratio: float, versus: Blocks, mine: Blocks) -> str:
+    """Both ratios in words: beside the others, and of the last run alone."""
+    return f"beside the others {ratio:.3g}x, alone {np.median(versus[-1]) / np.median(mine[-1]):.3g}x"
 
 
 def blocks_for(round_log_sd: float, half_width: float = 0.015, least: int = 12, most: int = 48, rounds: int = 5) -> int:

@@ -22,7 +22,7 @@ from samples import one_pair, version, wait_until
 
 from common.checks import guards, trace
 from common.checks.arrays import own_views, tensors
-from common.engine.arms import make_arms
+from common.engine.candidates import make_candidates
 from common.engine.inputs import InputSet
 from common.pairs.pair import load
 
@@ -78,7 +78,7 @@ def sets(tmp_path):
     matrix = 'return {{"x": torch.randn(n, 7, device=device){}, "k": torch.arange(n), "w": torch.rand(3), "w_s": w()}}'
     inputs, helper = (matrix.format(placed) for placed in (".T.contiguous().T", "")), "def w(): return torch.randn(2)"
     pair = one_pair(tmp_path, *(version("return x", "x, k, w, w_s", drawn, helper) for drawn in inputs))
-    arms = make_arms({one.label: load(one.path) for one in pair.versions}, load(pair.baseline.path))
+    arms = make_candidates({one.label: load(one.path) for one in pair.versions}, load(pair.baseline.path), ())
     return [InputSet(arms, {"n": 16}, "cpu", seed) for seed in (1, 2)]
 
 

@@ -47,8 +47,8 @@ def wrecks(machine, tmp_path_factory):
     for name, text in {**wrong, **HARMLESS}.items():
         write_pair(folder, name, text, text if name in IN_BOTH_VERSIONS else None)
 
-    def impatient(function, job, **options):
-        return call(function, job, **options, deadline_s=HUNG_S if job.pair.name in HUNG else SLOW_S)
+    def impatient(function, job, errand=None, **options):
+        return call(function, job, errand, **options, deadline_s=HUNG_S if job.pair.name in HUNG else SLOW_S)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "call", impatient)
@@ -120,7 +120,7 @@ def test_a_machine_with_no_room_for_a_process_is_one_line(step, monkeypatch):
 
 def writes(content, say):
     """Writes into the pipe past what is made for it."""
-    os.write(say.__closure__[0].cell_contents.fileno(), content)
+    os.write(say._pipe.fileno(), content)
     os._exit(5)
 
 

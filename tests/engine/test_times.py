@@ -96,7 +96,8 @@ def test_each_time_stands_beside_its_limit(measured):
 
 def test_progress_goes_from_loading_over_checks_and_pilot_to_blocks(measured):
     *stages, record = measured[1]
-    assert list(dict.fromkeys(stage.split()[0] for stage in stages)) == ["start", "load", "check", "pilot", "block"]
+    said = list(dict.fromkeys(stage.split()[0] for stage in stages))
+    assert said == ["start", "load", "check", "pilot", "block", "alone"]
     assert [pair.name for pair in record.pairs] == ["naps"]
 
 

@@ -8,14 +8,15 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from common.engine import runner
-from common.engine.job import Job
+from common.engine import runner, settle
+from common.engine.job import Alone, Errand, Job
+from common.isolation import process
 from common.record.result import PairResult
 
-Say = Callable[[str, float], None]
+Measure = Callable[[Job, Errand | None, process.Line], PairResult | Alone]
 
 
-def measure_quickly(job: Job, say: Say) -> PairResult:
+def measure_quickly(job: Job, errand: Errand | None, line: process.Line) -> PairResult | Alone:
     """Smaller batches and fewer rounds: times are coarser, which no liar is told by. No core is ever too hot."""
     from common.engine import pilot
     from common.machine import clock
@@ -23,7 +24,7 @@ def measure_quickly(job: Job, say: Say) -> PairResult:
     clock.LEAST_WALL_S["cpu"] = 50e-6
     pilot.ROUNDS = 2
     _throttle(lambda: 0)
-    return runner._measure(job, say)
+    return runner._measure(job, errand, line)
 
 
 def _throttle(count: Callable[[], int]) -> None:
@@ -33,9 +34,13 @@ def _throttle(count: Callable[[], int]) -> None:
     device.CORES = SimpleNamespace(glob=lambda pattern: [SimpleNamespace(read_text=lambda: f"{count()}\n")])
 
 
-def measured(pairs: Any, patch: Any, measure: Callable[[Job, Say], PairResult], **options: Any) -> Any:
-    """The record of these pairs (on the CPU unless said otherwise), each measured by `measure` in its process."""
+def measured(pairs: Any, patch: Any, measure: Measure, settled: Any = None, **options: Any) -> Any:
+    """The record of these pairs (on the CPU unless said otherwise), each measured by `measure` in its process.
+
+    Unless `settled` is given nobody runs alone: who is caught here is caught beside others.
+    """
     patch.setattr(runner, "_measure", measure)
+    patch.setattr(settle, "settled", settled or (lambda job, result, call: result))
     return runner.run_pairs(pairs, **{"device": "cpu", "fast": True, **options})
 
 
@@ -95,7 +100,7 @@ class BusyNeighbour(World):
 
 class Outliers(World):
     def slowness(self) -> float:
-        return 20.0 if self.naps % 7 == 3 else 1.0
+        return 20.0 if self.naps % 13 == 3 else 1.0
 
 
 class Uneven(Outliers):
@@ -167,11 +172,11 @@ class HotAlways(HotAtTimes):
         return True
 
 
-def measure_in(world: type[World], job: Job, say: Say) -> PairResult:
+def measure_in(world: type[World], job: Job, errand: Errand | None, line: process.Line) -> PairResult | Alone:
     """By the clock of such a world, in which `time.sleep` is a nap."""
     import time
 
-    from common.engine import conclude, inputs, pilot
+    from common.engine import conclude, inputs, inspection, pilot
     from common.engine import measure as measuring
     from common.machine import clock
 
@@ -187,6 +192,7 @@ def measure_in(world: type[World], job: Job, say: Say) -> PairResult:
     inputs.InputSet.overwrite = overwrite_in_peace
     if not here.is_random:
         measuring.secrets = SimpleNamespace(randbits=lambda bits: job.seed)
+    inspection.cores_when_idle = lambda: 0.0  # here who sleeps is busy
     conclude.measure_limits = lambda device: {}  # no clock of this world can measure one
     clock.LEAST_WALL_S["cpu"] = 20e-6
-    return runner._measure(job, say)
+    return runner._measure(job, errand, line)

@@ -12,7 +12,7 @@ SIZES = {"check": {"n": 127}, "default": {"n": 1 << 22}}  # 16 MiB a vector
 SQUARE = {"check": {"n": 128}, "check/odd": {"n": 65}, "default": {"n": 1024}}
 CUPY = 'import cupy\nreturn {"x": cupy.random.standard_normal(n, dtype=cupy.float32)}'
 
-SIDE = "calls = []\ndef setup(x, w_shift): return {'side': torch.cuda.Stream()}"
+SIDE = "def setup(x, w_shift): return {'side': torch.cuda.Stream()}"
 FORK, JOIN = "side.wait_stream(torch.cuda.current_stream())", "torch.cuda.current_stream().wait_stream(side)"
 ASIDE = """
 y = torch.empty_like(x)
@@ -59,13 +59,13 @@ def aside_in_cupy(reason: str, fork: str, join: str) -> Case:
 
 LATE, EARLY = "on a stream that is not joined", "waits for nothing on the timed stream"
 OR_WRONG = "|wrong answer"  # answers are judged before a call is traced: what nobody waits for may be read too soon
-# Not so the answers of timed calls: the clock waits for all streams. The last untimed one that is judged is the 32nd
-# call at most; the one that is traced is the 35th at least.
-WHILE_JUDGED = "calls.append(0)\nif len(calls) <= 33:\n    {}"
+# Not so the answers of timed calls: the clock waits for all streams
+WHILE_JUDGED = "if len(x) % 2 or torch.get_deterministic_debug_mode():\n    {}"
+LONGER = {**SIZES, "default": {"n": 1 << 26}}  # 0.1 ms for those who do not join: longer than a host takes to look
 STREAMS = {
     "never_joined": aside(LATE + OR_WRONG, FORK, ""),
     "never_waits": aside(EARLY + OR_WRONG, "", JOIN),  # and so runs before the clock is started, as the L2 is flushed
-    "joins_no_more": aside(LATE, FORK, WHILE_JUDGED.format(JOIN)),
+    "joins_no_more": replace(aside("works on for", FORK, WHILE_JUDGED.format(JOIN)), sizes=LONGER),
     "waits_no_more": aside(EARLY, WHILE_JUDGED.format(FORK), JOIN),
     "never_joined_in_cupy": aside_in_cupy(LATE + OR_WRONG, CUPY_FORK, ""),
     "never_waits_in_cupy": aside_in_cupy(EARLY + OR_WRONG, "", CUPY_JOIN),

@@ -20,12 +20,13 @@ from typing import Any
 from samples import write_pair
 
 from common.checks.arrays import clone
-from common.engine.job import Job
+from common.engine.job import Alone, Errand, Job
+from common.isolation import process
 from common.pairs.pair import discover
 from common.record.result import PairResult, Row
 from liars.answer import ROWS
 from liars.case import FEW, WRONG, Case, alone
-from liars.child import Say, measure_quickly, measured
+from liars.child import Measure, measure_quickly, measured
 
 
 class Unshuffled(random.Random):
@@ -36,10 +37,9 @@ class Unshuffled(random.Random):
 UNSHUFFLED = SimpleNamespace(Random=Unshuffled)
 
 
-def on_the_same_inputs(self: Any, inputs: dict[str, Any], weights_from: dict[str, Any]) -> None:
-    """LiveArm.prepare, on what `run` will see."""
-    if self.setup is not None:
-        self.state = self.setup(**weights_from)
+def on_the_same_inputs(self: Any, inputs: dict[str, Any], weights_from: dict[str, Any]) -> dict[str, Any]:
+    """Candidate.prepared, on what `run` will see."""
+    return self.setup(**weights_from) if self.setup else {}
 
 
 def gives(make: Callable[[], Any]) -> Callable[..., Any]:
@@ -166,7 +166,7 @@ GUARDS = {
     "checks.guards:Leaks.new": Guard(nothing, ("leaves_a_thread",)),
     "checks.guards:children": Guard(no_set, ("leaves_a_process",)),
     "checks.guards:overheard": Guard(no_set, ("compiles_python",), timed=True),
-    "engine.inspection:look": Guard(none, ("compiles_python",), timed=True),
+    "engine.inspection:look": Guard(no_dict, ("compiles_python",), timed=True),
     "checks.conditions:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
     "checks.guards:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
     "checks.guards:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
@@ -182,12 +182,12 @@ GUARDS = {
     "checks.stress:spread": Guard(lambda draw, tree: tree, ("works_without_gaps",)),
     "checks.stress:perturb": Guard(none, ("leaves_out_a_shift_of_zero",)),
     "engine.judge:judge_all": Guard(no_dict, ("a_little_coarser",)),
-    "engine.judge:compare_round": Guard(none, ("remembers_for_a_block",), timed=True),
+    "engine.judge:compare_round": Guard(false, ("remembers_for_a_block",), timed=True),
     "engine.pilot:judged_blocks": Guard(lambda rng, blocks: {0, blocks - 1}, ("less_in_the_middle_alike",), timed=True),
-    "engine.measure:_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
-    "engine.measure:clone": Guard(clone_late, ("waits_while_watched",), timed=True),
+    "engine.rounds:_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
+    "engine.rounds:clone": Guard(clone_late, ("waits_while_watched",), timed=True),
     "checks.nearness:drift": Guard(nothing, ("coarser_in_the_middle",), timed=True),
-    "engine.measure:_judge_timed": Guard(none, ("a_little_coarser_at_the_timed_size",), timed=True),
+    "engine.judge:judge_timed": Guard(no_dict, ("a_little_coarser_at_the_timed_size",), timed=True),
     "engine.inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
     "checks.comparison:compare": Guard(nothing, ("zeros",)),
     "checks.nearness:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
@@ -202,10 +202,10 @@ GUARDS = {
     "checks.arrays:laziness": Guard(nothing, ("conjugated_when_read",)),
     "checks.arrays:repeats": Guard(false, ("one_row_shown_many_times",)),
     "checks.arrays:order_of": Guard(nothing, ("a_transposed_answer",)),
-    "engine.arms:tensors": Guard(no_tuple, ("an_oracle_of_its_own_making",)),
-    "engine.arms:count_costs": Guard(no_dict, ("a_cost_of_its_own",)),
+    "engine.candidates:tensors": Guard(no_tuple, ("an_oracle_of_its_own_making",)),
+    "engine.candidates:other_work": Guard(no_dict, ("a_cost_of_its_own",)),
     # what the calls are given
-    "engine.arms:LiveArm.prepare": Guard(on_the_same_inputs, ("computes_in_setup",)),
+    "engine.candidates:Candidate.prepared": Guard(on_the_same_inputs, ("computes_in_setup",)),
     "engine.inputs:seed_all": Guard(always_alike, ("computes_in_setup",)),
     "engine.inputs:InputSet.overwrite": Guard(none, ("remembers_for_a_block",), timed=True),
     "checks.arrays:overwrite_slice": Guard(none, ("remembers_integers",), timed=True),
@@ -216,7 +216,8 @@ NO_ENTROPY = SimpleNamespace(randbits=gives(int))
 NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
-    "checks.trace:_outside": Guard(nothing, ("joins_no_more", "waits_no_more"), timed=True),
+    "checks.trace:_outside": Guard(nothing, ("waits_no_more",), timed=True),
+    "engine.conclude:_works_on": Guard(no_dict, ("joins_no_more",), timed=True),
     "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
     "checks.conditions:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),
     "checks.conditions:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
@@ -229,9 +230,8 @@ OF_THE_HARNESS = {
     "engine.conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
     "engine.conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
     "checks.trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
-    "engine.measure:_forget": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
-    "engine.measure:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
-    "engine.measure:SLOW_S": (0.0, "test_whoever_is_first_after_a_break_pays_nothing_for_it"),
+    "engine.rounds:_first_touch": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
+    "engine.rounds:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
     "engine.measure:random": (UNSHUFFLED, "test_who_naps_longer_late_in_a_round_is_nobody_in_particular"),
     "record.stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
 }
@@ -251,7 +251,9 @@ def home_of(guard: str) -> tuple[Any, str]:
     return home, name
 
 
-def measure_without(guard: str, measure: Callable[[Job, Say], PairResult], job: Job, say: Say) -> PairResult:
+def measure_without(
+    guard: str, measure: Measure, job: Job, errand: Errand | None, line: process.Line
+) -> PairResult | Alone:
     """With one guard taken away."""
     instead = OF_THE_HARNESS[guard][0] if guard in OF_THE_HARNESS else {**GUARDS, **ON_A_GPU}[guard].instead
     home, name = home_of(guard)
@@ -262,10 +264,10 @@ def measure_without(guard: str, measure: Callable[[Job, Say], PairResult], job: 
                 setattr(other, known, instead)
     else:
         setattr(home, name, instead)
-    return measure(job, say)
+    return measure(job, errand, line)
 
 
-def row_of(case: Case, folder: Path, patch: Any, measure: Callable[[Job, Say], PairResult], **options: Any) -> Row:
+def row_of(case: Case, folder: Path, patch: Any, measure: Measure, **options: Any) -> Row:
     """What is said of the liar, alone with its baseline."""
     text, baseline = case.versions()["liar"]
     write_pair(folder, "pair", {"liar": text}, baseline)

@@ -102,14 +102,18 @@ REMEMBERS = {
 }  # fmt: skip
 
 BURST = """
-    bursts, known = [0], set()
-    def is_the_last(x):  # of a burst of calls on new values, as long as one of the two before; others are not timed
-        if len(x) != 2048 or (value := float(x[0])) in known:
-            bursts[-1:] = [bursts[-1], 0] if bursts[-1] > 1 else [0]
+    places, calls = [set()], [0]
+    def setup(x, w_shift):  # a block begins, whose first call is not timed
+        if len(x) == 2048:
+            places.append(set())
+            calls.append(-1)
+        return {}
+    def is_the_last(x):  # of a burst, which is as long as there are places in memory where inputs were found in a block
+        if len(x) != 2048 or len(calls) < 7:
             return True
-        known.add(value)
-        bursts[-1] += 1
-        return len(bursts) < 5 or bursts[-1] == min(bursts[-3:-1])
+        places[-1].add(x.data_ptr())
+        calls[-1] += 1
+        return len(calls) < 8 or calls[-1] % max(1, len(places[-2])) == 0
 """
 SHORTER = {
     "works_last_in_a_burst": Case(

@@ -15,17 +15,23 @@ from liars.test_liars import LIARS
 CASES = {**LIARS, **FINE, **VIGILANT}
 # What else the modules of the guards offer: parts and tools of those that the tables name
 PARTS = {
-    "engine.arms": {"Invalid", "make_arms", "oracle", "weights"},
+    "engine.alone": {"run_alone"},
+    "engine.answers": {"Answer", "Truth", "fresh_answer", "leading"},
+    "engine.candidates": {
+        "Disqualified", "count_costs", "label_of", "make_candidates", "oracle", "oracle_rows", "weights",
+    },
+    "engine.settle": {"Told", "settled"},
     "checks.arrays": {
         "as_tensor", "clone", "computes", "copy_into", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
         "same_placement", "tensors", "to_float64",
     },
-    "engine.inspection": set(),
+    "engine.inspection": {"cores_when_idle"},
+    "engine.rounds": {"Samples", "draw_sets", "overwrite", "sample_blocks", "take"},
     "machine.clock": {"DeviceClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize"},  # bound first
     "checks.conditions": set(),
     "checks.guards": {"is_output"},
     "engine.inputs": {"inputs_proper", "unwritable"},
-    "engine.judge": {"fresh_answer", "judge_answer", "leading", "note", "wrong"},
+    "engine.judge": {"blind_spots", "judge_answer", "truth_of"},
     "engine.check": set(),
     "checks.stress": {"meant_for", "moved"},
     "checks.global_state": set(),

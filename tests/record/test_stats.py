@@ -1,7 +1,7 @@
 """Ratio, interval and verdict on samples whose answers are known; and what is concluded from them."""
 
 import math
-import random
+from collections import Counter
 from dataclasses import astuple
 from types import ModuleType, SimpleNamespace
 
@@ -11,10 +11,13 @@ import torch
 from samples import version, write_pair
 
 from common.engine import conclude as conclude_module
-from common.engine import measure
-from common.engine.arms import LiveArm
+from common.engine import rounds
+from common.engine.candidates import Candidate
 from common.engine.conclude import pair_result
-from common.engine.session import Job, Session
+from common.engine.job import Job
+from common.engine.pilot import Pace, Plan, Ready
+from common.engine.rounds import Samples
+from common.engine.session import Session
 from common.machine.clock import Sample
 from common.machine.limits import Limit, of_limit
 from common.pairs.pair import discover
@@ -212,18 +215,22 @@ def conclude(tmp_path):
 
     def result(times, cost=(), limits=LIMITS, clock="wall", floor_s=0.0, host_s=0.0, cache=None, bad=(), waited=()):
         blocks = {label: value if isinstance(value, list) else blocks_of(value) for label, value in times.items()}
-        floors = floor_s if isinstance(floor_s, dict) else dict.fromkeys((*blocks, "control"), floor_s)
-        same = {"host_s": host_s, "compile_s": 0.5, "cores": [1.0], "tails": [0.0] * 40}
-        live = [
-            LiveArm(
-                label, ModuleType(label), print, seconds=seconds, cost=dict(cost), waited=dict(waited).get(label, 0),
-                floor_s=floors.get(label, 0.0), **same,
-            )
-            for label, seconds in {"control": blocks["baseline"], **blocks}.items()
-        ]  # fmt: skip
-        job = Job(pair, "default", "cpu", {"kind": "cpu", "cache_bytes": cache}, limits, list(blocks), list(blocks))
-        session = Session(job, print, random.Random(0), live, disqualified=dict(bad))
-        return pair_result(session, SimpleNamespace(name=clock))
+        blocks = {"control": blocks["baseline"], **blocks}
+        floors = floor_s if isinstance(floor_s, dict) else dict.fromkeys(blocks, floor_s)
+        paces = {label: Pace(0.0, host_s, 1, 0.5, floors.get(label, 0.0)) for label in blocks}
+        waits = {label: iter([True] * dict(waited).get(label, 0)) for label in blocks}
+
+        def samples_of(i, j):
+            of = {label: each[i][j] for label, each in blocks.items() if i < len(each)}
+            return {k: Sample(v, host_s, 0.0, 1.0, None, waited=next(waits[k], False)) for k, v in of.items()}
+
+        rounds = [[samples_of(i, j) for j in range(len(block))] for i, block in enumerate(blocks["baseline"])]
+        samples = Samples(clock, Plan(6, 5, paces), {label: dict(cost) for label in blocks}, rounds)
+        versions = [label for label in blocks if label.startswith(("baseline", "optimized"))]
+        job = Job(pair, "default", "cpu", {"kind": "cpu", "cache_bytes": cache}, limits, versions, versions)
+        session = Session(job, print, tuple(Candidate(label, ModuleType(label), print) for label in blocks))
+        session.disqualified.update(bad)
+        return pair_result(session, samples)
 
     return result
 
@@ -373,25 +380,25 @@ def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, clock, 
 @pytest.mark.parametrize("label", ["baseline", "optimized", "library"])
 def test_a_time_that_is_in_part_the_hosts_is_noted(label, conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "library": 1e-3}
-    (row,) = conclude(times, waited={label: 10, "control": 40}).rows
+    (row,) = conclude(times, waited={label: 7, "control": 30}).rows
     assert row.notes == []  # a quarter: the median is of the others
-    (row,) = conclude(times, waited={label: 11}).rows
-    assert row.notes == [f"{label}: its time is in part the host's, for which the device waited in 11 of 40 samples"]
+    (row,) = conclude(times, waited={label: 8}).rows
+    assert row.notes == [f"{label}: its time is in part the host's, for which the device waited in 8 of 30 samples"]
 
 
 def test_where_the_device_waited_the_next_samples_hide_more():
-    hidden_s = []
+    hidden_s, waited = [], Counter()
 
     def sample(calls, host_s, after, look):
         hidden_s.append(host_s)
         return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
 
-    arm = LiveArm("optimized", ModuleType("version"), lambda: torch.zeros(1), host_s=1e-4)
-    session = Session(
-        SimpleNamespace(device="cpu", tells_turns=False, info={"kind": "cuda"}), print, random.Random(0), [arm]
-    )
-    inputs = SimpleNamespace(by_arm={"optimized": {}})
+    one = Candidate("optimized", ModuleType("version"), lambda: torch.zeros(1))
+    job = SimpleNamespace(device="cpu", tells_turns=False, info={"kind": "cuda"}, seed=0)
+    session, inputs = Session(job, print, (one,)), SimpleNamespace(by_label={"optimized": {}})
+    planned, clock = Plan(6, 6, {"optimized": Pace(1e-3, 1e-4)}), SimpleNamespace(sample=sample)
     for _ in range(6):
-        measure._round(session, SimpleNamespace(sample=sample), inputs, [inputs], inputs, [arm], keep_all=False)
+        states = {"optimized": Ready({}, 0.0)}
+        rounds._round(session, clock, planned, states, [inputs], inputs, [one], waited, keep_all=False)
     assert hidden_s == pytest.approx([1e-4, 2e-4, 4e-4, 8e-4, 8e-4, 8e-4])
-    assert arm.waited == 3
+    assert waited == {"optimized": 3}

@@ -1,0 +1,124 @@
+"""One candidate alone, in a process of its own: is its answer right, and what does it do, with nobody beside it?
+
+Seeds come from the parent, one right before each sample, the same in every such run; whether a sample's answer is kept
+it says once the sample was taken. The baseline's run is the last: after its samples its process judges all answers that
+were kept, on the same inputs, drawn again. (Of another version it runs no line.)
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.checks.arrays import Tree, tensors
+from common.checks.comparison import compare
+from common.engine import inspection
+from common.engine.answers import leading
+from common.engine.candidates import Candidate, oracle_rows
+from common.engine.job import Alone, Errand, Job
+from common.engine.judge import truth_of
+from common.engine.measure import clock_of, loaded
+from common.engine.pilot import Pace, ready
+from common.engine.rounds import Sets, draw_sets, overwrite, take
+from common.engine.session import Session
+
+PIECES, KEPT = 64, 1 << 22  # of a large answer so many random pieces are kept, of so many values together
+Ask = Callable[[str], Any]
+
+
+def run_alone(job: Job, errand: Errand, line: Any) -> Alone:
+    """In a fresh process. `job.labels`: the baseline, which draws the inputs, and the file that the candidate is in."""
+    session = loaded(job, line)
+    session.keep(["baseline", errand.label])
+    who = next((each for each in session.remaining if each.label == errand.label), None)
+    found = _found(session, who, errand, line.ask) if who else Alone([])
+    for label in (errand.label, "baseline"):
+        if label in session.disqualified:
+            verdict, reason = session.disqualified[label]
+            return replace(found, verdict=verdict, reason=reason)
+    if who and who.label == "baseline" and errand.folder:
+        return replace(found, wrong=_judged(session, found, errand.folder, line.ask))
+    return found
+
+
+def _found(session: Session, who: Candidate, errand: Errand, ask: Ask) -> Alone:
+    clock, session.rng = clock_of(session), random.Random(ask("seed"))
+    source, sets = session.inputs(session.job.size), draw_sets(session, errand.calls)
+    state = ready(session, [who], sets[0], source)[who.label].state
+    pace, seconds = Pace(0.0, errand.host_s, errand.calls), []
+    for number in range(errand.samples + 1):
+        session.progress.say("alone", number / errand.samples)
+        session.rng = random.Random(seed := ask("seed"))
+        overwrite(session, sets, source)
+        sample = take(session, who, state, pace, clock, sets, sets[0], keep_all=True) if session.remaining else None
+        if sample is None or who.label in session.disqualified:
+            break
+        seconds.append(sample.seconds)
+        if ask("keep?") and errand.folder:
+            _keep(sample.seen, seed, oracle_rows(session.job.pair.baseline), _file(errand.folder, who.label))
+            _blame(session, who, sets)
+    _blame(session, who, [*sets, source])
+    found = Alone(seconds[1:], precision=who.precision, custom=who.custom, differs=who.differs)
+    if not errand.folder or who.label in session.disqualified:
+        return found
+    return replace(found, busy=inspection.cores_when_idle())
+
+
+def _blame(session: Session, who: Candidate, sets: Sets) -> None:
+    for found in filter(None, (inputs.violation() for inputs in sets)):
+        session.disqualify(who.label, f"changed its input `{found[0]}`")
+
+
+def _file(folder: str, label: str) -> Path:
+    return Path(folder) / f"{label.replace('/', '.')}.pt"
+
+
+def _keep(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
+    """Of leading `rows` what the oracle judges; then of all what the baseline's answer has to be near."""
+    kept = {
+        "shapes": {path: list(t.shape) for path, t in tensors(answer)},
+        "head": _excerpt(leading(answer, rows), seed),
+    }
+    torch.save(kept | ({"all": _excerpt(answer, seed)} if rows else {}), file)
+
+
+def _excerpt(tree: Tree, seed: int) -> dict[str, torch.Tensor]:
+    """Every array, flat and on the CPU; of a large one random pieces, which a seed tells."""
+    return {path: _pieces(t.reshape(-1), random.Random(seed)).cpu() for path, t in tensors(tree)}
+
+
+def _pieces(flat: torch.Tensor, rng: random.Random) -> torch.Tensor:
+    if flat.numel() <= KEPT:
+        return flat
+    length = KEPT // PIECES
+    starts = sorted(rng.randrange(flat.numel() - length + 1) for _ in range(PIECES))
+    return torch.cat([flat[start : start + length] for start in starts])
+
+
+def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, str]:
+    """Of each answer that was kept, why it is not right; none where it is.
+
+    The parent tells the seeds again, up to that of the kept sample, and how each one's answer is to be judged.
+    """
+    (first, *seeds), runs = ask("what was kept?")
+    runs["baseline"] = found
+    session.rng = random.Random(first)
+    source, (one,) = session.inputs(session.job.size), draw_sets(session, 1)
+    for seed in seeds:
+        session.rng = random.Random(seed)
+        overwrite(session, [one], source)
+    truth, rows = truth_of(session, one, source)
+    right = _excerpt(truth, seeds[-1])
+    kept = {label: torch.load(_file(folder, label), weights_only=True) for label in runs}
+    base, wrong = kept["baseline"], {}
+    for label, run in runs.items():
+        mine, custom = kept[label], (run.precision, run.custom)
+        if mine["shapes"] != base["shapes"]:
+            wrong[label] = f"shapes {mine['shapes']}, the baseline's {base['shapes']}"
+        elif not run.differs:
+            problem = compare(mine["head"], right, base["head"], *custom)
+            wrong[label] = problem or (compare(mine["all"], base["all"], None, *custom) if rows else "")
+    return {label: problem for label, problem in wrong.items() if problem}

@@ -1,0 +1,52 @@
+"""What the process of a pair says of itself while it works, and what it has spent its time on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from common.engine.job import TURN
+from common.isolation.process import Say
+from common.machine.clock import now
+
+
+class Progress:
+    """Tells how far it is; adds up the seconds of each kind of work."""
+
+    def __init__(self, say: Say, tells_turns: bool = False) -> None:
+        self.say, self._tells_turns = say, tells_turns
+        self.spent_s: dict[str, float] = {}
+        self._checking: float | None = None  # how much of the check is done, while it lasts
+        self._doing, self._since = "", now()
+
+    @contextmanager
+    def spending(self, what: str) -> Iterator[None]:
+        """Its seconds count for `what`, and for nothing around it."""
+        before, self._doing = self._doing, self._switch(what)
+        try:
+            yield
+        finally:
+            self._doing = self._switch(before)
+
+    def _switch(self, what: str) -> str:
+        moment = now()
+        if self._doing:
+            self.spent_s[self._doing] = self.spent_s.get(self._doing, 0.0) + moment - self._since
+        self._since = moment
+        return what
+
+    def checking(self, fraction: float | None) -> None:
+        """So much of the check is done; every call of it says so again, as a kernel in the interpreter may be slow."""
+        self._checking = fraction
+        if fraction is not None:
+            self.say("check", fraction)
+
+    @contextmanager
+    def turn(self, label: str) -> Iterator[None]:
+        """Inside it is this one's turn; of what fails between two, neither is suspected."""
+        self._tell(label)
+        yield
+        self.checking(self._checking)
+        self._tell("")
+
+    def _tell(self, label: str) -> None:
+        if self._tells_turns:
+            self.say(label, TURN)

@@ -1,0 +1,175 @@
+"""The samples of a pair: blocks of rounds.
+
+A block has fresh inputs. A round runs every candidate once, in an order that turns, on inputs of which a random part
+was just overwritten: an answer remembered from an earlier call is a wrong answer. What is verified is what was timed.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from common.checks import guards
+from common.checks.arrays import Tree, clone, nbytes
+from common.checks.trace import Seen
+from common.engine import judge
+from common.engine.candidates import Candidate, Costs
+from common.engine.inputs import InputSet, harvest_grads
+from common.engine.pilot import Pace, Plan, Ready, judged_blocks, ready
+from common.engine.session import Session
+from common.machine.clock import Call, Clock, Sample
+from common.machine.device import clocks_now, slowdowns
+
+CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
+Sets = list[InputSet]  # those of a block: as many as a sample has calls
+Round = dict[str, Sample]  # by label, in the order they ran
+
+
+@dataclass(frozen=True)
+class Samples:
+    """All that the clock has said. `voided`: rounds during which the machine slowed down for heat.
+
+    `clocks`: a GPU's, when the last sample was taken. `seen`: in an untimed call, when all were taken.
+    """
+
+    clock: str
+    plan: Plan
+    costs: Costs
+    blocks: list[list[Round]] = field(default_factory=list)
+    voided: int = 0
+    clocks: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, Seen] = field(default_factory=dict)
+
+    def of(self, label: str) -> list[Sample]:
+        return [each[label] for block in self.blocks for each in block]
+
+    def seconds(self, label: str) -> list[list[float]]:
+        return [[each[label].seconds for each in block] for block in self.blocks]
+
+
+@dataclass(frozen=True)
+class _Block:
+    """`rounds`: None where an input was changed. `errors`: the baseline's, if this block was judged."""
+
+    rounds: list[Round] | None
+    voided: int
+    errors: dict[str, float]
+
+
+def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, source: InputSet) -> Samples:
+    """As many blocks as are planned, or until nobody is left to compare."""
+    job, waited = session.job, Counter[str]()
+    _first_touch(session, clock, planned, source)
+    judged, blocks, voided, errors = judged_blocks(session.rng, planned.blocks), list[list[Round]](), 0, None
+    for _ in range(2 * planned.blocks):  # a voided block is measured again, within reason
+        done = len(blocks)
+        if done == planned.blocks or len(session.remaining) < 3:  # the baseline, the baseline again, and one more
+            break
+        session.progress.say(f"block {done + 1} of {planned.blocks}", done / planned.blocks)
+        found = _block(session, clock, planned, source, waited, done in judged, errors)
+        voided, errors = voided + found.voided, errors or found.errors
+        blocks += [found.rounds] if found.rounds else []
+    clocks = clocks_now(job.info["uuid"]) if job.info["kind"] == "cuda" else {}
+    return Samples(clock.name, planned, costs, blocks, voided, clocks)
+
+
+def _first_touch(session: Session, clock: Clock, planned: Plan, source: InputSet) -> None:
+    """On a CPU memory that was never used is slow: a block that tells nothing, by rule."""
+    if session.job.info["kind"] == "cpu":
+        _block(session, clock, planned, source, Counter(), judged=False)
+
+
+def _block(
+    session: Session, clock: Clock, planned: Plan, source: InputSet, waited: Counter[str], judged: bool,
+    errors: dict[str, float] | None = None,
+) -> _Block:  # fmt: skip
+    """One block. `errors`: None until the first block was judged."""
+    sets = draw_sets(session, max((planned.paces[each.label].calls for each in session.remaining), default=1))
+    states = ready(session, session.remaining, sets[0], source)
+    looked_at, rounds, is_spoilt, voided, found = session.rng.randrange(planned.rounds), list[Round](), False, 0, {}
+    order, slowed = session.rng.sample(session.remaining, len(session.remaining)), slowdowns(session.job.info)
+    for number in range(planned.rounds):
+        order = order[1:] + order[:1]  # everybody is first in turn
+        overwrite(session, sets, source)
+        one, closely = session.rng.choice(sets), number == looked_at
+        samples = _round(session, clock, planned, states, sets, one, order, waited, closely)
+        answers = {label: sample.seen for label, sample in samples.items() if sample.seen is not None}
+        is_changed = judge.compare_round(session, answers, one, (errors or {}) if closely else None)
+        if judged and closely and not is_changed:
+            is_changed = judge.blame(session, one, source)
+            if not is_changed:  # answers from inputs that somebody has changed tell nothing
+                found = judge.judge_timed(session, one, source, answers, is_first=errors is None)
+        is_spoilt = is_spoilt or is_changed
+        before, slowed = slowed, slowdowns(session.job.info)
+        if slowed == before:
+            rounds.append({label: replace(sample, outputs=None, seen=None) for label, sample in samples.items()})
+        else:  # by a rule that is blind to the samples
+            voided += 1
+    with session.progress.spending("verify"):
+        is_spoilt = judge.blame(session, *sets, source) or is_spoilt
+    return _Block(None if is_spoilt else rounds, voided, found)
+
+
+def draw_sets(session: Session, calls: int) -> Sets:
+    """Fresh inputs for as many calls, with one set of weights."""
+    sets = [session.inputs(session.job.size)]
+    return sets + [session.inputs(session.job.size, like=sets[0]) for _ in range(1, calls)]
+
+
+def overwrite(session: Session, sets: Sets, source: InputSet) -> None:
+    """Values that no call has seen."""
+    with session.progress.spending("inputs"):
+        values = source if source.mixes else session.inputs(session.job.size, like=sets[0])
+        for inputs in sets:
+            inputs.overwrite(values, session.rng)
+
+
+def _round(
+    session: Session, clock: Clock, planned: Plan, states: dict[str, Ready], sets: Sets, one: InputSet,
+    order: Iterable[Candidate], waited: Counter[str], keep_all: bool,
+) -> Round:  # fmt: skip
+    """Each once, with a copy of the answer on the set `one`, as far as it is kept. `waited` counts on."""
+    samples: Round = {}
+    for each in [each for each in order if each.label not in session.disqualified]:
+        pace, state = planned.paces[each.label], states[each.label].state
+        hidden = replace(pace, host_s=pace.host_s * 2 ** waited[each.label])  # of the host's time, by what went before
+        sample = take(session, each, state, hidden, clock, sets, one, keep_all)
+        if sample:
+            samples[each.label] = sample
+            waited[each.label] += sample.waited
+    return samples
+
+
+def take(
+    session: Session, who: Candidate, state: dict[str, object], pace: Pace, clock: Clock, sets: Sets, one: InputSet,
+    keep_all: bool,
+) -> Sample | None:  # fmt: skip
+    """One sample, of calls on different sets, of which one is `one`; None if the candidate raised.
+
+    Its answer is copied at once (unless it is too large to): what is written after the clock has stopped is not in it.
+    """
+    after = _after(session, pace.calls)
+    chosen = session.rng.sample([inputs for inputs in sets if inputs is not one], pace.calls - 1)
+    chosen.insert(len(chosen) - after, one)
+    mine = [inputs.by_label[who.label] for inputs in chosen]
+    for inputs in mine:
+        guards.poison_outputs(inputs)
+    calls: list[Call] = [who.bind(inputs, state) for inputs in mine]
+
+    def look(outputs: Tree) -> Tree:
+        return clone(outputs) if keep_all or nbytes(outputs) <= CHEAP_OUTPUT else None
+
+    with session.progress.spending("samples"):
+        sample: Sample | None = session.attempt(who.label, clock.sample, calls, pace.host_s, after, look)
+    for inputs in mine:
+        harvest_grads(inputs)
+    if sample:
+        guards.poison_answer(sample.outputs, one.by_label[who.label])
+    return sample
+
+
+def _after(session: Session, calls: int) -> int:
+    """How many of a sample's calls follow the one whose answer is looked at: no call knows whether it is that.
+
+    On a GPU none does: a stop in the middle would show the latency that a batch hides.
+    """
+    return 0 if session.job.info["kind"] == "cuda" else session.rng.randrange(calls)

@@ -1,0 +1,169 @@
+"""Liars that live on company: told by a run of each alone, and by nothing else."""
+
+from types import SimpleNamespace
+
+import pytest
+from samples import version, write_pair
+
+from common.engine import inspection, settle
+from common.engine.job import Alone, Job
+from common.pairs.pair import discover
+from common.record import stats
+from common.record.result import Arm, PairResult, Row
+from liars.case import X
+from liars.child import measure_quickly, measured
+
+SIZES = {"check": {"n": 127}, "default": {"n": 1 << 14}}
+SLOW = "y = x\nfor _ in range(4):\n    y = torch.sin(y)\nreturn y"
+# Any module is one that somebody may patch: the baseline's own, which is found by its name
+BRAKE = """
+    import sys, time
+    def slowed(run):
+        def slow(x):
+            time.sleep(2e-3)
+            return run(x)
+        return slow
+    def brake():
+        for name, module in list(sys.modules.items()):
+            if "baseline_pair" in name and not hasattr(module, "is_slow"):
+                module.is_slow, module.work = True, slowed(module.work)
+"""
+BASELINE = f"def work(x):\n{''.join(f'    {line}{chr(10)}' for line in SLOW.splitlines())}"
+
+SETTLED = settle.settled
+
+
+@pytest.fixture
+def measure(machine, tmp_path, monkeypatch):
+    """(run, what stands before it) -> the row of such a version beside a baseline of four sines."""
+
+    def row_of(run, extra, settled=SETTLED):
+        baseline = version("return work(x)", "x", X, BASELINE, SIZES)
+        write_pair(tmp_path, "pair", version(run, "x", X, extra, SIZES), baseline)
+        ((row,),) = (pair.rows for pair in measured(discover(tmp_path), monkeypatch, measure_quickly, settled).pairs)
+        return row
+
+    return row_of
+
+
+def unsettled(job, result, call):
+    return result
+
+
+@pytest.mark.parametrize(("settled", "verdict"), [(SETTLED, "unsure"), (unsettled, "faster")])
+def test_a_gain_that_comes_of_slowing_the_other_is_none(settled, verdict, measure):
+    row = measure(f"brake()\n{SLOW}", BRAKE, settled)
+    assert row.verdict == verdict, row
+    assert settled is unsettled or row.reason.startswith("beside the others "), row
+    assert settled is unsettled or ", alone " in row.reason
+
+
+def test_its_twin_slows_itself_alone(measure):
+    row = measure(SLOW, BRAKE)
+    assert row.verdict in ("same", "unsure", "faster", "slower"), row
+    assert "alone" not in row.reason
+
+
+def result_of(verdict, ratio):
+    """A pair whose baseline takes a second, beside the others and alone."""
+    row = Row("optimized", "baseline", verdict, "", ratio, (ratio, ratio))
+    both = {"baseline": 1.0, "optimized": 1.0 / ratio, "control": 1.0}
+    arms = {label: Arm(seconds, None, None, None, 0.0, [[seconds]] * 6) for label, seconds in both.items()}
+    return PairResult("ch1", "double", "default", {}, "", [row], arms=arms, noise_floor=0.0)
+
+
+RIGHT = Alone([1.0], wrong={})
+
+
+@pytest.fixture
+def settle_with(tmp_path):
+    """(result, what the runs of the version find, and those of the baseline) -> the row, the labels that are left."""
+    write_pair(tmp_path, "double", version("return x + x + w_shift"))
+    (pair,) = discover(tmp_path)
+
+    def settled(result, mine, base=(RIGHT,)):
+        left = {"optimized": list(mine), "baseline": list(base)}
+
+        def call(job, errand, told):
+            runs = left[errand.label]
+            return runs.pop(0) if len(runs) > 1 else runs[0]
+
+        job = Job(pair, "default", "cpu", {}, {}, ["baseline", "optimized"], [])
+        found = settle.settled(job, result, call)
+        return found.rows[0], sorted(found.arms)
+
+    return settled
+
+
+ALL, NONE = ["baseline", "control", "optimized"], []
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ratio", "alone", "said"),
+    [
+        ("faster", 40.0, 1.0, "unsure"),
+        ("faster", 40.0, 7.0, "faster"),
+        ("faster", 1.5, 1.21, "faster"),
+        ("faster", 1.5, 1.1, "unsure"),
+        ("slower", 0.5, 1.0, "unsure"),
+        ("slower", 0.5, 0.7, "slower"),
+        ("same", 1.0, 1.2, "same"),
+        ("same", 1.0, 1.3, "unsure"),
+        ("unsure", 1.1, 40.0, "unsure"),
+    ],
+)
+def test_a_conclusion_holds_both_ways_or_is_unsure(verdict, ratio, alone, said, settle_with):
+    row, left = settle_with(result_of(verdict, ratio), [Alone([1.0 / alone])])
+    assert (row.verdict, left) == (said, ALL)
+    doubted = verdict != said
+    assert row.reason == (f"beside the others {ratio:.3g}x, alone {alone:.3g}x" if doubted else "")
+
+
+def test_one_of_five_runs_that_agrees_is_enough(settle_with):
+    once = [Alone([1.0])] * settle.REPEATS + [Alone([0.5])]
+    assert settle_with(result_of("faster", 2.0), once)[0].verdict == "faster"
+    never = [Alone([1.0])] * (settle.REPEATS + 1) + [Alone([0.5])]
+    assert settle_with(result_of("faster", 2.0), never)[0].verdict == "unsure"
+
+
+@pytest.mark.parametrize(
+    ("mine", "base", "said", "left"),
+    [
+        (Alone([], "died", "killed"), Alone([1.0], wrong={}), ("died", "alone: killed"), ["baseline", "control"]),
+        (
+            Alone([0.5]), Alone([1.0], wrong={"optimized": "zeros"}), ("invalid", "alone: wrong answer: zeros"),
+            ["baseline", "control"],
+        ),
+        (Alone([0.5]), Alone([1.0], "died", "killed"), ("died", "the baseline: alone: killed"), NONE),
+    ],
+)  # fmt: skip
+def test_who_is_not_right_alone_is_out(mine, base, said, left, settle_with):
+    row, labels = settle_with(result_of("faster", 2.0), [mine], [base])
+    assert ((row.verdict, row.reason), labels, row.ratio) == (said, left, None)
+
+
+def test_what_is_kept_is_known_only_after_it_was_taken():
+    told = settle.Told(5)
+    first, second = told.to_one(), told.to_one()
+    runs = [[(one("seed"), one("keep?")) for _ in range(7)] for one in (first, second)]
+    assert runs[0] == runs[1]  # the same in all runs of a pair
+    kept = [i for i, (_, is_kept) in enumerate(runs[0]) if is_kept]
+    assert len(kept) == 1 and kept[0] >= 2  # neither of drawing nor of the sample that is not counted
+    seeds, _ = first("what was kept?")
+    assert seeds == [seed for seed, _ in runs[0][: kept[0] + 1]]
+    assert len({tuple(settle.Told(5)._seeds) for _ in range(3)}) == 3
+
+
+@pytest.mark.parametrize(("cores", "found"), [(0.0, 0.0), (0.2, 0.0), (1.5, 1.5)])
+def test_cores_that_work_when_nothing_is_asked_are_seen(cores, found, monkeypatch):
+    slept = [0.0]
+    clock = SimpleNamespace(sleep=lambda s: slept.append(slept[-1] + s), process_time=lambda: cores * slept[-1])
+    monkeypatch.setattr(inspection, "time", clock)
+    monkeypatch.setattr(inspection, "now", lambda: slept[-1])
+    assert inspection.cores_when_idle() == pytest.approx(found)
+    assert len(slept) == (3 if not found else 5)  # a pool of threads that spins for a while is looked at twice
+
+
+def test_a_record_says_why_a_conclusion_is_unsure():
+    assert stats.contradiction(40.0, [[1.0], [2.0]], [[1.0], [1.0]]) == "beside the others 40x, alone 2x"
+    assert stats.holds_alone("faster", 40.0, [], [])
