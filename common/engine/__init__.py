@@ -9,7 +9,7 @@ measure.measure      the stages of the first process, in order:
   rounds             Samples: blocks of rounds, in each of which every candidate runs once on values that none has seen;
                      answers are compared within the round; in the first block and two that are drawn with the oracle
   inspection.look    what untimed calls do that samples do not show
-  conclude           the PairResult: rows, ratios with intervals, verdicts, notes
+  conclude           the PairResult: rows, ratios with intervals, verdicts, notes; belief: of which times there are none
 settle.settled       the PairResult once every candidate has run alone, in a process of its own (alone.run_alone): the
                      same seeds, each told right before its sample; which sample's answer is kept is told after it. The
                      baseline's process, the last, judges the answers. Who is wrong alone is out; a conclusion that the

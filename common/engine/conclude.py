@@ -1,17 +1,16 @@
-"""From samples to conclusions: what of a session may be believed, and the rows that it says."""
+"""From samples to conclusions: the rows that a session says."""
 
-import statistics
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from common.engine.belief import too_fast, works_on
 from common.engine.candidates import LIBRARY_KINDS
-from common.engine.job import Job
 from common.engine.rounds import Samples
 from common.engine.session import Session
-from common.machine.limits import Limit, measure_limits, of_limit
+from common.machine.limits import of_limit
 from common.pairs.contract import Version
 from common.pairs.source import remarks, source_hash
 from common.record import stats
@@ -19,12 +18,10 @@ from common.record.result import CONTROL, Arm, PairResult, Row
 
 FLOOR_TIMES = 3  # a time below this many floors of the clock is below its resolution
 LONG_COMPILE_S = 1.0  # worth a note
-IN_DOUBT = 2  # times below the measured limit a time is none
 ABOVE_LIMIT = 1.05  # so far above a measured limit an arm may lie before the limit is in doubt
 MORE_CORES = 0.5  # kept busy than the other arm does: worth a note
 UNEVEN = 1.25  # times the baseline's mean over median: what a median hides
 LEAST_ALLOCATED = 64 << 10  # bytes: a difference below is small change
-TAIL_S, TAIL_SHARE = 50e-6, 0.02  # a device that works on for longer, usually, after the clock stopped was not joined
 
 
 def pair_result(session: Session, samples: Samples | None) -> PairResult:
@@ -32,7 +29,7 @@ def pair_result(session: Session, samples: Samples | None) -> PairResult:
     job, pair = session.job, session.job.pair
     timed = [each.label for each in session.remaining] if samples and samples.blocks else []
     if samples:
-        for label, reason in {**_too_fast(timed, samples, job), **_works_on(timed, samples)}.items():
+        for label, reason in {**too_fast(timed, samples, job), **works_on(timed, samples)}.items():
             session.disqualify(label, reason)
     left = [label for label in timed if label in {each.label for each in session.remaining}]
     arms = {label: _arm(label, samples, job.limits) for label in left} if samples else {}
@@ -49,58 +46,6 @@ def pair_result(session: Session, samples: Samples | None) -> PairResult:
         pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, name, floor, cost, least_s,
         by, arms, orders, session.seeds, voided, session.progress.spent_s, clocks=clocks,
     )  # fmt: skip
-
-
-def _too_fast(labels: list[str], samples: Samples, job: Job) -> dict[str, str]:
-    """Whose work was not done in the time that was found, and why.
-
-    Where a measured limit alone says so it is measured again: something else may have run before.
-    """
-    times = {label: stats.overall_median(samples.seconds(label)) for label in labels}
-    limits, cache = job.limits, job.info.get("cache_bytes")
-
-    def doubt(label: str) -> str:
-        return impossible(IN_DOUBT * times[label], samples.costs[label], limits, cache, "measured")
-
-    if any(map(doubt, labels)):
-        limits = _better(limits, measure_limits(job.device))
-    found = {}
-    for label in labels:
-        if why := impossible(times[label], samples.costs[label], limits, cache, "datasheet"):
-            us = times[label] * 1e6
-            found[label] = f"{us:.1f} us is below the physical limit: {why} at the datasheet's peak"
-        elif why := doubt(label):
-            below = f"less than 1 / {IN_DOUBT} of the time at the measured limit"
-            found[label] = f"{below}: {why}, no cache explains it"
-    return found
-
-
-def _works_on(labels: list[str], samples: Samples) -> dict[str, str]:
-    """Whose device usually works on after the clock has stopped: as every sample shows, watched by nothing else."""
-    found = {}
-    for label in labels:
-        tail_s = statistics.median(sample.tail_s for sample in samples.of(label))
-        if tail_s > max(TAIL_S, TAIL_SHARE * stats.overall_median(samples.seconds(label))):
-            late = f"its device works on for {tail_s * 1e6:.0f} us after the clock stopped"
-            found[label] = f"{late}: a stream is not joined"
-    return found
-
-
-def _better(limits: dict[str, Any], again: dict[str, Limit]) -> dict[str, Any]:
-    """Each limit with the higher of two measured rates."""
-    known = {key: limits[key] for key in again.keys() & limits.keys()}
-    rates = {key: max(limit["measured"] or 0.0, again[key].measured or 0.0) for key, limit in known.items()}
-    return limits | {key: {**limit, "measured": rates[key]} for key, limit in known.items()}
-
-
-def impossible(seconds: float, cost: dict[str, float], limits: dict[str, Any], cache: int | None, which: str) -> str:
-    """Which work cannot be done in that time at such peaks; empty if all can. What fits in a cache need not move."""
-    for key, amount in cost.items():
-        peak = limits.get(key, {}).get(which)
-        moved = max(0.0, amount - (cache or 0)) if key == "dram_bytes" else amount
-        if peak and seconds < (least_s := moved / peak):
-            return f"{amount:.3g} {key.replace('_', ' ')} take {least_s * 1e6:.1f} us"
-    return ""
 
 
 def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:

@@ -176,7 +176,7 @@ def measure_in(world: type[World], job: Job, errand: Errand | None, line: proces
     """By the clock of such a world, in which `time.sleep` is a nap."""
     import time
 
-    from common.engine import conclude, inputs, inspection, pilot
+    from common.engine import belief, inputs, inspection, pilot
     from common.engine import measure as measuring
     from common.machine import clock
 
@@ -193,6 +193,6 @@ def measure_in(world: type[World], job: Job, errand: Errand | None, line: proces
     if not here.is_random:
         measuring.secrets = SimpleNamespace(randbits=lambda bits: job.seed)
     inspection.cores_when_idle = lambda: 0.0  # here who sleeps is busy
-    conclude.measure_limits = lambda device: {}  # no clock of this world can measure one
+    belief.measure_limits = lambda device: {}  # no clock of this world can measure one
     clock.LEAST_WALL_S["cpu"] = 20e-6
     return runner._measure(job, errand, line)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from common.checks import guards, trace
-from common.engine import conclude, inspection
+from common.engine import belief, inspection
 from common.engine.candidates import Candidate
 from common.engine.rounds import Samples
 from common.engine.session import Session
@@ -65,7 +65,7 @@ def look(monkeypatch):
 
 def works_on(seconds, *tails):
     rounds = [{"optimized": Sample(seconds, 0.0, tail, 1.0, None)} for tail in tails]
-    return conclude._works_on(["optimized"], Samples("device", None, {}, [rounds])).get("optimized", "")
+    return belief.works_on(["optimized"], Samples("device", None, {}, [rounds])).get("optimized", "")
 
 
 JOINED = [  # seconds of a call, and from the clock's stop until the device was idle

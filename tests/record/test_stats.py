@@ -10,8 +10,7 @@ import pytest
 import torch
 from samples import version, write_pair
 
-from common.engine import conclude as conclude_module
-from common.engine import rounds
+from common.engine import belief, rounds
 from common.engine.candidates import Candidate
 from common.engine.conclude import pair_result
 from common.engine.job import Job
@@ -293,7 +292,7 @@ def test_a_time_below_the_physical_limit_is_no_time(median_s, cost, cache, is_po
 def test_a_time_far_below_the_measured_limit_is_no_time(median_s, again, is_possible, conclude, monkeypatch):
     """Of what no datasheet tells: 4e9 at 2e12 a second, 2 ms; unless the limit is another when it is measured again."""
     found = {"h2d_bytes": Limit(again, None, "", "")} if again else {}
-    monkeypatch.setattr(conclude_module, "measure_limits", lambda device: found)
+    monkeypatch.setattr(belief, "measure_limits", lambda device: found)
     limits = {"h2d_bytes": {"measured": 2e12, "datasheet": None}}
     (row,) = conclude({"baseline": 1.0, "optimized": median_s}, {"h2d_bytes": 4e9}, limits).rows
     assert (row.verdict, row.ratio is None) == (("faster", False) if is_possible else ("invalid", True))
