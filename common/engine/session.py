@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from common.checks.global_state import Watch
 from common.checks.guards import Leaks
+from common.checks.settings import Watch
 from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import Job

@@ -34,7 +34,7 @@ PARTS = {
     "engine.judge": {"blind_spots", "judge_answer", "truth_of"},
     "engine.check": set(),
     "checks.stress": {"meant_for", "moved"},
-    "checks.global_state": set(),
+    "checks.settings": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},
     "checks.comparison": {"Chunk", "same_form"},
