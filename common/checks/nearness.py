@@ -29,13 +29,12 @@ def _is_near(value: Any, model: Any, precision: str, custom: Custom) -> bool:
         return False
     out, other = as_tensor(value).reshape(-1), as_tensor(model).reshape(-1)
     tolerance, step = Tolerance.of(out.dtype, precision, custom), BLOCK[out.device.type]
-    for start in range(0, out.numel(), step):
-        if not tolerance.precision:
-            return bool((out == other).all())
-        a, b = (x[start : start + step] if computes(x) else x[start : start + step].float() for x in (out, other))
+    if not tolerance.precision:
+        return torch.equal(out, other)
+    for parts in zip(out.split(step), other.split(step), strict=True):
+        a, b = (x if computes(x) else x.float() for x in parts)
         scale = float(b.float().square().mean()) ** 0.5
-        allowed = b.abs().mul_(tolerance.rtol).add_(tolerance.atol * scale)
-        if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are not near anything
+        if not (math.isfinite(scale) and torch.allclose(a, b, tolerance.rtol, tolerance.atol * scale)):
             return False
     return True
 

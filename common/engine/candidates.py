@@ -70,13 +70,8 @@ def make_candidates(modules: dict[str, ModuleType], again: ModuleType, kernels: 
             kind = name.split("_")[0]
             if kind in LIBRARY_KINDS and name != "yardstick":
                 differs = kind == "yardstick" or hasattr(module, "LIBRARY_DIFFERS")
-                libraries.setdefault(name, Candidate(label_of(name), module, function, differs=differs))
+                libraries.setdefault(name, Candidate(name.replace("_", "/", 1), module, function, differs=differs))
     return [*versions, *libraries.values(), _version(CONTROL, again, "baseline" in kernels)]
-
-
-def label_of(function: str) -> str:
-    """library_compile is library/compile."""
-    return function.replace("_", "/", 1)
 
 
 def _version(label: str, module: ModuleType, has_kernel: bool) -> Candidate:

@@ -10,7 +10,6 @@ from common.engine.candidates import Disqualified, count_costs, oracle, oracle_r
 from common.engine.inputs import InputSet, inputs_proper
 from common.engine.judge import judge_all
 from common.engine.session import DoesNotFit, Session
-from common.machine.clock import synchronize
 
 
 def check(session: Session) -> None:
@@ -115,7 +114,7 @@ def _judge_as_baseline(
     for each in session.judged(libraries=False)[1:]:
         if draw in getattr(each.module, "STRESS", {}):
             continue
-        answer = fresh_answer(session, each, inputs, other, right.base, few=bool(draw))
+        answer = fresh_answer(session, each, inputs, other, right.base, "few" if draw else "")
         if answer is None or each.label in session.disqualified:
             continue
         problem = right.condemns(each, answer, usual, pooled)
@@ -131,13 +130,12 @@ def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth | Non
     """The oracle's and the baseline's; None where the baseline raises: what it does not take, no version has to."""
     baseline, mine = session.candidates[0], inputs.by_label["baseline"]
     rows = oracle_rows(session.job.pair.baseline)
-    try:
+
+    def answers() -> Truth:
         truth = oracle(baseline, rows, mine, other.base)
         guards.poison_outputs(mine)
         out = baseline.bind(mine, baseline.prepared(other.base, mine))()
         return Truth(truth, rows, Answer.of(out, clone(out), mine, alike=True))
-    except Exception:  # noqa: BLE001 (whatever it does with such values)
-        return None
-    finally:
-        synchronize(session.job.device)
-        session.tidy()  # what it has left half done is no version's
+
+    found: Truth | None = session.attempt("", answers)
+    return found

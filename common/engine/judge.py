@@ -1,5 +1,7 @@
 """Every candidate's answers beside the right ones; one whose answer is wrong is disqualified."""
 
+from dataclasses import replace
+
 from common.checks.arrays import Tree
 from common.checks.comparison import blind_spot
 from common.checks.nearness import drift, near, rms_errors
@@ -27,21 +29,19 @@ def judge_all(
 
     `once`: no version is called but with memory filled. Returns label -> what wrong answer would have passed.
     """
-    if not session.remaining:
-        return {}
     with session.progress.spending("verify"):
         truth, rows = truth_of(session, inputs, other)
-        base = fresh_answer(session, session.candidates[0], inputs, other, few=True) if session.remaining else None
+        base = fresh_answer(session, session.candidates[0], inputs, other, under="few")
         if base is None:
             return {}
         right = Truth(truth, rows, base)
         for each in session.judged(libraries)[: 1 if once else None]:
-            answer = base if each.label == "baseline" else fresh_answer(session, each, inputs, other, base, few=True)
+            answer = base if each.label == "baseline" else fresh_answer(session, each, inputs, other, base, "few")
             judge_answer(session, each, answer, right, where)
         blind = blind_spots(session, right, inputs, other, libraries)
         where += " with uninitialized memory filled"
         for each in session.judged(libraries):
-            judge_answer(session, each, fresh_answer(session, each, inputs, other, base, filled=True), right, where)
+            judge_answer(session, each, fresh_answer(session, each, inputs, other, base, "filled"), right, where)
         return blind
 
 
@@ -62,7 +62,7 @@ def blind_spots(
 
 def judge_answer(session: Session, one: Candidate, answer: Answer | None, right: Truth, where: str) -> None:
     """Out with a candidate whose answer is not as it should be."""
-    if answer is not None and one.label not in session.disqualified:
+    if answer and one.label not in session.disqualified:
         problem = right.condemns(one, answer)
         session.disqualify(one.label, problem and f"wrong answer {where}: {problem}")
 
@@ -78,16 +78,14 @@ def judge_timed(
         right = Truth(truth, rows, Answer(answers["baseline"]))
         for each in session.judged():
             if each.label in answers:
-                problem = right.differs(each, answers[each.label])
-                session.disqualify(each.label, problem and f"wrong answer at the timed size: {problem}")
+                judge_answer(session, each, Answer(answers[each.label]), right, "at the timed size")
         if is_first:
             for label, why in blind_spots(session, right, inputs, other).items():
                 session.disqualify(label, why and f"the check at the timed size proves nothing: {why}")
             for each in session.judged(libraries=False):  # torch.compile would compile anew
-                answer = fresh_answer(session, each, inputs, other, filled=True)
+                answer = fresh_answer(session, each, inputs, other, under="filled")
                 where = "at the timed size with uninitialized memory filled"
-                problem = right.differs(each, answer.tree) if answer else ""
-                session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
+                judge_answer(session, each, answer and replace(answer, grads={}), right, where)
         return rms_errors(leading(right.base.tree, rows), truth)
 
 

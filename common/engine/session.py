@@ -58,7 +58,7 @@ class Session:
 
     def disqualify(self, label: str, reason: str, verdict: str = "invalid") -> None:
         """For its first reason; without one (an empty string) it remains."""
-        if reason:
+        if reason and label:
             self.disqualified.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
 
     def load(self) -> None:
@@ -103,7 +103,7 @@ class Session:
             raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
 
     def attempt(self, label: str, action: Callable[..., Any], *arguments: Any) -> Any:
-        """The action's result; one that raises, or changes global state, is disqualified."""
+        """The action's result; one that raises, or changes global state, is disqualified (without a label: nobody)."""
         with self.progress.turn(label):
             self._watch.seeded()
             try:
@@ -113,12 +113,7 @@ class Session:
                 synchronize(self.job.device)
                 self.disqualify(label, one_line(error) or "an error without a name", "died")
                 result = None
-            self.tidy(label)
-        return result
-
-    def tidy(self, label: str = "") -> None:
-        """Put back what was changed, which is not the next one's, and disqualify the one with this label for it."""
-        changed, leaked = self._watch.restore(), self._leaks.new()
-        if label:
+            changed, leaked = self._watch.restore(), self._leaks.new()
             self.disqualify(label, changed and f"changes global state: {changed}")
             self.disqualify(label, leaked and f"leaks {leaked}")
+        return result
