@@ -18,7 +18,8 @@ from threadpoolctl import ThreadpoolController
 Setting = tuple[Callable[[], Any], Callable[..., Any]]  # how to read it; how to put it back, of a tuple its values
 
 # What torch's core can be told of its libraries and of attention. (TF32 can be read by another API alone.)
-_SWITCH = re.compile(r"_get_((blas|cpu|cublas|cudnn|deterministic|linalg|math|mkldnn|nnpack)_\w+|\w+_sdp_enabled)")
+_GROUPS = "blas|cpu|cublas|cudnn|deterministic|linalg|math|mkldnn|nnpack"
+_SWITCH = re.compile(rf"_get_(?!\w+tf32)((?:{_GROUPS})_\w+|\w+_sdp_enabled)")
 _backends: Any = torch.backends
 _FLOAT32 = (_backends.cuda.matmul, _backends.cudnn.conv, _backends.mkldnn.matmul)
 # torch.compile's notes to itself
@@ -27,15 +28,10 @@ _LIBRARY_VARIABLES = ("TORCHINDUCTOR_", "_TORCHINDUCTOR_", "TRITON_CACHE_DIR", "
 
 def _switches() -> dict[str, Setting]:
     """Whatever has a function to read it and one to set it: cudnn_benchmark, flash_sdp_enabled, and so on."""
-    found: dict[str, Setting] = {}
-    for name, read in vars(torch._C).items():
-        if (match := _SWITCH.fullmatch(name)) and "tf32" not in name:
-            what = match[1]
-            writers = f"_set_{what}", f"_set_sdp_use_{what.removesuffix('_sdp_enabled')}"
-            write = next((getattr(torch._C, each) for each in writers if hasattr(torch._C, each)), None)
-            if write:
-                found[what] = read, write
-    return found
+    core = vars(torch._C)
+    read = {match[1]: core[match[0]] for match in map(_SWITCH.fullmatch, core) if match}
+    write = {name: core.get(f"_set_{name}", core.get(f"_set_sdp_use_{name[: -len('_sdp_enabled')]}")) for name in read}
+    return {name: (read[name], setter) for name, setter in write.items() if setter}
 
 
 def _precisions() -> list[str]:
@@ -70,6 +66,10 @@ def _set_variables(values: dict[str, str]) -> None:
     os.environ.update(values)
 
 
+def _flushes_denormals() -> bool:
+    return bool(torch.full((), 1e-310, dtype=torch.float64) * 1 == 0)
+
+
 SETTINGS: dict[str, Setting] = {
     **_switches(),
     "the precision of float32 products": (_precisions, _set_precisions),
@@ -80,13 +80,9 @@ SETTINGS: dict[str, Setting] = {
     "grad mode": (torch.is_grad_enabled, torch.set_grad_enabled),
     "torch's profiler": (torch._C._autograd._profiler_enabled, lambda value: torch._C._autograd._disable_profiler()),
     "NumPy's error handling": (np.geterr, lambda value: np.seterr(**value)),
-    **{
-        f"autocast on {kind}": (partial(torch.is_autocast_enabled, kind), partial(torch.set_autocast_enabled, kind))
-        for kind in ("cpu", "cuda")
-    },
-    "flushing of denormals": (
-        lambda: bool(torch.full((), 1e-310, dtype=torch.float64) * 1 == 0), torch.set_flush_denormal,
-    ),
+    **{f"autocast on {kind}": (partial(torch.is_autocast_enabled, kind), partial(torch.set_autocast_enabled, kind))
+       for kind in ("cpu", "cuda")},
+    "flushing of denormals": (_flushes_denormals, torch.set_flush_denormal),
     "the current stream": (
         lambda: torch.cuda.current_stream() if torch.cuda.is_initialized() else None, torch.cuda.set_stream,
     ),

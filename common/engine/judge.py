@@ -89,11 +89,10 @@ def judge_timed(
         return rms_errors(leading(right.base.tree, rows), truth)
 
 
-def compare_round(
-    session: Session, answers: dict[str, Tree], inputs: InputSet, errors: dict[str, float] | None
-) -> bool:
-    """The timed answers of a round against the baseline's. `errors`, the baseline's: then as a whole, too, not only
-    each element. True if they tell nothing because somebody has changed the inputs.
+def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, errors: dict[str, float]) -> bool:
+    """The timed answers of a round against the baseline's. With its `errors` as a whole, too, not only each element.
+
+    True if they tell nothing because somebody has changed the inputs.
     """
     if "baseline" not in answers:
         return False
@@ -102,8 +101,7 @@ def compare_round(
         for each in session.remaining:
             if each.label in answers and each.label != "baseline" and not each.differs:
                 both, custom = (answers[each.label], answers["baseline"]), (each.precision, each.custom)
-                problem = near(*both, *custom)
-                wrong[each.label] = problem or (drift(*both, errors, *custom) if errors is not None else "")
+                wrong[each.label] = near(*both, *custom) or drift(*both, errors, *custom)
         if any(wrong.values()) and blame(session, inputs):
             return True
         for label, problem in wrong.items():
