@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import psutil
@@ -25,7 +24,6 @@ UNTIMELY = {
     "open": "writes to files",
 }  # fmt: skip
 TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
-_PARSE, _LITERAL_EVAL, _ONLY_AST = ast.parse.__code__, ast.literal_eval.__code__, ast.PyCF_ONLY_AST
 _heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
 
 
@@ -131,17 +129,10 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     if _heard is None or event not in UNTIMELY:
         return
     reads = event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)
-    if not (reads or (event == "compile" and _reads_a_literal(sys._getframe(1)))):
+    # ast.literal_eval, as of the header of each .npy file: its text becomes a syntax tree and never code
+    caller = sys._getframe(1).f_back
+    if not (reads or (event == "compile" and caller and caller.f_code is ast.literal_eval.__code__)):
         _heard.add(UNTIMELY[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))
-
-
-def _reads_a_literal(frame: FrameType) -> bool:
-    """ast.literal_eval, as of the header of each .npy file: its text becomes a syntax tree and never code.
-
-    The function is known by its code, its names and its flags, for a version may give that code other names.
-    """
-    parses = frame.f_code is _PARSE and frame.f_globals is vars(ast) and frame.f_locals["flags"] & _ONLY_AST
-    return bool(parses and frame.f_back and frame.f_back.f_code is _LITERAL_EVAL)
 
 
 def _telling(function: Callable[..., Any], what: str) -> Callable[..., Any]:

@@ -131,7 +131,5 @@ def oracle(baseline: Candidate, rows: int | None, inputs: dict[str, Any], other:
     truth = reference(**exact, rows=rows) if rows else reference(**exact)
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:
-            raise Disqualified(
-                "baseline", f"its reference answers in {answer.dtype}: an oracle computes in torch.float64"
-            )
+            raise Disqualified("baseline", f"its reference answers in {answer.dtype}, an oracle in torch.float64")
     return truth

@@ -51,7 +51,7 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
         session.disqualify(label, problem)
     draws = _draws(i, is_new, stress.meant_for(inputs.pristine)) if session.job.stressed else []
     with session.progress.spending("stress"):
-        right = _answers(session, inputs, other) if set(draws) & set(stress.FLAT) else None
+        right = session.attempt("", _answers, session, inputs, other) if set(draws) & set(stress.FLAT) else None
         for n, draw in enumerate(draws):
             session.progress.checking((i + n / len(draws)) / len(session.job.pair.check_sizes))
             with inputs.stressed(draw) as is_there:
@@ -101,7 +101,7 @@ def _judge_as_baseline(
     """Every version where the baseline agrees with the oracle, but for those whose files leave this draw out."""
     if not session.remaining:
         return
-    right = _answers(session, inputs, other)
+    right: Truth | None = session.attempt("", _answers, session, inputs, other)
     if right is None:
         return
     if usual is None and sum(t.numel() for _, t in tensors(right.base.tree)) < LEAST_CHUNK:
@@ -126,16 +126,10 @@ def _judge_as_baseline(
         session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
 
 
-def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth | None:
-    """The oracle's and the baseline's; None where the baseline raises: what it does not take, no version has to."""
-    baseline, mine = session.candidates[0], inputs.by_label["baseline"]
-    rows = oracle_rows(session.job.pair.baseline)
-
-    def answers() -> Truth:
-        truth = oracle(baseline, rows, mine, other.base)
-        guards.poison_outputs(mine)
-        out = baseline.bind(mine, baseline.prepared(other.base, mine))()
-        return Truth(truth, rows, Answer.of(out, clone(out), mine, alike=True))
-
-    found: Truth | None = session.attempt("", answers)
-    return found
+def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth:
+    """The oracle's and the baseline's. Raises whatever that raises: what it does not take, no version has to."""
+    baseline, mine, rows = session.candidates[0], inputs.by_label["baseline"], oracle_rows(session.job.pair.baseline)
+    truth = oracle(baseline, rows, mine, other.base)
+    guards.poison_outputs(mine)
+    out = baseline.bind(mine, baseline.prepared(other.base, mine))()
+    return Truth(truth, rows, Answer.of(out, clone(out), mine, alike=True))

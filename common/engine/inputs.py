@@ -33,14 +33,9 @@ class InputSet:
     """
 
     def __init__(
-        self,
-        candidates: list[Candidate],
-        arguments: dict[str, Any],
-        device: str,
-        seed: int,
-        like: "InputSet | None" = None,
-        shared: frozenset[str] = frozenset(),
-    ) -> None:
+        self, candidates: list[Candidate], arguments: dict[str, Any], device: str, seed: int,
+        like: "InputSet | None" = None, shared: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         seed_all(seed, device)
         self.base: dict[str, Any] = candidates[0].module.inputs(**arguments, device=device)
         stress.perturb(weights(self.base))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from common.checks.arrays import Tree
 from common.checks.comparison import blind_spot
-from common.checks.nearness import drift, near, rms_errors
+from common.checks.nearness import Errors, drift, near, rms_errors
 from common.engine.answers import Answer, Truth, fresh_answer, leading
 from common.engine.candidates import Candidate, Disqualified, oracle, oracle_rows
 from common.engine.inputs import InputSet
@@ -45,19 +45,14 @@ def judge_all(
         return blind
 
 
-def blind_spots(
-    session: Session, right: Truth, inputs: InputSet, other: InputSet, libraries: bool = True
-) -> dict[str, str]:
+def blind_spots(session: Session, right: Truth, inputs: InputSet, other: InputSet, libraries: bool) -> dict[str, str]:
     """label -> what wrong answer would pass for it; empty if none would."""
     stale = fresh_answer(session, session.candidates[0], other, inputs)
     if stale is None:
         return {}
     base, wrong = (leading(tree, right.rows) for tree in (right.base.tree, stale.tree))
-    return {
-        each.label: blind_spot(right.tree, base, wrong, each.precision, each.custom)
-        for each in session.judged(libraries)
-        if not each.differs
-    }
+    judged = [each for each in session.judged(libraries) if not each.differs]
+    return {each.label: blind_spot(right.tree, base, wrong, each.precision, each.custom) for each in judged}
 
 
 def judge_answer(session: Session, one: Candidate, answer: Answer | None, right: Truth, where: str) -> None:
@@ -69,7 +64,7 @@ def judge_answer(session: Session, one: Candidate, answer: Answer | None, right:
 
 def judge_timed(
     session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], is_first: bool
-) -> dict[str, float]:
+) -> Errors:
     """The timed answers of a round against the oracle; returns the baseline's errors (rms_errors)."""
     with session.progress.spending("verify"):
         truth, rows = truth_of(session, inputs, other)
@@ -80,7 +75,7 @@ def judge_timed(
             if each.label in answers:
                 judge_answer(session, each, Answer(answers[each.label]), right, "at the timed size")
         if is_first:
-            for label, why in blind_spots(session, right, inputs, other).items():
+            for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
                 session.disqualify(label, why and f"the check at the timed size proves nothing: {why}")
             for each in session.judged(libraries=False):  # torch.compile would compile anew
                 answer = fresh_answer(session, each, inputs, other, under="filled")
@@ -89,7 +84,7 @@ def judge_timed(
         return rms_errors(leading(right.base.tree, rows), truth)
 
 
-def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, errors: dict[str, float]) -> bool:
+def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, errors: Errors) -> bool:
     """The timed answers of a round against the baseline's. With its `errors` as a whole, too, not only each element.
 
     True if they tell nothing because somebody has changed the inputs.

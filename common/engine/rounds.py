@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from common.checks import guards
 from common.checks.arrays import Tree, clone, nbytes
+from common.checks.nearness import Errors
 from common.checks.trace import Seen
 from common.engine import judge
 from common.engine.candidates import Candidate, Costs
@@ -22,7 +23,6 @@ from common.machine.device import clocks_now, slowdowns
 CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
 Sets = list[InputSet]  # those of a block: as many as a sample has calls
 Round = dict[str, Sample]  # by label, in the order they ran
-Errors = dict[str, float]  # by path
 
 
 @dataclass(frozen=True)
