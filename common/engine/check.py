@@ -57,7 +57,7 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
             with inputs.stressed(draw) as is_there:
                 if is_there:
                     flat = right.base.tree if right and draw in stress.FLAT else None
-                    _judge_as_baseline(session, inputs, other, f"{where} on {draw}", draw, flat)
+                    _judge(session, inputs, other, f"{where} on {draw}", draw, flat)
     return blind
 
 
@@ -88,16 +88,14 @@ def check_one_less(session: Session) -> None:
     try:
         with session.fitting(session.job.size):
             inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
-            _judge_as_baseline(session, inputs, inputs, f"at {name} = {less[name]}")
+            _judge(session, inputs, inputs, f"at {name} = {less[name]}")
     except Disqualified as error:
         session.disqualify(*error.args)
     except (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError):
         return
 
 
-def _judge_as_baseline(
-    session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None
-) -> None:
+def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None) -> None:
     """Every version where the baseline agrees with the oracle, but for those whose files leave this draw out."""
     if not session.remaining:
         return

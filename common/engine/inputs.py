@@ -39,10 +39,8 @@ class InputSet:
         seed_all(seed, device)
         self.base: dict[str, Any] = candidates[0].module.inputs(**arguments, device=device)
         stress.perturb(weights(self.base))
-        self.by_label = {
-            each.label: self.base if each.label in shared else self._placed(each, arguments, device, seed)
-            for each in candidates
-        }
+        apart = {one.label: self._placed(one, arguments, device, seed) for one in candidates if one.label not in shared}
+        self.by_label = {one.label: apart.get(one.label, self.base) for one in candidates}
         self.shared = frozenset(label for label, tree in self.by_label.items() if tree is self.base)
         self.pristine = arrays.clone(inputs_proper(self.base))
         self.pristine_weights: dict[str, Any] = like.pristine_weights if like else arrays.clone(weights(self.base))

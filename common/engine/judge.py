@@ -62,9 +62,7 @@ def judge_answer(session: Session, one: Candidate, answer: Answer | None, right:
         session.disqualify(one.label, problem and f"wrong answer {where}: {problem}")
 
 
-def judge_timed(
-    session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], is_first: bool
-) -> Errors:
+def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], first: bool) -> Errors:
     """The timed answers of a round against the oracle; returns the baseline's errors (rms_errors)."""
     with session.progress.spending("verify"):
         truth, rows = truth_of(session, inputs, other)
@@ -74,7 +72,7 @@ def judge_timed(
         for each in session.judged():
             if each.label in answers:
                 judge_answer(session, each, Answer(answers[each.label]), right, "at the timed size")
-        if is_first:
+        if first:
             for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
                 session.disqualify(label, why and f"the check at the timed size proves nothing: {why}")
             for each in session.judged(libraries=False):  # torch.compile would compile anew

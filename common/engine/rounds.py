@@ -93,7 +93,7 @@ def _block(
         if judged and closely:
             is_spoilt |= judge.blame(session, one, source)
             if not is_spoilt:  # answers from inputs that somebody has changed tell nothing
-                found = judge.judge_timed(session, one, source, answers, is_first=not errors)
+                found = judge.judge_timed(session, one, source, answers, first=not errors)
         before, slowed = slowed, slowdowns(session.job.info)
         if slowed == before:  # a rule that is blind to the samples
             rounds.append({label: replace(sample, outputs=None, seen=None) for label, sample in samples.items()})

@@ -64,12 +64,11 @@ class Session:
     def load(self) -> None:
         """Import the versions, each a suspect of its own. Raises BaselineDisqualified."""
         versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
-        modules = {version.label: self.attempt(version.label, load, version.path) for version in versions}
+        modules = {each.label: module for each in versions if (module := self.attempt(each.label, load, each.path))}
         if "baseline" in self.disqualified:
             raise BaselineDisqualified
-        loaded = {label: module for label, module in modules.items() if module is not None}
         kernels = [version.label for version in versions if version.has_kernel]
-        self.candidates = tuple(make_candidates(loaded, load(self.job.pair.baseline.path), kernels))
+        self.candidates = tuple(make_candidates(modules, load(self.job.pair.baseline.path), kernels))
 
     def keep(self, labels: list[str]) -> None:
         """These alone are measured from here on."""
