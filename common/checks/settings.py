@@ -30,7 +30,7 @@ def _switches() -> dict[str, Setting]:
     """Whatever has a function to read it and one to set it: cudnn_benchmark, flash_sdp_enabled, and so on."""
     core = vars(torch._C)
     read = {match[1]: core[match[0]] for match in map(_SWITCH.fullmatch, core) if match}
-    write = {name: core.get(f"_set_{name}", core.get(f"_set_sdp_use_{name[: -len('_sdp_enabled')]}")) for name in read}
+    write = {it: core.get(f"_set_{it}", core.get(f"_set_sdp_use_{it.removesuffix('_sdp_enabled')}")) for it in read}
     return {name: (read[name], setter) for name, setter in write.items() if setter}
 
 

@@ -77,7 +77,7 @@ def fresh_answer(
 ) -> Answer | None:
     """One untimed set-up and call, from poisoned outputs; None if it raised. `base`: the baseline's answer.
 
-    `under` "filled" uninitialized memory holds NaN, and after a set-up there is a second call, which finds what the
+    Under "filled" uninitialized memory holds NaN, and after a set-up there is a second call, which finds what the
     first has left; under "few" a kernel of its own has few programs, whatever the machine. A candidate that changes its
     inputs, or returns a part of them where the baseline does not, is out.
     """

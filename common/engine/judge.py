@@ -42,7 +42,7 @@ def judge_all(
         where += " with uninitialized memory filled"
         for each in session.judged(libraries):
             judge_answer(session, each, fresh_answer(session, each, inputs, other, base, "filled"), right, where)
-        return blind
+    return blind
 
 
 def blind_spots(session: Session, right: Truth, inputs: InputSet, other: InputSet, libraries: bool) -> dict[str, str]:

@@ -79,8 +79,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
     paces = _as_many(paces)
     for label, pace in paces.items():
         nothing: list[Call] = [partial(_nothing, **source.by_label[label])] * pace.calls
-        floor_s = min(clock.sample(nothing).seconds for _ in range(FLOOR_SAMPLES))
-        paces[label] = replace(pace, floor_s=floor_s)
+        paces[label] = replace(pace, floor_s=min(clock.sample(nothing).seconds for _ in range(FLOOR_SAMPLES)))
     round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
     pairs = ROUNDS if round_s < 0.2 else LEAST_REPEATS
     blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, first, paces, pairs))
