@@ -89,9 +89,7 @@ def own_views(tree: Tree) -> Tree:
     """
 
     def one(x: Any) -> Any:
-        if isinstance(x, torch.Tensor):
-            return x if x.requires_grad or type(x) is not torch.Tensor else x.view(x.shape)
-        return x.view()
+        return x if isinstance(x, torch.nn.Parameter) or getattr(x, "requires_grad", False) else x[...]
 
     return map_arrays(one, tree)
 
@@ -115,8 +113,7 @@ def clone(tree: Tree) -> Tree:
     def one(x: Any) -> Any:
         if not isinstance(x, torch.Tensor):
             return x.copy()
-        copy = torch.empty_like(x, pin_memory=x.is_pinned()) if x.device.type == "cpu" else torch.empty_like(x)
-        return copy.copy_(x.detach())
+        return torch.empty_like(x, pin_memory=x.device.type == "cpu" and x.is_pinned()).copy_(x.detach())
 
     return map_arrays(one, tree)
 
@@ -162,20 +159,18 @@ def copy_into(target: Tree, source: Tree) -> None:
         t.copy_(s)
 
 
-def overwrite_slice(targets: list[Tree], source: Tree, rng: random.Random) -> None:
-    """Overwrite, in each array of every target alike, a random part (an eighth of its longest axis) with the source's.
+def overwrite_slice(target: Tree, source: Tree, rng: random.Random) -> None:
+    """Overwrite, in each array, a random part (an eighth of its longest axis) with the source's.
 
     Arrays of integers may be indices that only make sense together, so they are overwritten whole.
     """
-    for pieces in zip(tensors(source), *map(tensors, targets), strict=True):
-        s, *rest = (t for _, t in pieces)
+    for (_, t), (_, s) in zip(tensors(target), tensors(source), strict=True):
         if s.numel() and s.dim() and computes(s):
             axis = max(range(s.dim()), key=s.size)
             length = -(-s.size(axis) // 8)
             start = rng.randrange(s.size(axis) - length + 1)
-            s, *rest = (t.narrow(axis, start, length) for t in (s, *rest))
-        for t in rest:
-            t.copy_(s)
+            s, t = (x.narrow(axis, start, length) for x in (s, t))
+        t.copy_(s)
 
 
 def nbytes(tree: Tree) -> int:

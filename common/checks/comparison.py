@@ -72,11 +72,9 @@ def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: Cu
     if (problem := _compare_form(value, truth, model)) or as_tensor(value).numel() == 0:
         return problem
     out, oracle = as_tensor(value).reshape(-1), as_tensor(truth).reshape(-1)
-    base = as_tensor(model).reshape(-1) if model is not None else None
-    if usual is None:
-        return _compare_values(out, oracle, base, Tolerance.of(out.dtype, precision, custom))
-    least = float(as_tensor(usual).double().square().mean()) ** 0.5
-    return _compare_values(out, oracle, None, Tolerance.of(out.dtype, precision, custom), least)
+    base = as_tensor(model).reshape(-1) if model is not None and usual is None else None
+    least = 0.0 if usual is None else float(as_tensor(usual).double().square().mean()) ** 0.5
+    return _compare_values(out, oracle, base, Tolerance.of(out.dtype, precision, custom), least)
 
 
 def _compare_form(value: Any, truth: Any, model: Any) -> str:

@@ -13,12 +13,8 @@ FEW_SMS = 3  # odd, and fewer than the rows or tiles of any check size but the s
 
 
 @contextmanager
-def filled_memory(on: bool = True) -> Iterator[None]:
-    """Uninitialized memory of torch and CuPy is NaN inside, if `on` (NumPy offers no hook)."""
-    if not on:
-        yield
-        return
-    setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)  # noqa: B010 (torch declares no such name)
+def filled_memory() -> Iterator[None]:
+    """Uninitialized memory of torch and CuPy is NaN inside (NumPy offers no hook)."""
     torch.set_deterministic_debug_mode("warn")  # which fills torch.empty; its better known twin imports the compiler
     cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
     plain: Any = cupy.cuda.get_allocator() if cupy else None

@@ -8,8 +8,8 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import psutil
@@ -24,9 +24,7 @@ UNTIMELY = {
     "open": "writes to files",
 }  # fmt: skip
 TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
-_PARSE, _LITERAL_EVAL, _ONLY_AST = ast.parse.__code__, ast.literal_eval.__code__, ast.PyCF_ONLY_AST
 _heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
-_hooked: set[str] = set()
 
 
 def changed_input(now: Tree, pristine: Tree) -> str:
@@ -34,20 +32,15 @@ def changed_input(now: Tree, pristine: Tree) -> str:
     for (path, mine), (_, then) in zip(tensors(now), tensors(pristine), strict=True):
         if mine.is_floating_point() and not computes(mine):
             mine, then = mine.view(torch.uint8), then.view(torch.uint8)
-        if not is_output(path) and not bool(((mine == then) | ((mine != mine) & (then != then))).all()):
+        if not bool(((mine == then) | ((mine != mine) & (then != then))).all()):
             return path
     return ""
 
 
-def is_output(path: str) -> bool:
-    """Names of inputs that start with `out` may be written."""
-    return path.startswith("out")
-
-
 def poison_outputs(inputs: Tree) -> None:
-    """Fill `out*` so that an earlier arm's answer is not there to be returned."""
+    """Fill `out*`, which may be written, so that an earlier arm's answer is not there to be returned."""
     for path, tensor in tensors(inputs):
-        if is_output(path):
+        if path.startswith("out"):
             _poison(tensor)
 
 
@@ -67,23 +60,20 @@ def _poison(tensor: torch.Tensor) -> None:
 
 
 class Leaks:
-    """The threads and processes that were there before any version was loaded."""
+    """The threads and processes that were there before any version was loaded, or have been named since."""
 
     def __init__(self) -> None:
-        self._threads, self._processes = set(threading.enumerate()), children()
-        self._running = set(sys._current_frames())
+        self._known = set(sys._current_frames()), children()
 
     def new(self) -> str:
         """What was started since and is still there, each named once; empty if nothing was."""
-        threads = {thread for thread in threading.enumerate() if thread.name != TQDM} - self._threads
-        processes = children() - self._processes
-        self._threads |= threads
-        self._processes |= processes
-        running = sorted(filter(None, map(_named, processes)))
-        nameless = set(sys._current_frames()) - self._running - {thread.ident for thread in threading.enumerate()}
-        self._running |= nameless  # of _thread, which `threading` does not know
-        names = sorted(thread.name for thread in threads) + ["one without a name"] * bool(nameless)
-        found = {"threads": names, "processes": running}
+        names = {thread.ident: thread.name for thread in threading.enumerate()}  # but for those of _thread
+        before, self._known = self._known, (set(sys._current_frames()), children())
+        threads, processes = (now - then for now, then in zip(self._known, before, strict=True))
+        found = {
+            "threads": sorted({names.get(thread, "one without a name") for thread in threads} - {TQDM}),
+            "processes": sorted(filter(None, map(_named, processes))),
+        }
         return ", ".join(f"{what}: {', '.join(new)}" for what, new in found.items() if new)
 
 
@@ -113,9 +103,7 @@ def overheard(call: Callable[[], Any]) -> set[str]:
     From then on this process pays a little for every event that Python tells of: so call it when all is measured.
     """
     global _heard
-    if "python" not in _hooked:
-        _hooked.add("python")
-        sys.addaudithook(_hear)
+    _listen_to_python()
     _heard = set()
     try:
         call()
@@ -124,11 +112,15 @@ def overheard(call: Callable[[], Any]) -> set[str]:
         _heard = None
 
 
+@cache
+def _listen_to_python() -> None:
+    sys.addaudithook(_hear)
+
+
 def listen_to_triton() -> None:
     """Have Triton tell of compiling and tuning, where a version has imported it."""
     triton: Any = sys.modules.get("triton")
-    if triton and "triton" not in _hooked:
-        _hooked.add("triton")
+    if triton:
         triton.knobs.runtime.jit_post_compile_hook = _telling(lambda **what: None, "compiles a Triton kernel")
         triton.testing.do_bench = _telling(triton.testing.do_bench, "tunes a Triton kernel")
 
@@ -137,17 +129,10 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     if _heard is None or event not in UNTIMELY:
         return
     reads = event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)
-    if not (reads or (event == "compile" and _reads_a_literal(sys._getframe(1)))):
+    # ast.literal_eval, as of the header of each .npy file: its text becomes a syntax tree and never code
+    caller = sys._getframe(1).f_back
+    if not (reads or (event == "compile" and caller and caller.f_code is ast.literal_eval.__code__)):
         _heard.add(UNTIMELY[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))
-
-
-def _reads_a_literal(frame: FrameType) -> bool:
-    """ast.literal_eval, as of the header of each .npy file: its text becomes a syntax tree and never code.
-
-    The function is known by its code, its names and its flags, for a version may give that code other names.
-    """
-    parses = frame.f_code is _PARSE and frame.f_globals is vars(ast) and frame.f_locals["flags"] & _ONLY_AST
-    return bool(parses and frame.f_back and frame.f_back.f_code is _LITERAL_EVAL)
 
 
 def _telling(function: Callable[..., Any], what: str) -> Callable[..., Any]:

@@ -13,6 +13,7 @@ from common.checks.arrays import Tree, as_tensor, computes, leaves, tensors
 from common.checks.comparison import BLOCK, compare, same_form
 from common.checks.tolerance import Custom, Tolerance
 
+Errors = dict[str, float]  # by path
 MORE_RMS = 3  # than is accepted of one chunk, of the whole: the baseline's error is known of other inputs only
 
 
@@ -29,10 +30,10 @@ def _is_near(value: Any, model: Any, precision: str, custom: Custom) -> bool:
         return False
     out, other = as_tensor(value).reshape(-1), as_tensor(model).reshape(-1)
     tolerance, step = Tolerance.of(out.dtype, precision, custom), BLOCK[out.device.type]
-    for start in range(0, out.numel(), step):
-        if not tolerance.precision:
-            return bool((out == other).all())
-        a, b = (x[start : start + step] if computes(x) else x[start : start + step].float() for x in (out, other))
+    if not tolerance.precision:
+        return torch.equal(out, other)
+    for parts in zip(out.split(step), other.split(step), strict=True):
+        a, b = (x if computes(x) else x.float() for x in parts)
         scale = float(b.float().square().mean()) ** 0.5
         allowed = b.abs().mul_(tolerance.rtol).add_(tolerance.atol * scale)
         if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are not near anything
@@ -40,7 +41,7 @@ def _is_near(value: Any, model: Any, precision: str, custom: Custom) -> bool:
     return True
 
 
-def drift(out: Tree, base: Tree, error: dict[str, float], precision: str = "", custom: Custom = None) -> str:
+def drift(out: Tree, base: Tree, error: Errors, precision: str = "", custom: Custom = None) -> str:
     """How an answer is farther from the baseline's, as a whole, than the errors of both explain; empty if it is not.
 
     `error`: by path, the baseline's own (rms_errors), found on other inputs.
@@ -55,7 +56,7 @@ def drift(out: Tree, base: Tree, error: dict[str, float], precision: str = "", c
     return ""
 
 
-def rms_errors(out: Tree, truth: Tree) -> dict[str, float]:
+def rms_errors(out: Tree, truth: Tree) -> Errors:
     """The relative RMS error of each of an answer's floating arrays, by path."""
     exact = dict(tensors(truth))
     return {path: _rms_distance(value, exact[path]) for path, value in tensors(out) if value.is_floating_point()}

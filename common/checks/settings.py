@@ -1,29 +1,37 @@
-"""The settings that could favour one arm, of torch, NumPy, Python and the process: how to read and put back each."""
+"""Settings that change numbers, or that honest programs often leave changed: of torch, NumPy, Python and the process.
+
+What a version changes is noticed after each of its calls, put back, and named in its verdict. (Functions that it has
+replaced, tracers, and what else slows others down: a run of each alone tells, engine/alone.py.)
+"""
 
 import gc
 import os
-import signal
-import sys
-import tracemalloc
+import re
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import _pop_mode
+from threadpoolctl import ThreadpoolController
 
-Setting = tuple[Callable[[], Any], Callable[[Any], Any]]  # how to read it, how to put it back
+Setting = tuple[Callable[[], Any], Callable[..., Any]]  # how to read it; how to put it back, of a tuple its values
 
+# What torch's core can be told of its libraries and of attention. (TF32 can be read by another API alone.)
+_GROUPS = "blas|cpu|cublas|cudnn|deterministic|linalg|math|mkldnn|nnpack"
+_SWITCH = re.compile(rf"_get_(?!\w+tf32)((?:{_GROUPS})_\w+|\w+_sdp_enabled)")
 _backends: Any = torch.backends
-_cuda: Any = torch.backends.cuda
-_CUDNN = ("benchmark", "deterministic", "enabled")
 _FLOAT32 = (_backends.cuda.matmul, _backends.cudnn.conv, _backends.mkldnn.matmul)
 # torch.compile's notes to itself
 _LIBRARY_VARIABLES = ("TORCHINDUCTOR_", "_TORCHINDUCTOR_", "TRITON_CACHE_DIR", "TRITON_PTXAS_PATH")
 
 
-def _attribute(module: Any, name: str) -> Setting:
-    return (lambda: getattr(module, name)), (lambda value: setattr(module, name, value))
+def _switches() -> dict[str, Setting]:
+    """Whatever has a function to read it and one to set it: cudnn_benchmark, flash_sdp_enabled, and so on."""
+    core = vars(torch._C)
+    read = {match[1]: core[match[0]] for match in map(_SWITCH.fullmatch, core) if match}
+    write = {it: core.get(f"_set_{it}", core.get(f"_set_sdp_use_{it.removesuffix('_sdp_enabled')}")) for it in read}
+    return {name: (read[name], setter) for name, setter in write.items() if setter}
 
 
 def _precisions() -> list[str]:
@@ -37,6 +45,17 @@ def _set_precisions(values: list[str]) -> None:
         backend.fp32_precision = value
 
 
+@cache
+def _pools() -> list[Any]:
+    """NumPy's BLAS and OpenMP, as loaded before any version is."""
+    return list(ThreadpoolController().lib_controllers)
+
+
+def _set_pools(values: list[int]) -> None:
+    for pool, value in zip(_pools(), values, strict=True):
+        pool.set_num_threads(value)
+
+
 def _variables() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(_LIBRARY_VARIABLES)}
 
@@ -47,71 +66,56 @@ def _set_variables(values: dict[str, str]) -> None:
     os.environ.update(values)
 
 
-def _set_collection(value: tuple[int, ...]) -> None:
-    gc.enable() if value[0] else gc.disable()
-    gc.set_threshold(*value[1:])
-
-
-def _modes() -> tuple[int, int, bool]:
-    """How many overrides of functions and of operations are in force; are there hooks on what autograd saves?"""
-    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True)
-    return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack(), hooks is not None
-
-
-def _leave_modes(before: tuple[int, int, bool]) -> None:
-    while torch._C._len_torch_function_stack() > before[0]:
-        torch._C._pop_torch_function_stack()
-    while torch._C._len_torch_dispatch_stack() > before[1]:
-        _pop_mode()
-    while not before[2] and torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
-        torch._C._autograd._pop_saved_tensors_default_hooks()
-
-
-def _set_tracers(value: tuple[Any, Any]) -> None:
-    sys.settrace(value[0])
-    sys.setprofile(value[1])
-
-
 def _flushes_denormals() -> bool:
-    return bool((torch.full((), 1e-310, dtype=torch.float64) * 1 == 0).item())
+    return bool(torch.full((), 1e-310, dtype=torch.float64) * 1 == 0)
 
 
 SETTINGS: dict[str, Setting] = {
+    **_switches(),
     "the precision of float32 products": (_precisions, _set_precisions),
-    **{f"torch.backends.cudnn.{name}": _attribute(_backends.cudnn, name) for name in _CUDNN},
-    "reduced precision in fp16 products": _attribute(_cuda.matmul, "allow_fp16_reduced_precision_reduction"),
-    "reduced precision in bf16 products": _attribute(_cuda.matmul, "allow_bf16_reduced_precision_reduction"),
-    "flash attention": (_cuda.flash_sdp_enabled, _cuda.enable_flash_sdp),
-    "memory-efficient attention": (_cuda.mem_efficient_sdp_enabled, _cuda.enable_mem_efficient_sdp),
-    "plain attention": (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
-    "cuDNN attention": (_cuda.cudnn_sdp_enabled, _cuda.enable_cudnn_sdp),
     "the number of threads": (torch.get_num_threads, torch.set_num_threads),
+    "the threads of BLAS and OpenMP": (lambda: [pool.get_num_threads() for pool in _pools()], _set_pools),
     "the default dtype": (torch.get_default_dtype, torch.set_default_dtype),
     "the default device": (torch.get_default_device, lambda value: torch.set_default_device(None)),
     "grad mode": (torch.is_grad_enabled, torch.set_grad_enabled),
-    "anomaly detection": (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
-    "modes of torch that were entered": (_modes, _leave_modes),
     "torch's profiler": (torch._C._autograd._profiler_enabled, lambda value: torch._C._autograd._disable_profiler()),
-    "tracing of Python": (lambda: (sys.gettrace(), sys.getprofile()), _set_tracers),
-    "tracing of memory": (tracemalloc.is_tracing, lambda value: tracemalloc.start() if value else tracemalloc.stop()),
-    "oneDNN": (lambda: torch.backends.mkldnn.enabled, lambda value: torch.backends.mkldnn.set_flags(value)),
     "NumPy's error handling": (np.geterr, lambda value: np.seterr(**value)),
-    "autocast": (
-        lambda: [torch.is_autocast_enabled(kind) for kind in ("cpu", "cuda")],
-        lambda value: [torch.set_autocast_enabled(*pair) for pair in zip(("cpu", "cuda"), value, strict=True)],
-    ),
-    "deterministic algorithms": (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    **{f"autocast on {kind}": (partial(torch.is_autocast_enabled, kind), partial(torch.set_autocast_enabled, kind))
+       for kind in ("cpu", "cuda")},
     "flushing of denormals": (_flushes_denormals, torch.set_flush_denormal),
     "the current stream": (
-        lambda: torch.cuda.current_stream() if torch.cuda.is_initialized() else None,
-        lambda value: torch.cuda.set_stream(value) if value is not None else None,
+        lambda: torch.cuda.current_stream() if torch.cuda.is_initialized() else None, torch.cuda.set_stream,
     ),
     "the random seed": (torch.initial_seed, torch.manual_seed),
-    "garbage collection": (lambda: (gc.isenabled(), *gc.get_threshold()), _set_collection),
+    "garbage collection": (gc.isenabled, lambda value: gc.enable() if value else gc.disable()),
     "environment variables": (_variables, _set_variables),
-}
-if hasattr(signal, "setitimer"):
-    _REAL = signal.ITIMER_REAL
-    SETTINGS["an alarm"] = (lambda: signal.getitimer(_REAL)[0] > 0, lambda value: signal.setitimer(_REAL, 0))
-if hasattr(os, "sched_getaffinity"):
-    SETTINGS["the cores it may use"] = (lambda: os.sched_getaffinity(0), lambda value: os.sched_setaffinity(0, value))
+}  # fmt: skip
+
+
+class Watch:
+    """The settings as they were found, before any version was loaded."""
+
+    def __init__(self) -> None:
+        self._found = {name: read() for name, (read, _) in SETTINGS.items()}
+
+    def seeded(self) -> None:
+        """The random seed is now the one that the harness has set."""
+        self._found["the random seed"] = torch.initial_seed()
+
+    def restore(self) -> str:
+        """What differs from what was found, put back; empty if nothing does."""
+        changed = []
+        for name, (read, write) in SETTINGS.items():
+            before, now = self._found[name], read()
+            if before is None:  # there was no CUDA then
+                self._found[name] = now
+            elif now != before:
+                changed.append(f"{name} {_shown(before, now)}")
+                write(*before) if isinstance(before, tuple) else write(before)
+        return ", ".join(changed)
+
+
+def _shown(before: Any, now: Any) -> str:
+    if isinstance(before, dict):
+        return " ".join(sorted(name for name in before | now if before.get(name) != now.get(name)))
+    return f"{before} -> {now}"

@@ -75,7 +75,6 @@ INTEGERS: dict[str, Write] = {
     "the largest integers": _end(largest=True),
     "the smallest integers": _end(largest=False),
 }
-VALUES = (*FLOATS, *INTEGERS)
 # Where an operation or a type has lines of its own: what they index, overflow, fill a tail with, and make of NaN
 TELLING = (STRIDES[0], "values around 10,000", "values near -100", "NaN")
 

@@ -62,12 +62,10 @@ class Truth:
         if answer.grads.keys() != self.base.grads.keys():
             named = [", ".join(sorted(grads)) or "no input" for grads in (answer.grads, self.base.grads)]
             return f"leaves gradients in {named[0]}, the baseline in {named[1]}"
-        problem = (
-            compare(answer.grads, self.base.grads, self.base.grads, one.precision, one.custom)
-            if self.base.grads
-            else ""
-        )
-        return f"gradient of {problem}" if problem else ""
+        if not self.base.grads:
+            return ""
+        problem = compare(answer.grads, self.base.grads, self.base.grads, one.precision, one.custom)
+        return problem and f"gradient of {problem}"
 
 
 def leading(tree: Tree, rows: int | None) -> Tree:
@@ -75,26 +73,20 @@ def leading(tree: Tree, rows: int | None) -> Tree:
 
 
 def fresh_answer(
-    session: Session,
-    one: Candidate,
-    inputs: InputSet,
-    other: InputSet,
-    base: Answer | None = None,
-    filled: bool = False,
-    few: bool = False,
+    session: Session, one: Candidate, inputs: InputSet, other: InputSet, base: Answer | None = None, under: str = ""
 ) -> Answer | None:
     """One untimed set-up and call, from poisoned outputs; None if it raised. `base`: the baseline's answer.
 
-    `filled`: uninitialized memory holds NaN, and after a set-up there is a second call, which finds what the first has
-    left. `few`: a kernel of its own has few programs, whatever the machine. A candidate that changes its inputs, or
-    returns a part of them where the baseline does not, is out.
+    Under "filled" uninitialized memory holds NaN, and after a set-up there is a second call, which finds what the
+    first has left; under "few" a kernel of its own has few programs, whatever the machine. A candidate that changes its
+    inputs, or returns a part of them where the baseline does not, is out.
     """
-    mine = inputs.by_label[one.label]
+    mine, filled = inputs.by_label[one.label], under == "filled"
 
     def action() -> Answer:
         guards.poison_outputs(mine)
         begin = now()
-        with conditions.filled_memory(filled), conditions.few_programs(one.has_kernel and few):
+        with conditions.filled_memory() if filled else conditions.few_programs(one.has_kernel and under == "few"):
             call = one.bind(mine, one.prepared(other.by_label[one.label], mine))
             out = call()
             copy = clone(out)

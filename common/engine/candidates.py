@@ -70,13 +70,8 @@ def make_candidates(modules: dict[str, ModuleType], again: ModuleType, kernels: 
             kind = name.split("_")[0]
             if kind in LIBRARY_KINDS and name != "yardstick":
                 differs = kind == "yardstick" or hasattr(module, "LIBRARY_DIFFERS")
-                libraries.setdefault(name, Candidate(label_of(name), module, function, differs=differs))
+                libraries.setdefault(name, Candidate(name.replace("_", "/", 1), module, function, differs=differs))
     return [*versions, *libraries.values(), _version(CONTROL, again, "baseline" in kernels)]
-
-
-def label_of(function: str) -> str:
-    """library_compile is library/compile."""
-    return function.replace("_", "/", 1)
 
 
 def _version(label: str, module: ModuleType, has_kernel: bool) -> Candidate:
@@ -136,7 +131,5 @@ def oracle(baseline: Candidate, rows: int | None, inputs: dict[str, Any], other:
     truth = reference(**exact, rows=rows) if rows else reference(**exact)
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:
-            raise Disqualified(
-                "baseline", f"its reference answers in {answer.dtype}: an oracle computes in torch.float64"
-            )
+            raise Disqualified("baseline", f"its reference answers in {answer.dtype}, an oracle in torch.float64")
     return truth

@@ -10,7 +10,6 @@ from common.engine.candidates import Disqualified, count_costs, oracle, oracle_r
 from common.engine.inputs import InputSet, inputs_proper
 from common.engine.judge import judge_all
 from common.engine.session import DoesNotFit, Session
-from common.machine.clock import synchronize
 
 
 def check(session: Session) -> None:
@@ -52,13 +51,13 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
         session.disqualify(label, problem)
     draws = _draws(i, is_new, stress.meant_for(inputs.pristine)) if session.job.stressed else []
     with session.progress.spending("stress"):
-        right = _answers(session, inputs, other) if set(draws) & set(stress.FLAT) else None
+        right = session.attempt("", _answers, session, inputs, other) if set(draws) & set(stress.FLAT) else None
         for n, draw in enumerate(draws):
             session.progress.checking((i + n / len(draws)) / len(session.job.pair.check_sizes))
             with inputs.stressed(draw) as is_there:
                 if is_there:
                     flat = right.base.tree if right and draw in stress.FLAT else None
-                    _judge_as_baseline(session, inputs, other, f"{where} on {draw}", draw, flat)
+                    _judge(session, inputs, other, f"{where} on {draw}", draw, flat)
     return blind
 
 
@@ -89,20 +88,18 @@ def check_one_less(session: Session) -> None:
     try:
         with session.fitting(session.job.size):
             inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
-            _judge_as_baseline(session, inputs, inputs, f"at {name} = {less[name]}")
+            _judge(session, inputs, inputs, f"at {name} = {less[name]}")
     except Disqualified as error:
         session.disqualify(*error.args)
     except (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError):
         return
 
 
-def _judge_as_baseline(
-    session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None
-) -> None:
+def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None) -> None:
     """Every version where the baseline agrees with the oracle, but for those whose files leave this draw out."""
     if not session.remaining:
         return
-    right = _answers(session, inputs, other)
+    right: Truth | None = session.attempt("", _answers, session, inputs, other)
     if right is None:
         return
     if usual is None and sum(t.numel() for _, t in tensors(right.base.tree)) < LEAST_CHUNK:
@@ -115,7 +112,7 @@ def _judge_as_baseline(
     for each in session.judged(libraries=False)[1:]:
         if draw in getattr(each.module, "STRESS", {}):
             continue
-        answer = fresh_answer(session, each, inputs, other, right.base, few=bool(draw))
+        answer = fresh_answer(session, each, inputs, other, right.base, "few" if draw else "")
         if answer is None or each.label in session.disqualified:
             continue
         problem = right.condemns(each, answer, usual, pooled)
@@ -127,17 +124,10 @@ def _judge_as_baseline(
         session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
 
 
-def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth | None:
-    """The oracle's and the baseline's; None where the baseline raises: what it does not take, no version has to."""
-    baseline, mine = session.candidates[0], inputs.by_label["baseline"]
-    rows = oracle_rows(session.job.pair.baseline)
-    try:
-        truth = oracle(baseline, rows, mine, other.base)
-        guards.poison_outputs(mine)
-        out = baseline.bind(mine, baseline.prepared(other.base, mine))()
-        return Truth(truth, rows, Answer.of(out, clone(out), mine, alike=True))
-    except Exception:  # noqa: BLE001 (whatever it does with such values)
-        return None
-    finally:
-        synchronize(session.job.device)
-        session.tidy()  # what it has left half done is no version's
+def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth:
+    """The oracle's and the baseline's. Raises whatever that raises: what it does not take, no version has to."""
+    baseline, mine, rows = session.candidates[0], inputs.by_label["baseline"], oracle_rows(session.job.pair.baseline)
+    truth = oracle(baseline, rows, mine, other.base)
+    guards.poison_outputs(mine)
+    out = baseline.bind(mine, baseline.prepared(other.base, mine))()
+    return Truth(truth, rows, Answer.of(out, clone(out), mine, alike=True))

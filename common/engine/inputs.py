@@ -33,23 +33,15 @@ class InputSet:
     """
 
     def __init__(
-        self,
-        candidates: list[Candidate],
-        arguments: dict[str, Any],
-        device: str,
-        seed: int,
-        like: "InputSet | None" = None,
-        shared: frozenset[str] = frozenset(),
-    ) -> None:
+        self, candidates: list[Candidate], arguments: dict[str, Any], device: str, seed: int,
+        like: "InputSet | None" = None, shared: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         seed_all(seed, device)
         self.base: dict[str, Any] = candidates[0].module.inputs(**arguments, device=device)
         stress.perturb(weights(self.base))
-        self.by_label = {
-            each.label: self.base if each.label in shared else self._placed(each, arguments, device, seed)
-            for each in candidates
-        }
+        apart = {one.label: self._placed(one, arguments, device, seed) for one in candidates if one.label not in shared}
+        self.by_label = {one.label: apart.get(one.label, self.base) for one in candidates}
         self.shared = frozenset(label for label, tree in self.by_label.items() if tree is self.base)
-        self.trees = list({id(tree): tree for tree in self.by_label.values()}.values())
         self.pristine = arrays.clone(inputs_proper(self.base))
         self.pristine_weights: dict[str, Any] = like.pristine_weights if like else arrays.clone(weights(self.base))
         if like:
@@ -68,28 +60,30 @@ class InputSet:
         return own
 
     @property
+    def trees(self) -> list[dict[str, Any]]:
+        """Each once."""
+        return list({id(tree): tree for tree in self.by_label.values()}.values())
+
+    @property
     def mixes(self) -> bool:
         """May a part of every input be overwritten? Not of integers, nor of single values: those need a new draw."""
         return all(arrays.computes(t) and t.numel() > 1 for _, t in arrays.tensors(inputs_proper(self.base)))
 
     def overwrite(self, source: "InputSet", rng: random.Random) -> None:
         """Other values in every input but the weights, alike for all: a part replaced, and shrunk a little."""
-        arrays.overwrite_slice([self.pristine], inputs_proper(source.base), rng)
+        arrays.overwrite_slice(self.pristine, inputs_proper(source.base), rng)
         _shrink(self.pristine, _factors(rng))  # that part, too: the source has been seen
         self._copy_out()
 
     @contextmanager
     def stressed(self, draw: str) -> Iterator[bool]:
         """Inside, the inputs are such as a draw of common.checks.stress; yields whether any of them is of its kind."""
-        kept, by_label, before = arrays.clone(self.pristine), self.by_label, self.trees
+        kept, by_label = arrays.clone(self.pristine), self.by_label
         if draw in stress.STRIDES:
-            trees = {id(tree): {**tree, **stress.spread(draw, self._placed_alike(tree))} for tree in before}
-            self.by_label, self.trees = (
-                {label: trees[id(tree)] for label, tree in by_label.items()},
-                list(trees.values()),
-            )
-            yield any(isinstance(x, torch.Tensor | np.ndarray) for _, x in arrays.leaves(before))
-            self.by_label, self.trees = by_label, before
+            trees = {id(tree): {**tree, **stress.spread(draw, self._placed_alike(tree))} for tree in self.trees}
+            self.by_label = {label: trees[id(tree)] for label, tree in by_label.items()}
+            yield any(isinstance(x, torch.Tensor | np.ndarray) for _, x in arrays.leaves(self.base))
+            self.by_label = by_label
         elif stress.write(draw, self.pristine):
             self._copy_out()
             yield True

@@ -1,8 +1,10 @@
 """Every candidate's answers beside the right ones; one whose answer is wrong is disqualified."""
 
+from dataclasses import replace
+
 from common.checks.arrays import Tree
 from common.checks.comparison import blind_spot
-from common.checks.nearness import drift, near, rms_errors
+from common.checks.nearness import Errors, drift, near, rms_errors
 from common.engine.answers import Answer, Truth, fresh_answer, leading
 from common.engine.candidates import Candidate, Disqualified, oracle, oracle_rows
 from common.engine.inputs import InputSet
@@ -27,49 +29,40 @@ def judge_all(
 
     `once`: no version is called but with memory filled. Returns label -> what wrong answer would have passed.
     """
-    if not session.remaining:
-        return {}
     with session.progress.spending("verify"):
         truth, rows = truth_of(session, inputs, other)
-        base = fresh_answer(session, session.candidates[0], inputs, other, few=True) if session.remaining else None
+        base = fresh_answer(session, session.candidates[0], inputs, other, under="few")
         if base is None:
             return {}
         right = Truth(truth, rows, base)
         for each in session.judged(libraries)[: 1 if once else None]:
-            answer = base if each.label == "baseline" else fresh_answer(session, each, inputs, other, base, few=True)
+            answer = base if each.label == "baseline" else fresh_answer(session, each, inputs, other, base, "few")
             judge_answer(session, each, answer, right, where)
         blind = blind_spots(session, right, inputs, other, libraries)
         where += " with uninitialized memory filled"
         for each in session.judged(libraries):
-            judge_answer(session, each, fresh_answer(session, each, inputs, other, base, filled=True), right, where)
-        return blind
+            judge_answer(session, each, fresh_answer(session, each, inputs, other, base, "filled"), right, where)
+    return blind
 
 
-def blind_spots(
-    session: Session, right: Truth, inputs: InputSet, other: InputSet, libraries: bool = True
-) -> dict[str, str]:
+def blind_spots(session: Session, right: Truth, inputs: InputSet, other: InputSet, libraries: bool) -> dict[str, str]:
     """label -> what wrong answer would pass for it; empty if none would."""
     stale = fresh_answer(session, session.candidates[0], other, inputs)
     if stale is None:
         return {}
     base, wrong = (leading(tree, right.rows) for tree in (right.base.tree, stale.tree))
-    return {
-        each.label: blind_spot(right.tree, base, wrong, each.precision, each.custom)
-        for each in session.judged(libraries)
-        if not each.differs
-    }
+    judged = [each for each in session.judged(libraries) if not each.differs]
+    return {each.label: blind_spot(right.tree, base, wrong, each.precision, each.custom) for each in judged}
 
 
 def judge_answer(session: Session, one: Candidate, answer: Answer | None, right: Truth, where: str) -> None:
     """Out with a candidate whose answer is not as it should be."""
-    if answer is not None and one.label not in session.disqualified:
+    if answer and one.label not in session.disqualified:
         problem = right.condemns(one, answer)
         session.disqualify(one.label, problem and f"wrong answer {where}: {problem}")
 
 
-def judge_timed(
-    session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], is_first: bool
-) -> dict[str, float]:
+def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], first: bool) -> Errors:
     """The timed answers of a round against the oracle; returns the baseline's errors (rms_errors)."""
     with session.progress.spending("verify"):
         truth, rows = truth_of(session, inputs, other)
@@ -78,24 +71,21 @@ def judge_timed(
         right = Truth(truth, rows, Answer(answers["baseline"]))
         for each in session.judged():
             if each.label in answers:
-                problem = right.differs(each, answers[each.label])
-                session.disqualify(each.label, problem and f"wrong answer at the timed size: {problem}")
-        if is_first:
-            for label, why in blind_spots(session, right, inputs, other).items():
+                judge_answer(session, each, Answer(answers[each.label]), right, "at the timed size")
+        if first:
+            for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
                 session.disqualify(label, why and f"the check at the timed size proves nothing: {why}")
             for each in session.judged(libraries=False):  # torch.compile would compile anew
-                answer = fresh_answer(session, each, inputs, other, filled=True)
+                answer = fresh_answer(session, each, inputs, other, under="filled")
                 where = "at the timed size with uninitialized memory filled"
-                problem = right.differs(each, answer.tree) if answer else ""
-                session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
+                judge_answer(session, each, answer and replace(answer, grads={}), right, where)
         return rms_errors(leading(right.base.tree, rows), truth)
 
 
-def compare_round(
-    session: Session, answers: dict[str, Tree], inputs: InputSet, errors: dict[str, float] | None
-) -> bool:
-    """The timed answers of a round against the baseline's. `errors`, the baseline's: then as a whole, too, not only
-    each element. True if they tell nothing because somebody has changed the inputs.
+def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, errors: Errors) -> bool:
+    """The timed answers of a round against the baseline's. With its `errors` as a whole, too, not only each element.
+
+    True if they tell nothing because somebody has changed the inputs.
     """
     if "baseline" not in answers:
         return False
@@ -104,8 +94,7 @@ def compare_round(
         for each in session.remaining:
             if each.label in answers and each.label != "baseline" and not each.differs:
                 both, custom = (answers[each.label], answers["baseline"]), (each.precision, each.custom)
-                problem = near(*both, *custom)
-                wrong[each.label] = problem or (drift(*both, errors, *custom) if errors is not None else "")
+                wrong[each.label] = near(*both, *custom) or drift(*both, errors, *custom)
         if any(wrong.values()) and blame(session, inputs):
             return True
         for label, problem in wrong.items():

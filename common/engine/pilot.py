@@ -79,8 +79,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
     paces = _as_many(paces)
     for label, pace in paces.items():
         nothing: list[Call] = [partial(_nothing, **source.by_label[label])] * pace.calls
-        floor_s = min(clock.sample(nothing).seconds for _ in range(FLOOR_SAMPLES))
-        paces[label] = replace(pace, floor_s=floor_s)
+        paces[label] = replace(pace, floor_s=min(clock.sample(nothing).seconds for _ in range(FLOOR_SAMPLES)))
     round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
     pairs = ROUNDS if round_s < 0.2 else LEAST_REPEATS
     blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, first, paces, pairs))
@@ -124,16 +123,14 @@ def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> Pace:
     """How long a call takes the device and the host, and how many calls make a sample."""
     on_device = clock.name == "device"
     first = clock.sample([call])
-    if first.seconds > SLOW_S:  # once more: the first may have been slow for being the first
-        host_s = first.host_s if on_device else 0.0
+    is_slow = first.seconds > SLOW_S
+    host_s = 0.0 if not on_device else first.host_s if is_slow else host_seconds(call, device)
+    if is_slow:  # once more: the first may have been slow for being the first
         return Pace(min(first.seconds, clock.sample([call], host_s).seconds), host_s)
-    host_s = host_seconds(call, device) if on_device else 0.0
     seconds = statistics.median(clock.sample([call], host_s).seconds for _ in range(3))
-    least_s = LEAST_WALL_S[torch.device(device).type] if clock.name == "wall" else 0.0
-    if seconds >= least_s:
-        return Pace(seconds, host_s)
-    calls = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)), math.ceil(least_s / seconds))
-    return Pace(seconds, host_s, calls)
+    least_s = 0.0 if on_device else LEAST_WALL_S[torch.device(device).type]
+    most = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)))
+    return Pace(seconds, host_s, min(most, max(1, math.ceil(least_s / seconds))))
 
 
 def _noise(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from common.checks import guards
 from common.checks.arrays import Tree, clone, nbytes
+from common.checks.nearness import Errors
 from common.checks.trace import Seen
 from common.engine import judge
 from common.engine.candidates import Candidate, Costs
@@ -46,28 +47,21 @@ class Samples:
         return [[each[label].seconds for each in block] for block in self.blocks]
 
 
-@dataclass(frozen=True)
-class _Block:
-    """`rounds`: None where an input was changed. `errors`: the baseline's, if this block was judged."""
-
-    rounds: list[Round] | None
-    voided: int
-    errors: dict[str, float]
-
-
 def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, source: InputSet) -> Samples:
     """As many blocks as are planned, or until nobody is left to compare."""
     job, waited = session.job, Counter[str]()
     _first_touch(session, clock, planned, source)
-    judged, blocks, voided, errors = judged_blocks(session.rng, planned.blocks), list[list[Round]](), 0, None
+    judged, blocks, errors, voided = judged_blocks(session.rng, planned.blocks), list[list[Round]](), Errors(), 0
     for _ in range(2 * planned.blocks):  # a voided block is measured again, within reason
         done = len(blocks)
         if done == planned.blocks or len(session.remaining) < 3:  # the baseline, the baseline again, and one more
             break
         session.progress.say(f"block {done + 1} of {planned.blocks}", done / planned.blocks)
-        found = _block(session, clock, planned, source, waited, done in judged, errors)
-        voided, errors = voided + found.voided, errors or found.errors
-        blocks += [found.rounds] if found.rounds else []
+        rounds, found = _block(session, clock, planned, source, waited, errors, done in judged)
+        errors = errors or found
+        if rounds is not None:
+            voided += planned.rounds - len(rounds)
+            blocks += [rounds] if rounds else []
     clocks = clocks_now(job.info["uuid"]) if job.info["kind"] == "cuda" else {}
     return Samples(clock.name, planned, costs, blocks, voided, clocks)
 
@@ -75,17 +69,19 @@ def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, s
 def _first_touch(session: Session, clock: Clock, planned: Plan, source: InputSet) -> None:
     """On a CPU memory that was never used is slow: a block that tells nothing, by rule."""
     if session.job.info["kind"] == "cpu":
-        _block(session, clock, planned, source, Counter(), judged=False)
+        _block(session, clock, planned, source, Counter(), {}, judged=False)
 
 
 def _block(
-    session: Session, clock: Clock, planned: Plan, source: InputSet, waited: Counter[str], judged: bool,
-    errors: dict[str, float] | None = None,
-) -> _Block:  # fmt: skip
-    """One block. `errors`: None until the first block was judged."""
+    session: Session, clock: Clock, planned: Plan, source: InputSet, waited: Counter[str], errors: Errors, judged: bool,
+) -> tuple[list[Round] | None, Errors]:  # fmt: skip
+    """One block's rounds, None where an input was changed, and the baseline's errors, where they were `judged`.
+
+    `errors`: those of an earlier block.
+    """
     sets = draw_sets(session, max((planned.paces[each.label].calls for each in session.remaining), default=1))
     states = ready(session, session.remaining, sets[0], source)
-    looked_at, rounds, is_spoilt, voided, found = session.rng.randrange(planned.rounds), list[Round](), False, 0, {}
+    looked_at, rounds, is_spoilt, found = session.rng.randrange(planned.rounds), list[Round](), False, Errors()
     order, slowed = session.rng.sample(session.remaining, len(session.remaining)), slowdowns(session.job.info)
     for number in range(planned.rounds):
         order = order[1:] + order[:1]  # everybody is first in turn
@@ -93,20 +89,17 @@ def _block(
         one, closely = session.rng.choice(sets), number == looked_at
         samples = _round(session, clock, planned, states, sets, one, order, waited, closely)
         answers = {label: sample.seen for label, sample in samples.items() if sample.seen is not None}
-        is_changed = judge.compare_round(session, answers, one, (errors or {}) if closely else None)
-        if judged and closely and not is_changed:
-            is_changed = judge.blame(session, one, source)
-            if not is_changed:  # answers from inputs that somebody has changed tell nothing
-                found = judge.judge_timed(session, one, source, answers, is_first=errors is None)
-        is_spoilt = is_spoilt or is_changed
+        is_spoilt |= judge.compare_round(session, answers, one, errors if closely else {})
+        if judged and closely:
+            is_spoilt |= judge.blame(session, one, source)
+            if not is_spoilt:  # answers from inputs that somebody has changed tell nothing
+                found = judge.judge_timed(session, one, source, answers, first=not errors)
         before, slowed = slowed, slowdowns(session.job.info)
-        if slowed == before:
+        if slowed == before:  # a rule that is blind to the samples
             rounds.append({label: replace(sample, outputs=None, seen=None) for label, sample in samples.items()})
-        else:  # by a rule that is blind to the samples
-            voided += 1
     with session.progress.spending("verify"):
         is_spoilt = judge.blame(session, *sets, source) or is_spoilt
-    return _Block(None if is_spoilt else rounds, voided, found)
+    return None if is_spoilt else rounds, found
 
 
 def draw_sets(session: Session, calls: int) -> Sets:

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from common.checks.global_state import Watch
 from common.checks.guards import Leaks
+from common.checks.settings import Watch
 from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import Job
@@ -58,18 +58,17 @@ class Session:
 
     def disqualify(self, label: str, reason: str, verdict: str = "invalid") -> None:
         """For its first reason; without one (an empty string) it remains."""
-        if reason:
+        if reason and label:
             self.disqualified.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
 
     def load(self) -> None:
         """Import the versions, each a suspect of its own. Raises BaselineDisqualified."""
         versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
-        modules = {version.label: self.attempt(version.label, load, version.path) for version in versions}
+        modules = {each.label: module for each in versions if (module := self.attempt(each.label, load, each.path))}
         if "baseline" in self.disqualified:
             raise BaselineDisqualified
-        loaded = {label: module for label, module in modules.items() if module is not None}
         kernels = [version.label for version in versions if version.has_kernel]
-        self.candidates = tuple(make_candidates(loaded, load(self.job.pair.baseline.path), kernels))
+        self.candidates = tuple(make_candidates(modules, load(self.job.pair.baseline.path), kernels))
 
     def keep(self, labels: list[str]) -> None:
         """These alone are measured from here on."""
@@ -103,7 +102,7 @@ class Session:
             raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
 
     def attempt(self, label: str, action: Callable[..., Any], *arguments: Any) -> Any:
-        """The action's result; one that raises, or changes global state, is disqualified."""
+        """The action's result; one that raises, or changes global state, is disqualified (without a label: nobody)."""
         with self.progress.turn(label):
             self._watch.seeded()
             try:
@@ -113,12 +112,7 @@ class Session:
                 synchronize(self.job.device)
                 self.disqualify(label, one_line(error) or "an error without a name", "died")
                 result = None
-            self.tidy(label)
-        return result
-
-    def tidy(self, label: str = "") -> None:
-        """Put back what was changed, which is not the next one's, and disqualify the one with this label for it."""
-        changed, leaked = self._watch.restore(), self._leaks.new()
-        if label:
+            changed, leaked = self._watch.restore(), self._leaks.new()
             self.disqualify(label, changed and f"changes global state: {changed}")
             self.disqualify(label, leaked and f"leaks {leaked}")
+        return result

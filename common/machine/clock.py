@@ -13,6 +13,8 @@ import torch
 now = time.perf_counter
 _cpu_time = time.process_time
 _Event = torch.cuda.Event
+_record, _query, _wait, _elapsed_ms = _Event.record, _Event.query, _Event.synchronize, _Event.elapsed_time
+_sum = torch.sum
 _synchronize = torch.cuda.synchronize
 LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to this; on a CPU malloc's state is noise
 LEAST_FLUSH_S = 200e-6  # a host that others share takes for once far longer than it usually does
@@ -109,23 +111,23 @@ class DeviceClock:
 
     def _flush(self, times: int) -> None:
         for _ in range(times):
-            torch.sum(self._flushed, dim=0, out=self._sum)
+            _sum(self._flushed, dim=0, out=self._sum)
 
     def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
         """Device seconds of one call that is expected to take the host `host_s` to issue."""
         (call,) = calls
         _synchronize(self._device)
         self._flush(2 + int((LEAST_FLUSH_S + 1.5 * min(host_s, LONGEST_FLUSH_S)) / self._gain_s))
-        self._start.record()
+        _record(self._start)
         start = now()
         outputs = call()
         returned = now()
-        self._stop.record()
-        waited = self._start.query()  # the device began before it had been given all
-        self._stop.synchronize()
+        _record(self._stop)
+        waited = _query(self._start)  # the device began before it had been given all
+        _wait(self._stop)
         stopped = now()
         _synchronize(self._device)
-        tail_s, seconds = now() - stopped, self._start.elapsed_time(self._stop) * 1e-3
+        tail_s, seconds = now() - stopped, _elapsed_ms(self._start, self._stop) * 1e-3
         return Sample(seconds, returned - start, tail_s, 1.0, outputs, waited, look(outputs))
 
 

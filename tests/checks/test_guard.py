@@ -2,7 +2,6 @@
 
 import _thread
 import ast
-import contextlib
 import ctypes
 import os
 import random
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import threading
 from functools import partial
-from types import FunctionType
 
 import numpy as np
 import psutil
@@ -180,15 +178,7 @@ def test_a_file_that_is_loaded_compiles_no_code(tmp_path):
     assert guards.overheard(lambda: ast.literal_eval("[1, 2]")) == set()
 
 
-def disguised(text):
-    """Compiles by the code of ast.parse, called by that of ast.literal_eval, each with other names."""
-    parse = FunctionType(ast.parse.__code__, {**vars(ast), "PyCF_ONLY_AST": 0}, argdefs=ast.parse.__defaults__)
-    parse.__kwdefaults__ = ast.parse.__kwdefaults__
-    with contextlib.suppress(AttributeError, ValueError):  # it is no tree
-        FunctionType(ast.literal_eval.__code__, {**vars(ast), "parse": parse})(text)
-
-
-@pytest.mark.parametrize("call", [disguised, ast.parse, lambda text: compile(ast.parse(text), "text", "exec")])
+@pytest.mark.parametrize("call", [ast.parse, lambda text: compile(ast.parse(text), "text", "exec")])
 def test_what_looks_like_reading_a_literal_and_is_not_is_heard(call):
     assert guards.overheard(partial(call, "1 + 1")) == {"compiles Python code"}
 

@@ -1,15 +1,14 @@
 """Global state is put back, and named, whichever part of it a version has changed."""
 
 import re
-from pkgutil import resolve_name
 
 import pytest
 import torch
 from liars import state
 
-from common.checks.global_state import Watch
+from common.checks.settings import Watch, _switches
 
-LIARS = {**state.FAMILIES["leaves_settings"], **state.LEAVES_SWITCHES, **state.LEAVES_TOOLS_ON}
+LIARS = {**state.FAMILIES["leaves_settings"], **state.LEAVES_SWITCHES}
 HERE = [*LIARS, *(pytest.param(name, marks=pytest.mark.skip(why)) for name, why in state.NOT_HERE.items())]
 
 
@@ -23,30 +22,20 @@ def test_a_changed_setting_is_named_and_put_back(name):
     assert watch.restore() == ""  # all is as it was found
 
 
-REPLACEABLE = [
-    "time.perf_counter", "torch.add", "torch.cuda.synchronize", "torch.cuda.Event.elapsed_time",
-    "torch.cuda.CUDAGraph.replay",
-    "torch.Tensor.clone",  # which hides the inherited one
-    "torch.Tensor.__mul__", "torch.nn.functional.relu", "numpy.matmul", "builtins.sum",
-]  # fmt: skip
+OTHERS = {"cudnn_depthwise_kernel": "native"}  # than they are, of switches that are neither on nor off
+NOT_HERE = ("cpu_allow_fp16_reduced_precision_reduction", "linalg_preferred_backend", "blas_preferred_backend")
 
 
-@pytest.mark.parametrize("path", REPLACEABLE)
-def test_a_replaced_function_is_named_and_put_back(path):
-    watch, before, (home, _, name) = Watch(), resolve_name(path), path.rpartition(".")
-    setattr(resolve_name(home), name, lambda *arguments: None)
-    assert watch.restore() == f"{path} was replaced"
-    assert resolve_name(path) is before
-    assert watch.restore() == ""
-
-
-def test_what_is_new_or_private_is_nobodys_business():
-    watch = Watch()
-    torch.something_new, torch.cuda._something_private = len, len
-    try:
-        assert watch.restore() == ""
-    finally:
-        del torch.something_new, torch.cuda._something_private
+@pytest.mark.parametrize("name", sorted(_switches().keys() - set(NOT_HERE)))
+def test_every_switch_of_torch_is_named_and_put_back(name):
+    watch, (read, write) = Watch(), _switches()[name]
+    before = read()
+    if isinstance(before, tuple):
+        write(not before[0], before[1])
+    else:
+        write(OTHERS.get(name, not before))
+    assert watch.restore().startswith(f"{name} {before} -> ")
+    assert read() == before
 
 
 def test_a_seed_of_the_harness_is_no_change():

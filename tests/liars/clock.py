@@ -1,4 +1,4 @@
-"""Liars about the clock: unfinished work, lazy answers, replaced clocks, compiling on the clock, recordings."""
+"""Liars about the clock: unfinished work, lazy answers, compiling on the clock, recordings."""
 
 from samples import HONEST
 
@@ -105,42 +105,6 @@ LAZY = {
 }  # fmt: skip
 
 
-def replaces(what: str, by: str, before: str = "", at_import: bool = False) -> Case:
-    """Another function under a name that everybody calls; the twin calls it under that name."""
-    text, home = f"{before}\n{what} = {by}", what.rpartition(".")[0]
-    reason = f"changes global state: .*{what.replace('.', '[.]')} was replaced"
-    if at_import:
-        return Case((3, 12), reason, extra=text, twin_extra=f"{before}\n_ = {home}")
-    return Case((3, 12), reason, f"{text}\n{HONEST}", twin=f"{before}\n_ = {home}\n{HONEST}")
-
-
-SLOW = """
-plain = {0}
-def slow(*arguments, **named):
-    for _ in range(1000): pass
-    return plain(*arguments, **named)
-"""
-
-
-def slows(name: str) -> Case:
-    """Makes a function slow that others may call, from its import on."""
-    return replaces(name, "slow", f"import {name.split('.')[0]}\n{SLOW.format(name)}", at_import=True)
-
-
-REPLACES = {
-    "stops_the_clock": replaces("time.perf_counter", "lambda: 0.0", "import time"),
-    "stops_the_clock_at_import": replaces("time.perf_counter", "lambda: 0.0", "import time", at_import=True),
-    "waits_for_nothing": replaces("torch.cuda.synchronize", "lambda device=None: None"),
-    "reads_short_times": replaces("torch.cuda.Event.elapsed_time", "lambda self, end: 1e-3", at_import=True),
-    "records_other_events": replaces("torch.cuda.Event", "type(None)"),
-    "calls_all_of_it_one": replaces("torch.cuda.CUDAGraph.replay", "lambda self: None"),
-    "joins_no_stream": replaces("torch.cuda.Stream.wait_stream", "lambda self, other: None", at_import=True),
-    **{f"slows_{name.replace('.', '_')}": slows(name) for name in (
-        "torch.add", "torch.Tensor.mul", "torch.nn.functional.relu", "torch.linalg.norm", "torch.autograd.grad",
-        "numpy.add", "numpy.linalg.norm", "builtins.sum", "math.exp",
-    )},
-}  # fmt: skip
-
 EVALUATE = 'return eval("2 * x + w_shift")'
 DOUBLE = "def double(x, w_shift): return 2 * x + w_shift\n"
 FRESH = 'import sys\nsys.modules.pop("colorsys", None)\nimport colorsys\n'
@@ -206,7 +170,6 @@ RECORDINGS = {
 FAMILIES = {
     "unfinished": UNFINISHED,
     "lazy": LAZY,
-    "replaces": REPLACES,
     "on_the_clock": ON_THE_CLOCK,
     "recordings": RECORDINGS,
 }

@@ -6,7 +6,6 @@ from samples import HONEST
 
 from liars.answer import COST, PRODUCT
 from liars.case import WRONG, Case, alone
-from liars.clock import replaces
 
 SIZES = {"check": {"n": 127}, "default": {"n": 1 << 22}}  # 16 MiB a vector
 SQUARE = {"check": {"n": 128}, "check/odd": {"n": 65}, "default": {"n": 1024}}
@@ -99,13 +98,6 @@ GRAPHS = {
     "a_graph_of_other_inputs": graph(WHOLE, "graph.replay()\nreturn y"),
 }
 
-STOPPED = {
-    "records_no_event": replaces("torch.cuda.Event.record", "lambda self, stream=None: None", at_import=True),
-    "reads_short_times": replaces("torch.cuda.Event.elapsed_time", "lambda self, end: 1e-3"),
-    "waits_for_nothing": replaces("torch.cuda.synchronize", "lambda device=None: None"),
-}
-CLOCKS = {name: replace(case, sizes=SIZES) for name, case in STOPPED.items()}  # of shorter calls it could tell nothing
-
 TF32 = """
 before = torch.backends.cuda.matmul.fp32_precision
 torch.backends.cuda.matmul.fp32_precision = "{}"
@@ -186,7 +178,6 @@ IMPOSSIBLE = {
 FAMILIES = {
     "streams": STREAMS,
     "graphs": GRAPHS,
-    "clocks": CLOCKS,
     "filled": FILLED,
     "on_the_clock": ON_THE_CLOCK,
     "impossible": IMPOSSIBLE,

@@ -160,9 +160,8 @@ VIGILANT = {
 HALF = dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5)
 GUARDS = {
     # state
-    "checks.global_state:Watch._changed_settings": Guard(list, ("number_of_threads",)),
-    "checks.global_state:Watch._replaced_functions": Guard(list, ("stops_the_clock_at_import",)),
-    "checks.global_state:Watch._changed_pools": Guard(list, ("blas_threads",)),
+    "checks.settings:Watch.restore": Guard(nothing, ("number_of_threads",)),
+    "checks.settings:SETTINGS": Guard({}, ("blas_threads",)),
     "checks.guards:Leaks.new": Guard(nothing, ("leaves_a_thread",)),
     "checks.guards:children": Guard(no_set, ("leaves_a_process",)),
     "checks.guards:overheard": Guard(no_set, ("compiles_python",), timed=True),

@@ -1,8 +1,6 @@
 """Liars about state: kept answers, work done in `setup` or while warming up, changed inputs, settings left behind."""
 
-import os
 import re
-import signal
 
 import numpy  # noqa: F401 (whose BLAS it is)
 import torch
@@ -252,7 +250,6 @@ UNWRITTEN = {
     ),
 }  # fmt: skip
 STATE = "changes global state: .*"
-ENTERED = ("mode.__enter__()", "mode.__exit__(None, None, None)")
 
 
 def leaves(reason: str, get: str, put: str, value: str, before: str = "") -> Case:
@@ -277,15 +274,6 @@ def sets(name: str, value: str, reason: str = "") -> tuple[str, str, str, str]:
     return reason or re.escape(name), name, f"{name} = {{}}", value
 
 
-MODE = """
-    from {0} import {1}
-    class Mode({1}):
-        def {2}(self, function, types, arguments=(), named=None):
-            return function(*arguments, **(named or {{}}))
-    mode = Mode()
-"""
-FUNCTION_MODE = MODE.format("torch.overrides", "TorchFunctionMode", "__torch_function__")
-DISPATCH_MODE = MODE.format("torch.utils._python_dispatch", "TorchDispatchMode", "__torch_dispatch__")
 TF32 = "(tf32|fp32_precision)"
 LEAVES_SETTINGS = {
     "number_of_threads": leaves(
@@ -300,9 +288,15 @@ LEAVES_SETTINGS = {
         f'with torch.device("meta"):\n    torch.empty(7)\n{HONEST}',
     ),
     "grad_mode": leaves("grad mode True -> False", "torch.is_grad_enabled()", "torch.set_grad_enabled({})", "False"),
-    "autocast": leaves("autocast", 'torch.is_autocast_enabled("cpu")', 'torch.set_autocast_enabled("cpu", {})', "True"),
+    **{
+        f"autocast_on_{kind}": leaves(
+            f"autocast on {kind}", f"torch.is_autocast_enabled('{kind}')",
+            f"torch.set_autocast_enabled('{kind}', {{}})", "True",
+        )
+        for kind in ("cpu", "cuda")
+    },
     "deterministic": leaves(
-        "deterministic algorithms", "torch.are_deterministic_algorithms_enabled()",
+        "deterministic_algorithms", "torch.are_deterministic_algorithms_enabled()",
         "torch.use_deterministic_algorithms({})", "True",
     ),
     "tf32": leaves(
@@ -311,6 +305,10 @@ LEAVES_SETTINGS = {
     "tf32_by_its_new_name": leaves(*sets("torch.backends.cuda.matmul.fp32_precision", '"tf32"', TF32)),
     "denormals": leaves("flushing of denormals", "False", "torch.set_flush_denormal({})", "True"),
     "seed": leaves("the random seed", "torch.initial_seed()", "torch.manual_seed({})", "7"),
+    "torchs_profiler": leaves_on(
+        "torch's profiler", "profiler = torch.autograd.profiler.profile().__enter__()",
+        "profiler.__exit__(None, None, None)",
+    ),
     "garbage": leaves_on("garbage collection", "gc.disable()", "gc.enable()", "import gc"),
     "blas_threads": leaves(
         "the threads of ", "BLAS.get_num_threads()", "BLAS.set_num_threads({})",
@@ -326,63 +324,27 @@ LEAVES_SETTINGS = {
         "NumPy's error handling", "numpy.geterr()", "numpy.seterr(**{})", "{key: 'raise' for key in numpy.geterr()}",
         "import numpy",
     ),
-    "an_alarm": leaves_on(
-        "an alarm", "signal.setitimer(signal.ITIMER_REAL, 600)", "signal.setitimer(signal.ITIMER_REAL, 0)",
-        "import signal",
-    ),
-    "cores": leaves(
-        "the cores it may use", "os.sched_getaffinity(0)", "os.sched_setaffinity(0, {})",
-        "list(os.sched_getaffinity(0))[:1]", "import os",
-    ),
 }  # fmt: skip
 
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 NOT_HERE = {  # those that change nothing on this machine -> why
     name: why
     for name, is_here, why in (
         ("denormals", torch.set_flush_denormal(False), "this processor cannot flush denormals"),
         ("blas_threads", ThreadpoolController().select(user_api="blas"), "NumPy's BLAS has no threads to set"),
-        ("an_alarm", hasattr(signal, "setitimer"), "this platform has no such alarm"),
-        ("cores", CORES > 1, "this machine has one core, or does not let itself be told which to use"),
     )
     if not is_here
 }
 
-PROFILER = "sys.setprofile(lambda *event: None)"
-REDUCED = "torch.backends.cuda.matmul.allow_{}_reduced_precision_reduction"
-ATTENTION = ("torch.backends.cuda.{}_sdp_enabled()", "torch.backends.cuda.enable_{}_sdp({{}})")
-SWITCHES = [  # of torch's: what is said of it, is it on, how it is turned, which way favours somebody
-    *(sets(f"torch.backends.cudnn.{name}", value)
-      for name, value in (("benchmark", "True"), ("deterministic", "True"), ("enabled", "False"))),
-    *(sets(REDUCED.format(kind), "False", f"reduced precision in {kind} products") for kind in ("fp16", "bf16")),
-    *((f"{said} attention", *(text.format(kind) for text in ATTENTION), "False") for said, kind in (
-        ("flash", "flash"), ("memory-efficient", "mem_efficient"), ("plain", "math"), ("cuDNN", "cudnn"))),
-    ("oneDNN", "torch.backends.mkldnn.enabled", "torch.backends.mkldnn.set_flags({})", "False"),
-]  # fmt: skip
-LEAVES_SWITCHES = {re.sub(r"\W", "_", switch[0].replace("\\", "")): leaves(*switch) for switch in SWITCHES}
-
-LEAVES_TOOLS_ON = {  # who calls more from Python pays more for them
-    "a_profiler": leaves_on("tracing of Python", PROFILER, "sys.setprofile(None)", "import sys"),
-    "a_profiler_from_its_import_on": Case(
-        (12,), "changes global state: tracing of Python", extra=f"import sys\n{PROFILER}",
-        twin_extra=f"import sys\n{PROFILER}\nsys.setprofile(None)",
-    ),
-    "a_tracer": leaves_on("tracing of Python", "sys.settrace(lambda *event: None)", "sys.settrace(None)", "import sys"),
-    "memory_tracing": leaves_on("tracing of memory", "tracemalloc.start()", "tracemalloc.stop()", "import tracemalloc"),
-    "anomaly_detection": leaves_on(
-        "anomaly detection", "torch.autograd.set_detect_anomaly(True)", "torch.autograd.set_detect_anomaly(False)"
-    ),
-    "torchs_profiler": leaves_on(
-        "torch's profiler", "profiler = torch.autograd.profiler.profile().__enter__()",
-        "profiler.__exit__(None, None, None)",
-    ),
-    "hooks_on_what_autograd_saves": leaves_on(
-        "modes of torch", "hooks.__enter__()", "hooks.__exit__()",
-        "hooks = torch.autograd.graph.saved_tensors_hooks(lambda x: x, lambda x: x)",
-    ),
-    "a_function_mode": leaves_on("modes of torch", *ENTERED, FUNCTION_MODE),
-    "a_dispatch_mode": leaves_on("modes of torch", *ENTERED, DISPATCH_MODE),
-}  # fmt: skip
+# Of those that torch has functions for, as by its public names; the rest are all of a kind (checks/test_state.py)
+BACKENDS = "torch.backends"
+SWITCHES = [  # what is said of it, is it on, how it is turned, which way favours somebody
+    sets(f"{BACKENDS}.cudnn.benchmark", "True", "cudnn_benchmark"),
+    sets(f"{BACKENDS}.cuda.matmul.allow_fp16_accumulation", "True", "cublas_allow_fp16_accumulation"),
+    sets(f"{BACKENDS}.cuda.matmul.allow_bf16_reduced_precision_reduction", "False", "cublas_allow_bf16_reduced"),
+    ("flash_sdp_enabled", f"{BACKENDS}.cuda.flash_sdp_enabled()", f"{BACKENDS}.cuda.enable_flash_sdp({{}})", "False"),
+    ("mkldnn_enabled", f"{BACKENDS}.mkldnn.enabled", f"{BACKENDS}.mkldnn.set_flags({{}})", "False"),
+]
+LEAVES_SWITCHES = {switch[0]: leaves(*switch) for switch in SWITCHES}
 
 FAMILIES = {
     "remembers": REMEMBERS,
@@ -393,5 +355,4 @@ FAMILIES = {
     "unwritten": UNWRITTEN,
     "leaves_settings": {name: case for name, case in LEAVES_SETTINGS.items() if name not in NOT_HERE},
     "leaves_switches": LEAVES_SWITCHES,
-    "leaves_tools_on": LEAVES_TOOLS_ON,
 }

@@ -10,24 +10,46 @@ from common.engine.job import Alone, Job
 from common.pairs.pair import discover
 from common.record import stats
 from common.record.result import Arm, PairResult, Row
-from liars.case import X
+from liars.case import X, shows
 from liars.child import measure_quickly, measured
 
 SIZES = {"check": {"n": 127}, "default": {"n": 1 << 14}}
 SLOW = "y = x\nfor _ in range(4):\n    y = torch.sin(y)\nreturn y"
-# Any module is one that somebody may patch: the baseline's own, which is found by its name
-BRAKE = """
+OWN = SLOW.replace("torch.sin", "sin")
+SLOWED = """
     import sys, time
+    sin = torch.sin
     def slowed(run):
         def slow(x):
             time.sleep(2e-3)
             return run(x)
         return slow
+"""
+BRAKES = {
+    # Any module is one that somebody may patch: the baseline's own, which is found by its name
+    "a function of the other": f"""{SLOWED}
     def brake():
         for name, module in list(sys.modules.items()):
             if "baseline_pair" in name and not hasattr(module, "is_slow"):
                 module.is_slow, module.work = True, slowed(module.work)
-"""
+    """,
+    "a function of torch": f"""{SLOWED}
+    def brake():
+        torch.sin = slowed(sin)
+    """,
+    "a profiler left on": f"""{SLOWED}
+    def profiler(frame, event, argument):
+        if frame.f_code.co_name == "work" and event == "call":
+            time.sleep(2e-3)
+    def brake():
+        sys.setprofile(profiler)
+    """,
+    "what it has set at its import": f"""{SLOWED}
+    torch.sin = slowed(sin)
+    def brake():
+        pass
+    """,
+}
 BASELINE = f"def work(x):\n{''.join(f'    {line}{chr(10)}' for line in SLOW.splitlines())}"
 
 SETTLED = settle.settled
@@ -50,18 +72,34 @@ def unsettled(job, result, call):
     return result
 
 
-@pytest.mark.parametrize(("settled", "verdict"), [(SETTLED, "unsure"), (unsettled, "faster")])
-def test_a_gain_that_comes_of_slowing_the_other_is_none(settled, verdict, measure):
-    row = measure(f"brake()\n{SLOW}", BRAKE, settled)
+@pytest.mark.parametrize(
+    ("how", "settled", "verdict"),
+    [("a function of the other", unsettled, "faster"), *((how, SETTLED, "unsure") for how in BRAKES)],
+)
+def test_a_gain_that_comes_of_slowing_the_other_is_none(how, settled, verdict, measure):
+    row = measure(f"brake()\n{OWN}", BRAKES[how], settled)
     assert row.verdict == verdict, row
     assert settled is unsettled or row.reason.startswith("beside the others "), row
     assert settled is unsettled or ", alone " in row.reason
 
 
 def test_its_twin_slows_itself_alone(measure):
-    row = measure(SLOW, BRAKE)
+    row = measure(OWN, BRAKES["a function of the other"])
     assert row.verdict in ("same", "unsure", "faster", "slower"), row
     assert "alone" not in row.reason
+
+
+STOPPED = """
+    import time
+    sin, sleep = torch.sin, time.sleep
+    time.perf_counter = time.process_time = time.sleep = torch.cuda.synchronize = lambda *seconds: 0.0
+"""
+
+
+@shows(3)
+def test_who_stops_the_clock_fools_himself(measure):
+    row = measure(f"sleep(2e-3)\n{OWN}", STOPPED)
+    assert (row.verdict, row.reason) == ("slower", ""), row
 
 
 def result_of(verdict, ratio):

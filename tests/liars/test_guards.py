@@ -18,7 +18,7 @@ PARTS = {
     "engine.alone": {"run_alone"},
     "engine.answers": {"Answer", "Truth", "fresh_answer", "leading"},
     "engine.candidates": {
-        "Disqualified", "count_costs", "label_of", "make_candidates", "oracle", "oracle_rows", "weights",
+        "Disqualified", "count_costs", "make_candidates", "oracle", "oracle_rows", "weights",
     },
     "engine.settle": {"Told", "settled"},
     "checks.arrays": {
@@ -29,12 +29,12 @@ PARTS = {
     "engine.rounds": {"Samples", "draw_sets", "overwrite", "sample_blocks", "take"},
     "machine.clock": {"DeviceClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize"},  # bound first
     "checks.conditions": set(),
-    "checks.guards": {"is_output"},
+    "checks.guards": set(),
     "engine.inputs": {"inputs_proper", "unwritable"},
     "engine.judge": {"blind_spots", "judge_answer", "truth_of"},
     "engine.check": set(),
     "checks.stress": {"meant_for", "moved"},
-    "checks.global_state": set(),
+    "checks.settings": set(),
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},
     "checks.comparison": {"Chunk", "same_form"},

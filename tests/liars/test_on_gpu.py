@@ -74,6 +74,21 @@ def test_an_allocation_that_the_other_arm_does_without_is_said(library, measure,
 
 
 @pytest.mark.gpu
+@shows(3)
+def test_the_clock_reads_nothing_of_what_a_version_has_replaced(monkeypatch):
+    import torch
+
+    from common.machine.clock import DeviceClock
+
+    clock = DeviceClock("cuda:0")
+    for name in ("record", "query", "synchronize", "elapsed_time"):
+        monkeypatch.setattr(torch.cuda.Event, name, None)
+    for home, name in ((torch.cuda, "Event"), (torch.cuda, "synchronize"), (torch, "sum")):
+        monkeypatch.setattr(home, name, None)
+    assert clock.sample([lambda: torch.cuda._sleep(1_000_000)]).seconds > 1e-4
+
+
+@pytest.mark.gpu
 @shows(13)
 def test_a_call_finds_nothing_of_the_one_before_in_l2():
     """A sum of rows after itself, and on the harness's clock: with its own flush, with a pause that touches no memory
