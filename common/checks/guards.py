@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -79,13 +78,13 @@ class Leaks:
 
 def children() -> set[int]:
     """The processes that this one has started, and the orphans that have fallen to it."""
-    lists = list(Path(f"/proc/{os.getpid()}/task").glob("*/children"))
-    if not lists:  # a system that keeps no such list
+    tasks = f"/proc/{os.getpid()}/task"
+    if not os.path.exists(f"{tasks}/{threading.get_native_id()}/children"):  # a system that keeps no such list
         return {child.pid for child in psutil.Process().children()}
     found: set[int] = set()
-    for file in lists:
-        with suppress(OSError):  # that thread has ended since
-            found |= set(map(int, file.read_text().split()))
+    for task in os.listdir(tasks):
+        with suppress(OSError), open(f"{tasks}/{task}/children") as file:  # that thread may have ended since
+            found.update(map(int, file.read().split()))
     return found
 
 
