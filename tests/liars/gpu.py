@@ -60,11 +60,12 @@ LATE, EARLY = "on a stream that is not joined", "waits for nothing on the timed 
 OR_WRONG = "|wrong answer"  # answers are judged before a call is traced: what nobody waits for may be read too soon
 # Not so the answers of timed calls: the clock waits for all streams
 WHILE_JUDGED = "if len(x) % 2 or torch.get_deterministic_debug_mode():\n    {}"
+OR_TRACED = WHILE_JUDGED.replace(":", " or torch.autograd._profiler_enabled():")
 LONGER = {**SIZES, "default": {"n": 1 << 26}}  # 0.1 ms for those who do not join: longer than a host takes to look
 STREAMS = {
     "never_joined": aside(LATE + OR_WRONG, FORK, ""),
     "never_waits": aside(EARLY + OR_WRONG, "", JOIN),  # and so runs before the clock is started, as the L2 is flushed
-    "joins_no_more": replace(aside("works on for", FORK, WHILE_JUDGED.format(JOIN)), sizes=LONGER),
+    "joins_no_more": replace(aside("works on for", FORK, OR_TRACED.format(JOIN)), sizes=LONGER),
     "waits_no_more": aside(EARLY, WHILE_JUDGED.format(FORK), JOIN),
     "never_joined_in_cupy": aside_in_cupy(LATE + OR_WRONG, CUPY_FORK, ""),
     "never_waits_in_cupy": aside_in_cupy(EARLY + OR_WRONG, "", CUPY_JOIN),
