@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.text import Text
 
 from common.calibration import known_times, trials
-from common.calibration.checks import judge
+from common.calibration.checks import ALONE, judge
 from common.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
 from common.calibration.markdown import HEADINGS, rows
 from common.calibration.trials import PER_PROCESS, Failed, Say
@@ -42,6 +42,7 @@ from common.show.console import grid, make_console, progress
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
 BUSY = 5  # one run in so many while every core is busy, where each takes more than twice as long
+SETTLED = 5  # one run in so many with runs alone, in processes of their own, where each takes several times as long
 FEW = 2  # runs of the pairs `copy` and `nothing`, whose figures hardly vary and which take long
 
 
@@ -56,13 +57,16 @@ def calibrate(device: str, runs: int, say: Say) -> Findings:
     known = trials.apart(known_times.look, job)
     with neighbours.watch(job.info.get("uuid"), lambda found: None) as found:
         quiet = trials.many(job, runs, "quiet", say)
+        alone = trials.in_turn(pairs["work"], device, math.ceil(runs / SETTLED), say)
     with trials.all_cores_busy():
         busy = trials.many(job, math.ceil(runs / BUSY), "busy", say)
     others, took_s = [f"{who} {what}" for who, what in found.items()], round(time.monotonic() - begin)
     environment = {**record.environment, "runs": runs, "took_s": took_s, "neighbours": others}
     hashes = {name: source_hash(pair) for name, pair in pairs.items()}
+    settled = [run_of(seed, pair) for seed, pair in enumerate(alone.pairs)]
+    of_work = {"quiet": quiet, ALONE: settled, "busy": busy}
     findings = Findings(
-        SCHEMA, environment, hashes, trials.repetitions(pairs["work"]), {"quiet": quiet, "busy": busy},
+        SCHEMA, environment, hashes, trials.repetitions(pairs["work"]), of_work,
         [run_of(0, pair) for pair in nothing.pairs], shares(record), known, [],
     )  # fmt: skip
     return replace(findings, checks=judge(findings))

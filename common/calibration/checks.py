@@ -12,10 +12,12 @@ from common.record.files import Format, Problems, RecordError
 CALLED = 0.05  # of equal pairs at most are called different: what an interval of 95 % promises
 FOUND = 0.95  # of planted 5 % at least are found
 COVERED = 0.93  # of the intervals at least hold the truth: 95 % less what 200 runs leave to chance
+DOUBTED = 0.02  # of true conclusions at most are unsure because of what a run alone took
 OWN_COST = 2  # repetitions of a hundred: more, and their counts would not be what sets the time
 OFF = 0.05  # by which a clock may be wrong
 COLD = 1.2  # a read from memory takes at least so many times a read from L2
 COPY = (0.90, 1.02)  # of the measured limit: a copy is not better than the best copy, but for noise
+ALONE = "alone"  # the condition: each candidate ran alone, too, as it does for benchmark.py
 SAME, SMALL, LARGE = "copy", "plus_1", "plus_5"  # the variants of the pair `work`
 
 
@@ -37,6 +39,11 @@ def judge(findings: Findings) -> list[Check]:
         checks.append(_share(f"the interval holds the true {truths[version]:.4f}", "quiet", held, COVERED))
     check = "a planted difference is called the wrong way"
     checks += [_share(check, of, map(misled, runs), most=0) for of, runs in conditions]
+    if alone := [said for run in findings.runs.get(ALONE, []) for said in run.said.values()]:
+        out = (said.verdict in ("invalid", "died") for said in alone)
+        checks.append(_share("an honest version is called invalid", ALONE, out, most=0))
+        doubted = (said.reason.startswith(stats.BESIDE) for said in alone)
+        checks.append(_share("a run alone contradicts", ALONE, doubted, most=DOUBTED))
     checks.append(_share("an empty call gets no ratio", "quiet", map(_refused, findings.nothing), 1))
     return [*checks, _own_cost(known, own), *_clocks(known.spins), *_reads(known), _copies(findings.copies)]
 
@@ -125,7 +132,9 @@ def contradiction(findings: Findings) -> str:
 
 
 def _follows(said: Said, noise_floor: float | None) -> str:
-    """The verdict of an interval; without one, whatever was said."""
+    """The verdict of an interval, unless a run alone contradicts; without an interval, whatever was said."""
+    if said.reason.startswith(stats.BESIDE):
+        return "unsure"
     if said.ratio is None or said.low is None or said.high is None or noise_floor is None:
         return said.verdict
     return stats.verdict(stats.Estimate(said.ratio, said.low, said.high), noise_floor)[0]

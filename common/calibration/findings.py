@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from common.record import stats
 from common.record.files import file_of_device, write_text
 from common.record.result import BELIEVED, PairResult
 
@@ -78,7 +79,7 @@ class Findings:
     environment: dict[str, Any]
     source_hashes: dict[str, str]  # of the pairs
     repetitions: dict[str, int]  # version of the pair `work` -> how often it does the same thing
-    runs: dict[str, list[Run]]  # condition -> runs of the pair `work`
+    runs: dict[str, list[Run]]  # condition -> runs of the pair `work`; under `alone` each candidate also ran alone
     nothing: list[Run]  # runs of the pair `nothing`
     copies: list[float | None]  # shares of the limit that copies reached; None where none was given
     known: Known
@@ -89,7 +90,7 @@ def run_of(seed: int, measured: PairResult) -> Run:
     said = {}
     for row in measured.rows:
         low, high = row.interval or (None, None)
-        reason = "" if row.verdict in BELIEVED else row.reason
+        reason = "" if row.verdict in BELIEVED and not row.reason.startswith(stats.BESIDE) else row.reason
         said[row.variant.removeprefix("optimized/")] = Said(row.verdict, row.ratio, low, high, reason)
     return Run(seed, len(measured.orders), measured.noise_floor, said)
 

@@ -102,9 +102,12 @@ def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> boo
     return not alone or all(needed)
 
 
+BESIDE = "beside the others "  # so begins why a conclusion is unsure that a run alone does not bear out
+
+
 def contradiction(ratio: float, versus: Blocks, mine: Blocks) -> str:
     """Both ratios in words: beside the others, and of the last run alone."""
-    return f"beside the others {ratio:.3g}x, alone {np.median(versus[-1]) / np.median(mine[-1]):.3g}x"
+    return f"{BESIDE}{ratio:.3g}x, alone {np.median(versus[-1]) / np.median(mine[-1]):.3g}x"
 
 
 def blocks_for(round_log_sd: float, half_width: float = 0.015, least: int = 12, most: int = 48, rounds: int = 5) -> int:

@@ -27,6 +27,7 @@ from common.machine.device import describe
 from common.pairs.pair import ROOT, discover
 from common.pairs.pair import load as load_version
 from common.pairs.source import source_hash
+from common.record import stats
 from common.record.files import RecordError
 from common.record.result import Record
 from common.show import tables
@@ -93,10 +94,20 @@ EQUAL = "equal versions are called different"
 HELD = [f"the interval holds the true {truth}" for truth in ("1.0000", "0.9901", "0.9524")]
 WRONG = "a planted difference is called the wrong way"
 COPY = "a copy reaches the measured limit"
+HONEST = "an honest version is called invalid"
+CONTRADICTED = "a run alone contradicts"
 EMPTY = "an empty call gets no ratio"
 OWN = "a call costs little besides its repetitions"
 SPIN = "a spin is as long as by CLOCK_MONOTONIC_RAW"
 READ = "a read with a cold L2 is slower than with a warm one"
+
+
+DOUBTED = Said("unsure", 1.05, 1.04, 1.06, stats.contradiction(1.05, [[2.0]], [[3.0]]))
+
+
+def alone(times=16, **of):
+    """Runs with runs alone among them, of which so many hit on something."""
+    return {"quiet": planted(), "alone": planted(times, **of), "busy": planted()}
 
 
 GIVEN = ({"optimized": CALIBRATED["copy"]}, {"optimized": Said("verified", None, None, None)}, {})
@@ -119,6 +130,8 @@ NOT_NOTHING = [[], *([Run(0, 12, 0.005, said)] * 2 for said in GIVEN)]
         ({"known": known(off=1.07, clock="%globaltimer")}, [("a spin is as long as by %globaltimer", "quiet")]),
         ({"known": known(cold=11e-6)}, [(READ, "quiet")]),  # 1.1 times the warm read
         *(({"copies": found}, [(COPY, "quiet")]) for found in ([1.1] * 4, [0.85] * 4, [0.98, 0.98, 0.98, None], [])),
+        ({"runs": alone(said=INVALID)}, [(EQUAL, "alone"), (HONEST, "alone")]),
+        ({"runs": alone(said=DOUBTED)}, [(CONTRADICTED, "alone")]),
         *(({"nothing": runs}, [(EMPTY, "quiet")]) for runs in NOT_NOTHING),
     ],
 )
@@ -148,6 +161,11 @@ def test_there_are_no_reads_on_a_cpu_and_nothing_follows_from_no_runs():
     on_cpu = sound(known=replace(known(), cold_s=[], warm_s=[]))
     assert READ not in [check.check for check in on_cpu.checks] and failing(on_cpu) == []
     assert len(failing(replace(on_cpu, runs={"quiet": [], "busy": []}))) == 8
+
+
+def test_a_verdict_that_a_run_alone_contradicts_is_not_that_of_its_interval():
+    assert contradiction(sound(runs=alone(said=DOUBTED))) == ""
+    assert contradiction(sound(runs=alone(said=replace(DOUBTED, reason="")))).startswith("alone run 0, copy: unsure")
 
 
 def test_what_a_check_has_found_is_said_in_figures():
@@ -410,7 +428,7 @@ def test_a_minute_of_calibration(tmp_path, capsys):
     assert all(f" {check.check} " in out for check in found.checks)
     passed = sum(check.passed for check in found.checks)
     assert re.search(rf"^{passed} of {len(found.checks)} checks passed$", out, re.MULTILINE)
-    assert [[run.seed for run in runs] for runs in found.runs.values()] == [list(range(5)), [0]]
+    assert [[run.seed for run in runs] for runs in found.runs.values()] == [list(range(5)), [0], [0]]
     said = [said for runs in found.runs.values() for run in runs for said in run.said.values()]
     assert all(said.low <= said.ratio <= said.high for said in said)
     assert (len(found.copies), len(found.nothing)) == (4, 2)
