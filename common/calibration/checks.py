@@ -42,7 +42,7 @@ def judge(findings: Findings) -> list[Check]:
     if alone := [said for run in findings.runs.get(ALONE, []) for said in run.said.values()]:
         out = (said.verdict in ("invalid", "died") for said in alone)
         checks.append(_share("an honest version is called invalid", ALONE, out, most=0))
-        doubted = (said.reason.startswith(stats.BESIDE) for said in alone)
+        doubted = (stats.is_contradiction(said.reason) for said in alone)
         checks.append(_share("a run alone contradicts", ALONE, doubted, most=DOUBTED))
     checks.append(_share("an empty call gets no ratio", "quiet", map(_refused, findings.nothing), 1))
     return [*checks, _own_cost(known, own), *_clocks(known.spins), *_reads(known), _copies(findings.copies)]
@@ -133,7 +133,7 @@ def contradiction(findings: Findings) -> str:
 
 def _follows(said: Said, noise_floor: float | None) -> str:
     """The verdict of an interval, unless a run alone contradicts; without an interval, whatever was said."""
-    if said.reason.startswith(stats.BESIDE):
+    if stats.is_contradiction(said.reason):
         return "unsure"
     if said.ratio is None or said.low is None or said.high is None or noise_floor is None:
         return said.verdict

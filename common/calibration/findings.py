@@ -90,7 +90,7 @@ def run_of(seed: int, measured: PairResult) -> Run:
     said = {}
     for row in measured.rows:
         low, high = row.interval or (None, None)
-        reason = "" if row.verdict in BELIEVED and not row.reason.startswith(stats.BESIDE) else row.reason
+        reason = "" if row.verdict in BELIEVED and not stats.is_contradiction(row.reason) else row.reason
         said[row.variant.removeprefix("optimized/")] = Said(row.verdict, row.ratio, low, high, reason)
     return Run(seed, len(measured.orders), measured.noise_floor, said)
 

@@ -102,12 +102,17 @@ def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> boo
     return not alone or all(needed)
 
 
-BESIDE = "beside the others "  # so begins why a conclusion is unsure that a run alone does not bear out
+_BESIDE = "beside the others "
 
 
 def contradiction(ratio: float, versus: Blocks, mine: Blocks) -> str:
     """Both ratios in words: beside the others, and of the last run alone."""
-    return f"{BESIDE}{ratio:.3g}x, alone {np.median(versus[-1]) / np.median(mine[-1]):.3g}x"
+    return f"{_BESIDE}{ratio:.3g}x, alone {np.median(versus[-1]) / np.median(mine[-1]):.3g}x"
+
+
+def is_contradiction(reason: str) -> bool:
+    """Is this why a conclusion is unsure: that the runs alone do not bear it out?"""
+    return reason.startswith(_BESIDE)
 
 
 def blocks_for(round_log_sd: float, half_width: float = 0.015, least: int = 12, most: int = 48, rounds: int = 5) -> int:
