@@ -33,7 +33,7 @@ def synchronize(device: str) -> None:
 class Sample:
     """Seconds of a call. `host_s`: until it returned. `tail_s`: from the clock's stop until the device was idle.
 
-    `cores`: how many of them this process kept busy meanwhile. `waited`: the device may have waited for the host, and
+    `idle_s`: what waiting costs where nothing is left to wait for. `cores`: how many of them this process kept busy meanwhile. `waited`: the device may have waited for the host, and
     the seconds be the host's. `seen`: what a look at the outputs has found.
     """
 
@@ -44,6 +44,7 @@ class Sample:
     outputs: Any
     waited: bool = False
     seen: Any = None
+    idle_s: float = 0.0
 
 
 def _no_look(outputs: Any) -> None:
@@ -127,8 +128,10 @@ class DeviceClock:
         _wait(self._stop)
         stopped = now()
         _synchronize(self._device)
-        tail_s, seconds = now() - stopped, _elapsed_ms(self._start, self._stop) * 1e-3
-        return Sample(seconds, returned - start, tail_s, 1.0, outputs, waited, look(outputs))
+        idle = now()
+        _synchronize(self._device)
+        idle_s, seconds = now() - idle, _elapsed_ms(self._start, self._stop) * 1e-3
+        return Sample(seconds, returned - start, idle - stopped, 1.0, outputs, waited, look(outputs), idle_s)
 
 
 Clock = WallClock | DeviceClock
