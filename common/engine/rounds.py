@@ -52,12 +52,14 @@ def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, s
     job, waited = session.job, Counter[str]()
     _first_touch(session, clock, planned, source)
     judged, blocks, errors, voided = judged_blocks(session.rng, planned.blocks), list[list[Round]](), Errors(), 0
+    seats = session.rng.sample(session.remaining, len(session.remaining))
     for _ in range(2 * planned.blocks):  # a voided block is measured again, within reason
         done = len(blocks)
         if done == planned.blocks or len(session.remaining) < 3:  # the baseline, the baseline again, and one more
             break
         session.progress.say(f"block {done + 1} of {planned.blocks}", done / planned.blocks)
-        rounds, found = _block(session, clock, planned, source, waited, errors, done in judged)
+        seats = seats[1:] + seats[:1]  # or each one's buffers lie where they lay, and are lucky in every block
+        rounds, found = _block(session, clock, planned, source, seats, waited, errors, done in judged)
         errors = errors or found
         if rounds is not None:
             voided += planned.rounds - len(rounds)
@@ -69,18 +71,19 @@ def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, s
 def _first_touch(session: Session, clock: Clock, planned: Plan, source: InputSet) -> None:
     """On a CPU memory that was never used is slow: a block that tells nothing, by rule."""
     if session.job.info["kind"] == "cpu":
-        _block(session, clock, planned, source, Counter(), {}, judged=False)
+        _block(session, clock, planned, source, session.remaining, Counter(), {}, judged=False)
 
 
 def _block(
-    session: Session, clock: Clock, planned: Plan, source: InputSet, waited: Counter[str], errors: Errors, judged: bool,
+    session: Session, clock: Clock, planned: Plan, source: InputSet, seats: list[Candidate], waited: Counter[str],
+    errors: Errors, judged: bool,
 ) -> tuple[list[Round] | None, Errors]:  # fmt: skip
     """One block's rounds, None where an input was changed, and the baseline's errors, where they were `judged`.
 
-    `errors`: those of an earlier block.
+    `seats`: the candidates in the order in which they are set up. `errors`: those of an earlier block.
     """
     sets = draw_sets(session, max((planned.paces[each.label].calls for each in session.remaining), default=1))
-    states = ready(session, session.remaining, sets[0], source)
+    states = ready(session, [each for each in seats if each in session.remaining], sets[0], source)
     looked_at, rounds, is_spoilt, found = session.rng.randrange(planned.rounds), list[Round](), False, Errors()
     order, slowed = session.rng.sample(session.remaining, len(session.remaining)), slowdowns(session.job.info)
     for number in range(planned.rounds):

@@ -33,8 +33,9 @@ def synchronize(device: str) -> None:
 class Sample:
     """Seconds of a call. `host_s`: until it returned. `tail_s`: from the clock's stop until the device was idle.
 
-    `idle_s`: what waiting costs where nothing is left to wait for. `cores`: how many of them this process kept busy meanwhile. `waited`: the device may have waited for the host, and
-    the seconds be the host's. `seen`: what a look at the outputs has found.
+    `idle_s`: what waiting costs where nothing is left to wait for. `cores`: how many of them this process kept busy
+    meanwhile. `waited`: the device may have waited for the host, and the seconds be the host's. `seen`: what a look at
+    the outputs has found.
     """
 
     seconds: float
