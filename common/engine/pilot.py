@@ -21,7 +21,8 @@ from common.record import stats
 from common.record.result import CONTROL
 
 SAMPLES_S = 8.0  # about how long the blocks of a pair may take
-ROUNDS, LEAST_ROUNDS, LEAST_REPEATS = 5, 1, 2
+ROUNDS = {"cuda": 5, "cpu": 9}  # a CPU's rounds differ more
+LEAST_ROUNDS, LEAST_REPEATS = 1, 2
 SLOW_S = 0.1  # a call that the pilot need not repeat more than once
 JUDGED = 2  # blocks besides the first, and no version knows which
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
@@ -81,9 +82,10 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
         nothing: list[Call] = [partial(_nothing, **source.by_label[label])] * pace.calls
         paces[label] = replace(pace, floor_s=min(clock.sample(nothing).seconds for _ in range(FLOOR_SAMPLES)))
     round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
-    pairs = ROUNDS if round_s < 0.2 else LEAST_REPEATS
-    blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, first, paces, pairs))
-    fitting = (n for n in range(ROUNDS, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
+    most = ROUNDS[job.info["kind"]]
+    pairs = most if round_s < 0.2 else LEAST_REPEATS
+    blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, first, paces, pairs), most)
+    fitting = (n for n in range(most, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
     rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
     return Plan(max(LEAST_BLOCKS, min(blocks, affordable)), rounds, paces)

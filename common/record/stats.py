@@ -115,7 +115,7 @@ def is_contradiction(reason: str) -> bool:
     return reason.startswith(_BESIDE)
 
 
-def blocks_for(round_log_sd: float, half_width: float = 0.015, least: int = 12, most: int = 48, rounds: int = 5) -> int:
+def blocks_for(round_log_sd: float, rounds: int, half_width: float = 0.015, least: int = 12, most: int = 48) -> int:
     """How many blocks should bring the interval's half-width under `half_width`, given one round's sd of log-ratio.
 
     A median of m values has 1.25 / sqrt(m) of their sd, here twice over (rounds, blocks); the interval is 1.96 of it.

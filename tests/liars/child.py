@@ -22,7 +22,7 @@ def measure_quickly(job: Job, errand: Errand | None, line: process.Line) -> Pair
     from common.machine import clock
 
     clock.LEAST_WALL_S["cpu"] = 50e-6
-    pilot.ROUNDS = 2
+    pilot.ROUNDS = dict.fromkeys(pilot.ROUNDS, 2)
     _throttle(lambda: 0)
     return runner._measure(job, errand, line)
 

@@ -177,7 +177,7 @@ def test_the_spread_is_half_the_interquartile_range_of_all_samples_over_their_me
 
 
 def test_more_noise_asks_for_more_blocks_within_bounds():
-    asked = [stats.blocks_for(sd) for sd in (0.0, 0.005, 0.02, 0.03, 0.04, 1.0)]
+    asked = [stats.blocks_for(sd, ROUNDS) for sd in (0.0, 0.005, 0.02, 0.03, 0.04, 1.0)]
     assert asked == sorted(asked)
     assert asked[0] == 12 < asked[-2] < 48 == asked[-1]
 
@@ -185,7 +185,7 @@ def test_more_noise_asks_for_more_blocks_within_bounds():
 def test_the_blocks_asked_for_bring_the_interval_under_the_half_width():
     rng = np.random.default_rng(6)
     noise = 0.03
-    blocks = stats.blocks_for(noise * math.sqrt(2))  # of a difference of two arms
+    blocks = stats.blocks_for(noise * math.sqrt(2), ROUNDS)  # of a difference of two arms
     assert 12 < blocks < 48
     pairs = [[samples(rng, noise=noise, blocks=blocks) for _ in range(2)] for _ in range(200)]
     found = [stats.estimate(*pair) for pair in pairs]
