@@ -10,7 +10,7 @@ LAYERS = (  # the packages and modules of common/, as common/README.md has them
     {"machine", "record", "xray"},
     {"checks", "show", "program"},
     {"engine"},
-    {"hardware", "calibration"},
+    {"hardware", "calibration", "traffic"},
     {"notebook"},
     {"cli"},
 )

@@ -83,14 +83,14 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
 @contextmanager
 def recorded_launches(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
     """Inside, launches are kept instead of made, as on a machine that need not be here."""
-    with _torch_without_gpu(machine), ExitStack() as stack:
+    with as_if_on(machine), ExitStack() as stack:
         for package, stand_ins in {"triton": _triton, "cupy": _cupy}.items():
             if find_spec(package):  # else a version that needs it says so
                 stack.enter_context(stand_ins(keep, machine))
         yield
 
 
-def _torch_without_gpu(machine: Machine) -> Any:
+def as_if_on(machine: Machine) -> Any:
     """What of torch.cuda a version may ask for: streams, events and graphs that do nothing, a machine's properties."""
     properties = SimpleNamespace(
         name=machine.name, multi_processor_count=machine.sms, major=machine.capability[0], minor=machine.capability[1],

@@ -1,0 +1,100 @@
+"""Traffic as data: what was asked of the memory, by kernel."""
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+SECTOR = 32  # bytes: the least that moves between a GPU's caches and its memory
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """All launches of one kernel, or all calls of one torch operation.
+
+    `read_bytes`, `written_bytes`: what its lanes ask for, masked ones excepted. `read_sectors`, `written_sectors`: for
+    each load or store of each program the different sectors of 32 bytes, added up: what crosses to L1 at least.
+    `distinct_bytes`: for each launch the different sectors read plus those written, in bytes: what memory has to move
+    once. `lanes`: of all loads and stores, of which `masked` did nothing. `atomics`: lanes of atomic operations, whose
+    sectors are both read and written; `queue`: how many of one launch hit the same address, at most.
+    `flops`: by precision (`fp16_flops`), of `tl.dot` and of torch's products. `through_tma`: sectors of descriptors.
+    """
+
+    name: str
+    launches: int = 0
+    programs: int = 0
+    read_bytes: float = 0.0
+    written_bytes: float = 0.0
+    read_sectors: float = 0.0
+    written_sectors: float = 0.0
+    distinct_bytes: float = 0.0
+    lanes: float = 0.0
+    masked: float = 0.0
+    atomics: float = 0.0
+    queue: float = 0.0
+    through_tma: float = 0.0
+    flops: dict[str, float] = field(default_factory=dict)
+
+    def __add__(self, other: "Kernel") -> "Kernel":
+        """Both together; the longer queue."""
+        flops = {key: self.flops.get(key, 0.0) + other.flops.get(key, 0.0) for key in {**self.flops, **other.flops}}
+        sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
+        return Kernel(self.name, **sums, queue=max(self.queue, other.queue), flops=flops)
+
+    def times(self, by: float) -> "Kernel":
+        """So many of it. (Of a queue, too: programs that were not looked at hit the same addresses.)"""
+        sums = {name: by * getattr(self, name) for name in SUMS}
+        return Kernel(self.name, **sums, queue=by * self.queue, flops={key: by * n for key, n in self.flops.items()})
+
+
+SUMS = (
+    "launches", "programs", "read_bytes", "written_bytes", "read_sectors", "written_sectors", "distinct_bytes", "lanes",
+    "masked", "atomics", "through_tma",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a call asks of the memory. `kernels`: in the order of their first launch.
+
+    `copied`: bytes that cross between host and device, by `h2d_bytes` and `d2h_bytes`. `allocated_bytes`: of new
+    arrays. `error`: the standard error of `sectors`, as a share of them, where programs were sampled; else 0.
+    `dram_bytes`: what a modelled L2 of `l2_bytes` would leave to the memory; None where none was asked for.
+    """
+
+    kernels: tuple[Kernel, ...]
+    copied: dict[str, float] = field(default_factory=dict)
+    allocated_bytes: float = 0.0
+    error: float = 0.0
+    dram_bytes: float | None = None
+    l2_bytes: int | None = None
+
+    @property
+    def total(self) -> Kernel:
+        return reduce(Kernel.__add__, self.kernels, Kernel("all"))
+
+    @property
+    def launches(self) -> int:
+        return self.total.launches
+
+    @property
+    def programs(self) -> int:
+        return self.total.programs
+
+    @property
+    def asked_bytes(self) -> float:
+        return self.total.read_bytes + self.total.written_bytes
+
+    @property
+    def sectors(self) -> float:
+        return self.total.read_sectors + self.total.written_sectors
+
+    @property
+    def sector_bytes(self) -> float:
+        return SECTOR * self.sectors
+
+    @property
+    def distinct_bytes(self) -> float:
+        return self.total.distinct_bytes
+
+    @property
+    def flops(self) -> dict[str, float]:
+        return self.total.flops

@@ -1,0 +1,129 @@
+"""Hooks in Triton's interpreter, through which a kernel reports each load, store, atomic operation and product.
+
+Kernels that were made for a GPU are interpreted, too: nothing has to be set before Triton is imported.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from torch.utils._python_dispatch import _disable_current_modes
+from triton import knobs
+from triton.runtime import interpreter
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+from common.traffic.data import Kernel
+from common.traffic.meter import Meter
+
+Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
+TF32 = {"tf32": 1, "tf32x3": 3}  # products on tensor cores that one of float32 becomes
+Run = Callable[..., tuple[Kernel, float]]  # kernel, arguments, `grid`, options -> what Meter.add takes
+
+
+@contextmanager
+def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Iterator[None]:
+    """Inside, launches report to the meter. `run`: how a kernel is run; by default all its programs, one by one.
+
+    Not `is_real`: nothing is loaded, stored or multiplied; addresses alone are looked at, and what is read is 0.
+    """
+    own_run = interpreter.InterpretedFunction.run
+
+    def launch(self: Any, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> None:
+        if warmup:
+            return
+        with _disable_current_modes():  # the interpreter's own copies are no operations of the program
+            if run:
+                meter.add(*run(self, *args, grid=grid, **options))
+                return
+            meter.begin(self.__name__)
+            own_run(self, *args, grid=grid, warmup=False, **options)
+            meter.end()
+
+    def interpreted(self: Any, *args: Any, **options: Any) -> Any:
+        return launch(interpreter.InterpretedFunction(self.fn), *args, **options)
+
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return interpreter.InterpretedFunction(self.fn)(*args, **kwargs)
+
+    def first(self: Any, *args: Any, **options: Any) -> Any:
+        return self.fn.run(*args, **options, **self.configs[0].all_kwargs())
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(knobs.runtime, "interpret", True))
+        stack.enter_context(patch.multiple(JITFunction, run=interpreted, __call__=called))
+        stack.enter_context(patch.object(interpreter.InterpretedFunction, "run", launch))
+        stack.enter_context(patch.object(Autotuner, "run", first))
+        stack.enter_context(patch.multiple(Builder, **_hooks(meter, is_real)))
+        yield
+
+
+def _hooks(meter: Meter, is_real: bool) -> dict[str, Any]:
+    """The methods of the interpreter's builder that touch memory or multiply, each of which reports first."""
+    own = {name: getattr(Builder, name) for name in dir(Builder) if name.startswith(("create_", "set_"))}
+    through_tma = [False]
+
+    def access(pointers: Any, mask: Any, kind: str) -> None:
+        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        there = np.broadcast_to(mask.data != 0 if mask is not None else True, pointers.data.shape)
+        meter.access(pointers.data, there, size, kind, through_tma[0])
+
+    def set_grid_idx(self: Any, *index: int) -> None:
+        meter.program()
+        own["set_grid_idx"](self, *index)
+
+    def load(self: Any, ptrs: Any, mask: Any, *args: Any, **kwargs: Any) -> Any:
+        access(ptrs, mask, "load")
+        if is_real:
+            return own["create_masked_load"](self, ptrs, mask, *args, **kwargs)
+        return _zeros(ptrs.data.shape, ptrs.get_element_ty())
+
+    def store(self: Any, ptrs: Any, value: Any, mask: Any, *args: Any, **kwargs: Any) -> Any:
+        access(ptrs, mask, "store")
+        return own["create_masked_store"](self, ptrs, value, mask, *args, **kwargs) if is_real else None
+
+    def add(self: Any, operation: Any, ptr: Any, val: Any, mask: Any, *args: Any) -> Any:
+        access(ptr, mask, "atomic")
+        own_add = own["create_atomic_rmw"]
+        return own_add(self, operation, ptr, val, mask, *args) if is_real else _zeros(val.data.shape, val.dtype.scalar)
+
+    def swap(self: Any, ptr: Any, cmp: Any, *args: Any) -> Any:
+        access(ptr, None, "atomic")
+        return own["create_atomic_cas"](self, ptr, cmp, *args) if is_real else cmp  # a lock is free
+
+    def dot(self: Any, a: Any, b: Any, d: Any, input_precision: Any, *args: Any) -> Any:
+        precision, times = _precision(a.dtype.scalar, input_precision)
+        meter.flops(precision, 2.0 * times * a.data.size * b.data.shape[-1])
+        return own["create_dot"](self, a, b, d, input_precision, *args) if is_real else d
+
+    def descriptor(name: str, self: Any, *args: Any, **kwargs: Any) -> Any:
+        through_tma[0] = True
+        try:
+            return own[name](self, *args, **kwargs)
+        finally:
+            through_tma[0] = False
+
+    memory = {"masked_load": load, "masked_store": store, "atomic_rmw": add, "atomic_cas": swap, "dot": dot}
+    names = [f"create_descriptor_{what}" for what in ("load", "store", "gather", "scatter")]
+    hooks = {f"create_{what}": hook for what, hook in memory.items()} | {"set_grid_idx": set_grid_idx}
+    return hooks | {name: _method(partial(descriptor, name)) for name in names}
+
+
+def _method(function: Callable[..., Any]) -> Any:
+    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    return Handle(np.zeros(shape, interpreter._get_np_dtype(dtype)), dtype)
+
+
+def _precision(dtype: Any, input_precision: Any) -> tuple[str, int]:
+    """The precision in which operands of this type are multiplied, and how often."""
+    name = str(dtype)
+    if name == "fp32":
+        asked = str(input_precision).rpartition(".")[2].lower()
+        return ("tf32", TF32[asked]) if asked in TF32 else ("fp32", 1)
+    return ("fp8" if name.startswith("fp8") else name), 1

@@ -1,0 +1,165 @@
+"""What is written to while a program is counted, and how counting begins and ends."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.traffic.cache import L2
+from common.traffic.data import SECTOR, Kernel, Traffic
+
+COMPACT = 1 << 21  # sectors that are kept before they are made different ones
+Sectors = NDArray[np.uint64]
+
+
+class Places:
+    """Sectors that a launch has touched, each kept once; how often each was, if asked for."""
+
+    def __init__(self) -> None:
+        self._parts: list[Sectors] = []
+        self._kept = 0
+
+    def add(self, sectors: Sectors) -> None:
+        self._parts.append(sectors)
+        self._kept += sectors.size
+        if self._kept > COMPACT:
+            self._parts = [self.different]
+            self._kept = self._parts[0].size // 2  # or it would be made again at each one
+
+    @property
+    def different(self) -> Sectors:
+        return np.unique(np.concatenate(self._parts)) if self._parts else np.empty(0, np.uint64)
+
+
+@dataclass
+class Launch:
+    """One launch while it runs. `scale`: how many programs each counted one stands for."""
+
+    kernel: Kernel
+    read: Places
+    written: Places
+    queues: list[NDArray[np.uint64]]
+
+
+def _longest(queues: list[NDArray[np.uint64]]) -> int:
+    """How often the address is there that is there most often."""
+    addresses = np.concatenate(queues) if queues else np.empty(0, np.uint64)
+    return int(np.unique(addresses, return_counts=True)[1].max()) if addresses.size else 0
+
+
+def different(sectors: Sectors) -> Sectors:
+    """Each once, in order; most come in order."""
+    if sectors.size < 2 or bool((sectors[1:] >= sectors[:-1]).all()):
+        return sectors[np.r_[True, sectors[1:] != sectors[:-1]]] if sectors.size else sectors
+    return np.unique(sectors)
+
+
+class Meter:
+    """What the hooks of kernels and operations report to. `traffic` once all is done."""
+
+    def __init__(self, l2: L2 | None = None) -> None:
+        self._kernels: dict[str, Kernel] = {}
+        self._copied: dict[str, float] = {}
+        self._allocated = self._variance = 0.0
+        self._l2, self._launch = l2, Launch(Kernel(""), Places(), Places(), [])
+
+    def begin(self, name: str) -> None:
+        self._launch = Launch(Kernel(name), Places(), Places(), [])
+
+    def program(self) -> None:
+        """The next program of this launch begins."""
+        self._launch.kernel = replace(self._launch.kernel, programs=self._launch.kernel.programs + 1)
+        if self._l2:
+            self._l2.program()
+
+    def access(
+        self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False
+    ) -> None:
+        """A load, a store or an atomic operation (`kind`) of a program: its lanes' addresses, of `size` bytes each."""
+        active = addresses[mask]
+        touched = different(active.reshape(-1) // SECTOR)
+        reads, writes = (active.size * (kind in kinds) for kinds in (("load", "atomic"), ("store", "atomic")))
+        self._add(
+            Kernel(
+                "", read_bytes=size * reads, written_bytes=size * writes, read_sectors=touched.size * bool(reads),
+                written_sectors=touched.size * bool(writes), lanes=mask.size, masked=mask.size - active.size,
+                atomics=active.size * (kind == "atomic"), through_tma=touched.size * tma,
+            )
+        )  # fmt: skip
+        for is_done, places in ((reads, self._launch.read), (writes, self._launch.written)):
+            if is_done:
+                places.add(touched)
+        if kind == "atomic":
+            self._launch.queues.append(active.reshape(-1))
+        if self._l2:
+            self._l2.access(touched, bool(reads), bool(writes))
+
+    def flops(self, precision: str, amount: float) -> None:
+        self._add(Kernel("", flops={f"{precision}_flops": amount}))
+
+    def _add(self, found: Kernel) -> None:
+        self._launch.kernel += found
+
+    def end(self) -> None:
+        """Of a launch, all of whose programs were counted."""
+        launch = self._launch
+        distinct = SECTOR * (launch.read.different.size + launch.written.different.size)
+        self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, queue=_longest(launch.queues)))
+        if self._l2:
+            self._l2.drain()
+
+    def taken(self, read: Places, written: Places) -> Kernel:
+        """What one program has done, whose places go to `read` and `written`, and which is no launch."""
+        launch = self._launch
+        read.add(launch.read.different)
+        written.add(launch.written.different)
+        return replace(launch.kernel, queue=_longest(launch.queues))
+
+    def add(self, found: Kernel, variance: float = 0.0) -> None:
+        """What is known of a whole launch or operation; `variance`: of its sectors, where programs were sampled."""
+        known = self._kernels.get(found.name)
+        self._kernels[found.name] = known + found if known else found
+        self._variance += variance
+
+    def copy(self, direction: str, amount: float) -> None:
+        self._copied[direction] = self._copied.get(direction, 0.0) + amount
+
+    def allocate(self, amount: float) -> None:
+        self._allocated += amount
+
+    @property
+    def traffic(self) -> Traffic:
+        known = Traffic(tuple(self._kernels.values()), dict(self._copied), self._allocated)
+        error = self._variance**0.5 / known.sectors if known.sectors else 0.0
+        if self._l2 is None:
+            return replace(known, error=error)
+        return replace(known, error=error, dram_bytes=self._l2.dram_bytes, l2_bytes=self._l2.size)
+
+
+@contextmanager
+def counting(l2: L2 | None = None) -> Iterator[Meter]:
+    """Inside, kernels and operations are counted; `traffic` of what is yielded says what was found.
+
+    Triton's kernels run in its interpreter, wherever their tensors lie. `l2`: a model of a cache, to be fed along.
+    """
+    meter = Meter(l2)
+    from common.traffic.operations import Operations  # imports torch
+
+    with ExitStack() as stack:
+        if find_spec("triton"):  # optional: not on macOS
+            from common.traffic.kernels import counted
+
+            stack.enter_context(counted(meter))
+        stack.enter_context(Operations(meter))
+        yield meter
+
+
+def count(function: Callable[..., Any], *args: Any, l2: L2 | None = None, **kwargs: Any) -> Traffic:
+    """What one call asks of the memory. Its answer, and what it changes, is as it would be without."""
+    with counting(l2) as meter:
+        function(*args, **kwargs)
+    return meter.traffic

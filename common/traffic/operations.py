@@ -1,0 +1,84 @@
+"""Torch's operations, counted by a dispatch mode: what each reads and writes, by the shapes of its tensors.
+
+An operation counts as one launch that reads its inputs once and writes its result once, in whole sectors: what it
+cannot do with less. (What a library's kernel asks for beyond that, only a GPU's counters show.)
+"""
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+from common.traffic.data import SECTOR, Kernel
+from common.traffic.meter import Meter
+
+PRECISION = {
+    torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16",
+}  # fmt: skip
+WRITES_ONLY = ("copy_", "fill_", "zero_")  # what is replaced is not read
+
+
+class Operations(TorchDispatchMode):
+    """While active, every operation reports to the meter."""
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__()
+        self._meter = meter
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        given, made = ([t for t in tree_leaves(tree) if isinstance(t, torch.Tensor)] for tree in ((args, kwargs), out))
+        known = {t.untyped_storage()._cdata for t in given}
+        new = [t for t in made if t.untyped_storage()._cdata not in known]
+        self._meter.allocate(sum(t.untyped_storage().nbytes() for t in new))
+        changes = func._schema.is_mutable
+        if (new or changes) and not func.__name__.startswith(("empty", "new_empty")):
+            self._report(func, args, kwargs, given, made, out)
+        return out
+
+    def _report(self, func: Any, args: Any, kwargs: Any, given: list[Any], made: list[Any], out: Any) -> None:
+        source = given[1] if func.__name__.startswith("copy_") and len(given) > 1 else given[0] if given else None
+        if source is not None and made and source.device.type != made[0].device.type:
+            to_device = source.device.type == "cpu"
+            self._meter.copy("h2d_bytes" if to_device else "d2h_bytes", min(_bytes(source), _bytes(made[0])))
+            return
+        written = {id(t): t for t in made}
+        replaced = func.__name__.startswith(WRITES_ONLY) or "out" in kwargs
+        read = [t for t in given if not (replaced and id(t) in written)]
+        reads, writes = (sum(map(_bytes, tensors)) for tensors in (read, written.values()))
+        read_sectors, written_sectors = (-(-amount // SECTOR) for amount in (reads, writes))
+        name, distinct = f"torch.{func.__name__.partition('.')[0]}", SECTOR * (read_sectors + written_sectors)
+        flops = _flops(func, args, kwargs, given, out)
+        self._meter.add(Kernel(name, 1, 0, reads, writes, read_sectors, written_sectors, distinct, flops=flops))
+
+
+class OnMeta(TorchDispatchMode):
+    """While active, the device "meta" stands for a GPU: nothing is copied from it, no memory of the host is pinned."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = {name: value for name, value in (kwargs or {}).items() if name != "pin_memory"}
+        given = [t for t in args if isinstance(t, torch.Tensor)]
+        if func is torch.ops.aten.copy_.default and given[0].device.type != given[1].device.type:
+            return given[0]
+        if func is torch.ops.aten._to_copy.default and str(kwargs.get("device", "meta")) != given[0].device.type:
+            return torch.empty_like(given[0], **{name: kwargs[name] for name in ("dtype", "device") if name in kwargs})
+        if func in (torch.ops.aten._pin_memory.default, torch.ops.aten.pin_memory.default):
+            return given[0]
+        return func(*args, **kwargs)
+
+
+def _bytes(t: torch.Tensor) -> int:
+    """That an operation has to touch: no more than there are."""
+    return min(t.nbytes, t.untyped_storage().nbytes())
+
+
+def _flops(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], out: Any) -> dict[str, float]:
+    """Of a product or a convolution, as torch counts them."""
+    formula = flop_registry.get(func._overloadpacket)
+    if formula is None or not given:
+        return {}
+    precision = PRECISION.get(given[-1].dtype, "fp8")
+    return {f"{precision}_flops": float(formula(*args, **kwargs, out_val=out))}

@@ -1,0 +1,139 @@
+"""Launches at sizes that are too large to interpret: some programs of each grid, on tensors that have no memory.
+
+Their addresses are made up, one range a tensor; what is loaded is 0. So a count holds for kernels whose addresses do
+not depend on what they load. Of each launch the programs are drawn from a seed, and what they ask for is scaled up.
+"""
+
+import inspect
+import math
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from triton import language as tl
+from triton.runtime import interpreter
+from triton.runtime.jit import mangle_type
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from common.traffic.data import SECTOR, Kernel
+from common.traffic.kernels import counted
+from common.traffic.meter import Meter, Places, Sectors
+from common.traffic.operations import Operations
+
+PROGRAMS, LEAST = 24, 4  # of a launch, at most; and however long they take
+LAUNCH_S = 2.0  # after which no further program of a launch is begun
+Scaled = tuple[Kernel, float]  # a launch as a whole, and the variance of its sectors
+FIRST, GAP = 1 << 40, 1 << 12  # of the addresses that are made up
+
+
+class Addresses:
+    """A range of addresses for each storage, which is kept: its place is taken."""
+
+    def __init__(self) -> None:
+        self._begins: dict[int, tuple[int, Any]] = {}
+        self._free = FIRST
+        self.starts: list[int] = []
+        self.sectors: list[int] = []
+
+    def of(self, t: torch.Tensor) -> int:
+        storage = t.untyped_storage()
+        if storage._cdata not in self._begins:
+            self._begins[storage._cdata] = self._free, storage
+            self.starts.append(self._free)
+            self.sectors.append(-(-storage.nbytes() // SECTOR))
+            self._free += -(-storage.nbytes() // GAP) * GAP + GAP
+        return self._begins[storage._cdata][0] + int(t.storage_offset()) * t.element_size()
+
+    def different(self, touched: Sectors, scale: float) -> float:
+        """How many sectors all programs touch, if some touch these: in no tensor more than it has."""
+        which = np.searchsorted(np.array(self.starts) // SECTOR, touched, side="right") - 1
+        found = np.bincount(which, minlength=len(self.starts)).tolist()
+        return float(sum(min(scale * each, most) for each, most in zip(found, self.sectors, strict=True)))
+
+
+@contextmanager
+def sampling(seed: int = 0) -> Iterator[Meter]:
+    """Inside, torch's operations are counted by their shapes, and of kernels some programs. For tensors on "meta"."""
+    meter = Meter()
+    sampler = _Sampler(meter, random.Random(seed))
+    with counted(meter, sampler.run, is_real=False), Operations(meter):
+        yield meter
+
+
+class _Sampler:
+    def __init__(self, meter: Meter, rng: random.Random) -> None:
+        self._meter, self._rng = meter, rng
+        self._addresses = Addresses()
+        self._known: dict[Any, tuple[Kernel, float]] = {}  # launches that differ in their addresses alone
+
+    def run(self, kernel: Any, *args: Any, grid: Any, **options: Any) -> Scaled:
+        """A launch as a whole, and the variance of its sectors."""
+        function = kernel.rewrite()
+        executor = interpreter.GridExecutor(function, kernel.arg_names, grid, [])
+        named = {name: value for name, value in options.items() if name in kernel.arg_names}
+        values = inspect.getcallargs(function, *args, **named)
+        shape = grid({**values}) if callable(grid) else grid
+        shape = tuple(map(int, (*shape, 1, 1)[:3]))
+        key = kernel.fn, shape, tuple((name, _kind(value)) for name, value in values.items())
+        if key not in self._known:
+            arguments = {n: v if n in executor.constexprs else self._argument(v) for n, v in values.items()}
+            self._known[key] = self._sampled(kernel.__name__, function, arguments, shape)
+        return self._known[key]
+
+    def _sampled(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
+        programs, builder = math.prod(shape), interpreter.interpreter_builder
+        scope = interpreter._patch_lang(function)
+        begin, each = time.perf_counter(), list[Kernel]()
+        places = Places(), Places()
+        try:
+            builder.set_grid_dim(*shape)
+            for number in self._rng.sample(range(programs), min(PROGRAMS, programs)):
+                if len(each) >= LEAST and time.perf_counter() - begin > LAUNCH_S:
+                    break
+                self._meter.begin(name)
+                builder.set_grid_idx(*_index(number, shape))
+                function(**values)
+                each.append(self._meter.taken(*places))
+        finally:
+            scope.restore()
+        if not each:
+            return Kernel(name, launches=1), 0.0
+        scale = programs / len(each)
+        found = sum(each[1:], each[0]).times(scale)
+        distinct = SECTOR * sum(self._addresses.different(touched.different, scale) for touched in places)
+        asked = [one.read_sectors + one.written_sectors for one in each]
+        spread = float(np.var(asked, ddof=1)) if len(each) > 1 else 0.0
+        variance = programs**2 * (1 - len(each) / programs) * spread / len(each)
+        return replace(found, name=name, launches=1, programs=programs, distinct_bytes=distinct), variance
+
+    def _argument(self, value: Any) -> Any:
+        """As the interpreter wants it: a tensor as a pointer to the address that it was given."""
+        if isinstance(value, torch.Tensor):
+            of = tl.str_to_ty(mangle_type(value), None)
+            return tl.tensor(interpreter.TensorHandle(np.array([self._addresses.of(value)], np.uint64), of), of)
+        if isinstance(value, TensorDescriptor):
+            plain = interpreter._implicit_cvt
+            strides = [*map(plain, value.strides[:-1]), tl.constexpr(1)]
+            blocks = [tl.constexpr(size) for size in value.block_shape]
+            return interpreter.interpreter_semantic.make_tensor_descriptor(
+                base=self._argument(value.base), shape=[*map(plain, value.shape)], strides=strides, block_shape=blocks,
+                padding_option=value.padding,
+            )  # fmt: skip
+        return interpreter._implicit_cvt(value)
+
+
+def _index(number: int, shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """In the interpreter's order, which is its own: the last axis first."""
+    x, rest = divmod(number, shape[1] * shape[2])
+    return x, *divmod(rest, shape[2])
+
+
+def _kind(value: Any) -> Any:
+    if isinstance(value, TensorDescriptor):
+        return _kind(value.base), tuple(value.block_shape), tuple(value.shape), tuple(value.strides)
+    return (value.dtype, value.shape, value.stride()) if isinstance(value, torch.Tensor) else value

@@ -1,0 +1,133 @@
+"""The traffic of each version of a pair, counted in a process of its own: exactly at the sizes `count` and `check*`.
+
+At other sizes the tensors have no memory, and of every grid some programs are looked at (sampling.py).
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+from common.isolation import process
+from common.pairs.contract import Version
+from common.pairs.one_line import OneLine
+from common.pairs.pair import Pair, load
+from common.traffic.data import Traffic
+from common.xray.occupancy import Machine
+
+EXACT = ("count", "check")  # classes of sizes that are small enough for every program to be run
+DEADLINE_S = 60.0  # without a word: a version that waits for what another program would write
+INTERPRETED = {"TRITON_INTERPRET": "1"}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A version's traffic at a size, or why there is none; `failed`: by its own fault. `cost`: as its file says."""
+
+    label: str
+    traffic: Traffic | None = None
+    reason: str = ""
+    failed: bool = False
+    cost: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def unit(self) -> float:
+        """Bytes of the useful minimum, by which others are divided; not a number where the pair declares none."""
+        return self.cost.get("dram_bytes") or math.nan
+
+
+def is_exact(size: str) -> bool:
+    return size.split("/")[0] in EXACT
+
+
+def count_pair(
+    pair: Pair, size: str, machine: Machine, on_version: Callable[[str], None] = lambda label: None
+) -> list[Counted]:
+    """Every version, at one size, as on a GPU of this kind."""
+    found, left = list[Counted](), list(pair.versions)
+
+    def hear(label: str, fraction: float) -> None:
+        on_version(label)
+        if fraction:  # a version is done
+            done.append(label)
+
+    while left:
+        done = list[str]()
+        try:
+            call = (left, pair, size, machine)
+            found += process.call(_count_all, *call, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
+            left = []
+        except process.Death as death:  # those before it are counted again: what they had is gone with the process
+            guilty = left[len(done)]
+            found.append(Counted(guilty.label, reason=str(death), failed=True))
+            left = [version for version in left if version is not guilty]
+    order = [version.label for version in pair.versions]
+    return sorted(found, key=lambda each: order.index(each.label))
+
+
+def _count_all(versions: list[Version], pair: Pair, size: str, machine: Machine, say: process.Say) -> list[Counted]:
+    """In a process of its own."""
+    found = []
+    for version in versions:
+        say(version.label, 0.0)
+        found.append(_count(version, pair, size, machine))
+        say(version.label, 1.0)
+    return found
+
+
+def _count(version: Version, pair: Pair, size: str, machine: Machine) -> Counted:
+    if "cupy" in version.imports:
+        return Counted(version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them")
+    try:
+        with _tensors(version, is_exact(size), machine) as (device, counted):
+            module = load(version.path)
+            inputs = module.inputs(**pair.sizes[size], device=device)
+            amounts = getattr(module, "cost", getattr(load(pair.baseline.path), "cost", None))
+            cost: dict[str, Any] = amounts(**inputs) if amounts else {}
+            state = module.setup(**inputs) if hasattr(module, "setup") else {}
+            with counted() as meter:
+                module.run(**inputs, **state)
+    except Exception as error:  # noqa: BLE001 (whatever a version needs that is not there)
+        return Counted(version.label, reason=_why(error), failed=not isinstance(error, OneLine | RuntimeError))
+    return Counted(version.label, meter.traffic, cost={key: float(amount) for key, amount in cost.items()})
+
+
+def _why(error: Exception) -> str:
+    for text, said in (("inline_asm", "inline assembly"), ("gluon", "Gluon"), ("extern_elementwise", "libdevice")):
+        if text in str(error).lower():
+            return f"{said} does not run in Triton's interpreter"
+    return process.one_line(error)
+
+
+class NoGraph(OneLine):
+    """What a captured graph replays cannot be seen."""
+
+
+@contextmanager
+def _tensors(version: Version, exact: bool, machine: Machine) -> Iterator[tuple[str, Any]]:
+    """The device that inputs are drawn on, and what counts a call on them.
+
+    On "meta" tensors have shapes and no memory, which torch's operations are counted by.
+    """
+    from unittest.mock import patch  # heavy, as are the others
+
+    import torch
+
+    from common.traffic.meter import counting
+    from common.traffic.operations import OnMeta
+    from common.traffic.sampling import sampling
+    from common.xray.capture import as_if_on
+
+    if exact and not version.needs_cuda:
+        yield "cpu", counting
+        return
+
+    def replay(self: Any) -> None:
+        raise NoGraph("replays a captured graph, whose kernels no hook sees: count the version without one")
+
+    graph = SimpleNamespace(replay=partial(replay, None))
+    with as_if_on(machine), patch.object(torch.cuda, "CUDAGraph", lambda *_, **__: graph), OnMeta():
+        yield "meta", sampling
