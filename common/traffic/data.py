@@ -3,7 +3,25 @@
 from dataclasses import dataclass, field
 from functools import reduce
 
+import numpy as np
+from numpy.typing import NDArray
+
 SECTOR = 32  # bytes: the least that moves between a GPU's caches and its memory
+
+
+@dataclass(frozen=True)
+class Access:
+    """A load, a store or an atomic operation (`kind`) of one program: where its lanes look, and which of them do.
+
+    `launch`, `program`: numbers from 0 on, in the order in which they run. `addresses`: of `size` bytes each.
+    """
+
+    launch: int
+    program: int
+    kind: str
+    addresses: NDArray[np.uint64]
+    mask: NDArray[np.bool_]
+    size: int
 
 
 @dataclass(frozen=True)
@@ -40,9 +58,9 @@ class Kernel:
         return Kernel(self.name, **sums, queue=max(self.queue, other.queue), flops=flops)
 
     def times(self, by: float) -> "Kernel":
-        """So many of it. (Of a queue, too: programs that were not looked at hit the same addresses.)"""
+        """So many of it; the queue stays."""
         sums = {name: by * getattr(self, name) for name in SUMS}
-        return Kernel(self.name, **sums, queue=by * self.queue, flops={key: by * n for key, n in self.flops.items()})
+        return Kernel(self.name, **sums, queue=self.queue, flops={key: by * n for key, n in self.flops.items()})
 
 
 SUMS = (
@@ -56,7 +74,8 @@ class Traffic:
     """What a call asks of the memory. `kernels`: in the order of their first launch.
 
     `copied`: bytes that cross between host and device, by `h2d_bytes` and `d2h_bytes`. `allocated_bytes`: of new
-    arrays. `error`: the standard error of `sectors`, as a share of them, where programs were sampled; else 0.
+    arrays, `peak_bytes` the most of these that lived at the same time. `error`: the standard error of `sectors`, as a
+    share of them, where programs were sampled; else 0.
     `dram_bytes`: what a modelled L2 of `l2_bytes` would leave to the memory; None where none was asked for.
     """
 
@@ -66,6 +85,7 @@ class Traffic:
     error: float = 0.0
     dram_bytes: float | None = None
     l2_bytes: int | None = None
+    peak_bytes: float = 0.0
 
     @property
     def total(self) -> Kernel:

@@ -68,7 +68,8 @@ def _hooks(meter: Meter, is_real: bool) -> dict[str, Any]:
 
     def access(pointers: Any, mask: Any, kind: str) -> None:
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        there = np.broadcast_to(mask.data != 0 if mask is not None else True, pointers.data.shape)
+        there = True if mask is None else np.asarray(mask.data) != 0  # of a descriptor the mask is a bare array
+        there = np.broadcast_to(there, pointers.data.shape)
         meter.access(pointers.data, there, size, kind, through_tma[0])
 
     def set_grid_idx(self: Any, *index: int) -> None:

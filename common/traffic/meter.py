@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.traffic.cache import L2
-from common.traffic.data import SECTOR, Kernel, Traffic
+from common.traffic.data import SECTOR, Access, Kernel, Traffic
 
 COMPACT = 1 << 21  # sectors that are kept before they are made different ones
 Sectors = NDArray[np.uint64]
@@ -45,7 +45,7 @@ class Launch:
     queues: list[NDArray[np.uint64]]
 
 
-def _longest(queues: list[NDArray[np.uint64]]) -> int:
+def longest(queues: list[NDArray[np.uint64]]) -> int:
     """How often the address is there that is there most often."""
     addresses = np.concatenate(queues) if queues else np.empty(0, np.uint64)
     return int(np.unique(addresses, return_counts=True)[1].max()) if addresses.size else 0
@@ -59,15 +59,21 @@ def different(sectors: Sectors) -> Sectors:
 
 
 class Meter:
-    """What the hooks of kernels and operations report to. `traffic` once all is done."""
+    """What the hooks of kernels and operations report to. `traffic` once all is done.
 
-    def __init__(self, l2: L2 | None = None) -> None:
+    `heard`: a list to which each access of each program is added, where somebody wants to see them.
+    """
+
+    def __init__(self, l2: L2 | None = None, heard: list[Access] | None = None) -> None:
         self._kernels: dict[str, Kernel] = {}
         self._copied: dict[str, float] = {}
-        self._allocated = self._variance = 0.0
+        self._allocated = self._peak = self._variance = 0.0
+        self._living: dict[Any, int] = {}  # bytes of arrays that were made
+        self._heard, self._launches = heard, 0
         self._l2, self._launch = l2, Launch(Kernel(""), Places(), Places(), [])
 
     def begin(self, name: str) -> None:
+        self._launches += 1
         self._launch = Launch(Kernel(name), Places(), Places(), [])
 
     def program(self) -> None:
@@ -80,6 +86,9 @@ class Meter:
         self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False
     ) -> None:
         """A load, a store or an atomic operation (`kind`) of a program: its lanes' addresses, of `size` bytes each."""
+        if self._heard is not None:
+            of = self._launches - 1, self._launch.kernel.programs - 1
+            self._heard.append(Access(*of, kind, addresses, mask, size))
         active = addresses[mask]
         touched = different(active.reshape(-1) // SECTOR)
         reads, writes = (active.size * (kind in kinds) for kinds in (("load", "atomic"), ("store", "atomic")))
@@ -108,16 +117,17 @@ class Meter:
         """Of a launch, all of whose programs were counted."""
         launch = self._launch
         distinct = SECTOR * (launch.read.different.size + launch.written.different.size)
-        self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, queue=_longest(launch.queues)))
+        self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, queue=longest(launch.queues)))
         if self._l2:
             self._l2.drain()
 
-    def taken(self, read: Places, written: Places) -> Kernel:
-        """What one program has done, whose places go to `read` and `written`, and which is no launch."""
+    def taken(self, read: Places, written: Places, queues: list[NDArray[np.uint64]]) -> Kernel:
+        """What one program has done, which is no launch; the places that it touched are added to those given."""
         launch = self._launch
+        queues += launch.queues
         read.add(launch.read.different)
         written.add(launch.written.different)
-        return replace(launch.kernel, queue=_longest(launch.queues))
+        return replace(launch.kernel, queue=longest(launch.queues))
 
     def add(self, found: Kernel, variance: float = 0.0) -> None:
         """What is known of a whole launch or operation; `variance`: of its sectors, where programs were sampled."""
@@ -128,12 +138,15 @@ class Meter:
     def copy(self, direction: str, amount: float) -> None:
         self._copied[direction] = self._copied.get(direction, 0.0) + amount
 
-    def allocate(self, amount: float) -> None:
-        self._allocated += amount
+    def allocate(self, new: dict[Any, int]) -> None:
+        """Arrays by a weak reference to their memory, and how many bytes each has."""
+        self._allocated += sum(new.values())
+        self._living = {memory: size for memory, size in self._living.items() if not memory.expired()} | new
+        self._peak = max(self._peak, sum(self._living.values()))
 
     @property
     def traffic(self) -> Traffic:
-        known = Traffic(tuple(self._kernels.values()), dict(self._copied), self._allocated)
+        known = Traffic(tuple(self._kernels.values()), dict(self._copied), self._allocated, peak_bytes=self._peak)
         error = self._variance**0.5 / known.sectors if known.sectors else 0.0
         if self._l2 is None:
             return replace(known, error=error)
@@ -141,12 +154,13 @@ class Meter:
 
 
 @contextmanager
-def counting(l2: L2 | None = None) -> Iterator[Meter]:
+def counting(l2: L2 | None = None, heard: list[Access] | None = None) -> Iterator[Meter]:
     """Inside, kernels and operations are counted; `traffic` of what is yielded says what was found.
 
     Triton's kernels run in its interpreter, wherever their tensors lie. `l2`: a model of a cache, to be fed along.
+    `heard`: as of a Meter.
     """
-    meter = Meter(l2)
+    meter = Meter(l2, heard)
     from common.traffic.operations import Operations  # imports torch
 
     with ExitStack() as stack:
@@ -163,3 +177,11 @@ def count(function: Callable[..., Any], *args: Any, l2: L2 | None = None, **kwar
     with counting(l2) as meter:
         function(*args, **kwargs)
     return meter.traffic
+
+
+def traced(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[Access]]:
+    """What one call answers, and each access of its kernels' programs in the order in which they ran."""
+    heard: list[Access] = []
+    with counting(heard=heard):
+        answer = function(*args, **kwargs)
+    return answer, heard

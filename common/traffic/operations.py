@@ -1,12 +1,14 @@
 """Torch's operations, counted by a dispatch mode: what each reads and writes, by the shapes of its tensors.
 
-An operation counts as one launch that reads its inputs once and writes its result once, in whole sectors: what it
+An operation counts as one launch that reads each of its operands and writes its result, in whole sectors: what it
 cannot do with less. (What a library's kernel asks for beyond that, only a GPU's counters show.)
 """
 
+import math
 from typing import Any
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
@@ -33,7 +35,7 @@ class Operations(TorchDispatchMode):
         given, made = ([t for t in tree_leaves(tree) if isinstance(t, torch.Tensor)] for tree in ((args, kwargs), out))
         known = {t.untyped_storage()._cdata for t in given}
         new = [t for t in made if t.untyped_storage()._cdata not in known]
-        self._meter.allocate(sum(t.untyped_storage().nbytes() for t in new))
+        self._meter.allocate({StorageWeakRef(t.untyped_storage()): t.untyped_storage().nbytes() for t in new})
         changes = func._schema.is_mutable
         if (new or changes) and not func.__name__.startswith(("empty", "new_empty")):
             self._report(func, args, kwargs, given, made, out)
@@ -45,14 +47,19 @@ class Operations(TorchDispatchMode):
             to_device = source.device.type == "cpu"
             self._meter.copy("h2d_bytes" if to_device else "d2h_bytes", min(_bytes(source), _bytes(made[0])))
             return
-        written = {id(t): t for t in made}
-        replaced = func.__name__.startswith(WRITES_ONLY) or "out" in kwargs
-        read = [t for t in given if not (replaced and id(t) in written)]
-        reads, writes = (sum(map(_bytes, tensors)) for tensors in (read, written.values()))
-        read_sectors, written_sectors = (-(-amount // SECTOR) for amount in (reads, writes))
-        name, distinct = f"torch.{func.__name__.partition('.')[0]}", SECTOR * (read_sectors + written_sectors)
-        flops = _flops(func, args, kwargs, given, out)
-        self._meter.add(Kernel(name, 1, 0, reads, writes, read_sectors, written_sectors, distinct, flops=flops))
+        read = [t for t in tree_leaves((args, _without_out(kwargs))) if isinstance(t, torch.Tensor)]
+        if func.__name__.startswith(WRITES_ONLY):
+            read = read[1:]
+        reads, writes, once = (sum(map(_bytes, found)) for found in (read, made, {id(t): t for t in read}.values()))
+        read_sectors, written_sectors, distinct = (-(-amount // SECTOR) for amount in (reads, writes, once + writes))
+        name, flops = f"torch.{func.__name__.partition('.')[0]}", _flops(func, args, kwargs, given, out)
+        self._meter.add(
+            Kernel(name, 1, 0, reads, writes, read_sectors, written_sectors, SECTOR * distinct, flops=flops)
+        )
+
+
+def _without_out(kwargs: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in kwargs.items() if not name.startswith("out")}
 
 
 class OnMeta(TorchDispatchMode):
@@ -71,8 +78,9 @@ class OnMeta(TorchDispatchMode):
 
 
 def _bytes(t: torch.Tensor) -> int:
-    """That an operation has to touch: no more than there are."""
-    return min(t.nbytes, t.untyped_storage().nbytes())
+    """Of its elements, each once: an expanded tensor shows some several times."""
+    places = [size for size, stride in zip(t.shape, t.stride(), strict=True) if stride]
+    return math.prod(places) * t.element_size()
 
 
 def _flops(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], out: Any) -> dict[str, float]:

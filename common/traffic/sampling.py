@@ -22,7 +22,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from common.traffic.data import SECTOR, Kernel
 from common.traffic.kernels import counted
-from common.traffic.meter import Meter, Places, Sectors
+from common.traffic.meter import Meter, Places, Sectors, longest
 from common.traffic.operations import Operations
 
 PROGRAMS, LEAST = 24, 4  # of a launch, at most; and however long they take
@@ -50,8 +50,15 @@ class Addresses:
         return self._begins[storage._cdata][0] + int(t.storage_offset()) * t.element_size()
 
     def different(self, touched: Sectors, scale: float) -> float:
-        """How many sectors all programs touch, if some touch these: in no tensor more than it has."""
-        which = np.searchsorted(np.array(self.starts) // SECTOR, touched, side="right") - 1
+        """How many sectors all programs touch, if some touch these: in no tensor more than it has.
+
+        Raises IndexError where one of these lies in none.
+        """
+        starts = np.array([0, *self.starts], np.uint64) // SECTOR
+        which = np.searchsorted(starts, touched, side="right") - 1
+        if not bool((touched < starts[which] + np.array([0, *self.sectors], np.uint64)[which]).all()):
+            raise IndexError("a program touches an address outside of all tensors")
+        which -= 1
         found = np.bincount(which, minlength=len(self.starts)).tolist()
         return float(sum(min(scale * each, most) for each, most in zip(found, self.sectors, strict=True)))
 
@@ -89,7 +96,7 @@ class _Sampler:
         programs, builder = math.prod(shape), interpreter.interpreter_builder
         scope = interpreter._patch_lang(function)
         begin, each = time.perf_counter(), list[Kernel]()
-        places = Places(), Places()
+        places, queues = (Places(), Places()), list[Sectors]()
         try:
             builder.set_grid_dim(*shape)
             for number in self._rng.sample(range(programs), min(PROGRAMS, programs)):
@@ -98,7 +105,7 @@ class _Sampler:
                 self._meter.begin(name)
                 builder.set_grid_idx(*_index(number, shape))
                 function(**values)
-                each.append(self._meter.taken(*places))
+                each.append(self._meter.taken(*places, queues))
         finally:
             scope.restore()
         if not each:
@@ -109,7 +116,10 @@ class _Sampler:
         asked = [one.read_sectors + one.written_sectors for one in each]
         spread = float(np.var(asked, ddof=1)) if len(each) > 1 else 0.0
         variance = programs**2 * (1 - len(each) / programs) * spread / len(each)
-        return replace(found, name=name, launches=1, programs=programs, distinct_bytes=distinct), variance
+        alone, together = max(one.queue for one in each), longest(queues)
+        queue = together * scale if together > alone else alone  # no longer than one program's: each has its own
+        found = replace(found, name=name, launches=1, programs=programs, distinct_bytes=distinct, queue=queue)
+        return found, variance
 
     def _argument(self, value: Any) -> Any:
         """As the interpreter wants it: a tensor as a pointer to the address that it was given."""

@@ -44,9 +44,13 @@ def is_exact(size: str) -> bool:
 
 
 def count_pair(
-    pair: Pair, size: str, machine: Machine, on_version: Callable[[str], None] = lambda label: None
+    pair: Pair,
+    size: str,
+    machine: Machine,
+    on_version: Callable[[str], None] = lambda label: None,
+    models_l2: bool = False,
 ) -> list[Counted]:
-    """Every version, at one size, as on a GPU of this kind."""
+    """Every version, at one size, as on a GPU of this kind; with a model of its L2 where all programs are run."""
     found, left = list[Counted](), list(pair.versions)
 
     def hear(label: str, fraction: float) -> None:
@@ -57,7 +61,7 @@ def count_pair(
     while left:
         done = list[str]()
         try:
-            call = (left, pair, size, machine)
+            call = (left, pair, size, machine, models_l2)
             found += process.call(_count_all, *call, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
             left = []
         except process.Death as death:  # those before it are counted again: what they had is gone with the process
@@ -68,21 +72,23 @@ def count_pair(
     return sorted(found, key=lambda each: order.index(each.label))
 
 
-def _count_all(versions: list[Version], pair: Pair, size: str, machine: Machine, say: process.Say) -> list[Counted]:
+def _count_all(
+    versions: list[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, say: process.Say
+) -> list[Counted]:
     """In a process of its own."""
     found = []
     for version in versions:
         say(version.label, 0.0)
-        found.append(_count(version, pair, size, machine))
+        found.append(_count(version, pair, size, machine, models_l2))
         say(version.label, 1.0)
     return found
 
 
-def _count(version: Version, pair: Pair, size: str, machine: Machine) -> Counted:
+def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2: bool) -> Counted:
     if "cupy" in version.imports:
         return Counted(version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them")
     try:
-        with _tensors(version, is_exact(size), machine) as (device, counted):
+        with _tensors(version, is_exact(size), machine, models_l2) as (device, counted):
             module = load(version.path)
             inputs = module.inputs(**pair.sizes[size], device=device)
             amounts = getattr(module, "cost", getattr(load(pair.baseline.path), "cost", None))
@@ -107,7 +113,7 @@ class NoGraph(OneLine):
 
 
 @contextmanager
-def _tensors(version: Version, exact: bool, machine: Machine) -> Iterator[tuple[str, Any]]:
+def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -> Iterator[tuple[str, Any]]:
     """The device that inputs are drawn on, and what counts a call on them.
 
     On "meta" tensors have shapes and no memory, which torch's operations are counted by.
@@ -116,13 +122,14 @@ def _tensors(version: Version, exact: bool, machine: Machine) -> Iterator[tuple[
 
     import torch
 
+    from common.traffic.cache import L2
     from common.traffic.meter import counting
     from common.traffic.operations import OnMeta
     from common.traffic.sampling import sampling
     from common.xray.capture import as_if_on
 
     if exact and not version.needs_cuda:
-        yield "cpu", counting
+        yield "cpu", partial(counting, L2(machine.l2_bytes, machine.sms) if models_l2 else None)
         return
 
     def replay(self: Any) -> None:

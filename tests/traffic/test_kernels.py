@@ -1,0 +1,157 @@
+"""What Triton kernels ask of the memory, against what is counted by hand; and that counting leaves nothing behind."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton")  # not on macOS
+import programs
+from triton import knobs
+from triton.runtime import interpreter
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+from common.traffic import count, counting
+
+
+def vector(n=1024, dtype=torch.float32):
+    return torch.arange(n, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("stride", "sectors"),
+    [(1, 128), (2, 256), (3, 384), (8, 1024), (100, 1024)],  # of 32 bytes; each lane has one of its own from 8 on
+)
+def test_a_stride_spreads_a_load_over_sectors(stride, sectors):
+    found = count(programs.strided, vector(1024 * stride), 1024, stride)
+    assert found.total.read_sectors == sectors
+    assert found.total.written_sectors == 1024 * 4 // 32
+    assert (found.launches, found.programs) == (1, 8)
+    assert (found.total.read_bytes, found.total.written_bytes) == (4096, 4096)  # as many as lanes ask for
+    assert found.distinct_bytes == 32 * (sectors + 128)
+
+
+def test_a_shifted_load_touches_a_sector_more_in_each_program():
+    found = count(programs.strided, vector(1100), 1024, shift=1)
+    assert found.total.read_sectors == 8 * (128 * 4 // 32 + 1)
+    assert found.distinct_bytes == 32 * (129 + 128)  # neighbours share theirs
+
+
+def test_halves_of_four_bytes_take_half_the_sectors():
+    found = count(programs.strided, vector(dtype=torch.float16), 1024)
+    assert (found.asked_bytes, found.sectors) == (2 * 2048, 2 * 64)
+
+
+def test_masked_lanes_ask_for_nothing():
+    found = count(programs.strided, vector(), 100).total
+    assert (found.lanes, found.masked) == (2 * 128, 2 * 28)
+    assert (found.read_bytes, found.read_sectors) == (400, 13)  # 12.5 sectors
+
+
+def test_what_is_read_twice_is_asked_for_twice_and_distinct_once():
+    found = count(programs.twice, vector())
+    assert (found.total.read_sectors, found.total.written_sectors) == (256, 128)
+    assert found.distinct_bytes == 2 * 4096
+
+
+def test_each_launch_has_to_move_its_data_itself():
+    x = vector()
+    with counting() as meter:
+        programs.twice(x)
+        programs.twice(x)
+    assert (meter.traffic.launches, meter.traffic.distinct_bytes) == (2, 4 * 4096)
+    assert [kernel.name for kernel in meter.traffic.kernels] == ["twice_kernel"]
+
+
+@pytest.mark.parametrize(("spread", "queue"), [(0, 16 * 64), (1, 16)])  # all lanes at one address; each at its own
+def test_the_longest_queue_is_of_one_address(spread, queue):
+    found = count(programs.add_up, vector(), spread).total
+    assert (found.atomics, found.queue) == (1024, queue)
+    sectors = 16 * (1 if spread == 0 else 8)  # of each program, read and written
+    assert (found.read_sectors, found.written_sectors) == (128 + sectors, sectors + 8)  # 8: torch.zeros
+
+
+def test_a_lock_is_an_atomic_operation():
+    found = count(programs.claim, 5).total
+    assert (found.atomics, found.queue) == (5, 5)
+
+
+@pytest.mark.parametrize("function", [programs.tiles, programs.device_tiles])
+@pytest.mark.parametrize("shape", [(64, 64), (40, 48)])  # whole tiles; tiles that reach over two edges
+def test_descriptors_ask_for_what_lies_inside(function, shape):
+    x = torch.randn(shape)
+    found = count(function, x)
+    assert torch.equal(function_of(function, x), x)
+    assert found.asked_bytes == 2 * x.nbytes
+    assert found.sectors == found.total.through_tma == 2 * x.nbytes // 32
+    assert found.programs == -(-shape[0] // 16) * -(-shape[1] // 32)
+
+
+def function_of(function, x):
+    with counting():
+        return function(x)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "precision", "flops"),
+    [
+        (torch.float16, "ieee", {"fp16_flops": 2 * 32 * 32 * 16}),
+        (torch.float32, "ieee", {"fp32_flops": 2 * 32 * 32 * 16}),
+        (torch.float32, "tf32", {"tf32_flops": 2 * 32 * 32 * 16}),
+        (torch.float32, "tf32x3", {"tf32_flops": 3 * 2 * 32 * 32 * 16}),
+    ],
+)
+def test_a_product_counts_by_the_precision_of_its_operands(dtype, precision, flops):
+    a, b = torch.randn(32, 16).to(dtype), torch.randn(16, 32).to(dtype)
+    with counting() as meter:
+        c = programs.product(a, b, precision)
+    assert meter.traffic.flops == flops
+    torch.testing.assert_close(c, a.float() @ b.float(), rtol=1e-4, atol=1e-4)
+
+
+def test_a_tuned_kernel_takes_its_first_configuration():
+    assert count(programs.tuned, vector(256)).programs == 4
+
+
+def test_an_answer_is_what_it_would_be_and_inputs_stay():
+    x = torch.randn(1000)
+    before = x.clone()
+    with counting():
+        y = programs.strided(x, 1000)
+    assert torch.equal(y, 2 * before)
+    assert torch.equal(x, before)
+
+
+def hooked():
+    classes = interpreter.InterpreterBuilder, interpreter.InterpretedFunction, JITFunction, Autotuner
+    return [dict(vars(each)) for each in classes], knobs.runtime.interpret
+
+
+def test_no_hook_stays_behind():
+    before = hooked()
+    count(programs.twice, vector())
+    assert hooked() == before
+
+
+def test_no_hook_stays_behind_where_a_kernel_cannot_be_interpreted():
+    before = hooked()
+    with pytest.raises(Exception, match="inline_asm"):
+        count(programs.failing_kernel[(1,)], vector())
+    assert hooked() == before
+
+
+def test_what_is_launched_outside_is_not_counted():
+    with counting() as meter:
+        pass
+    with counting():
+        programs.twice(vector())
+    assert meter.traffic.kernels == ()
+    assert (meter.traffic.launches, meter.traffic.sectors, meter.traffic.distinct_bytes) == (0, 0, 0)
+
+
+@pytest.mark.gpu
+def test_a_gpus_tensors_are_counted_and_answered_there():
+    x = vector().cuda()
+    with counting() as meter:
+        y = programs.twice(x)
+    assert torch.equal(y, x - x.reshape(-1, 256).amax(1, keepdim=True).expand(-1, 256).reshape(-1))
+    assert (y.device, meter.traffic.sectors) == (x.device, 384)

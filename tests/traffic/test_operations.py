@@ -1,0 +1,86 @@
+"""What torch's operations ask of the memory, against what is counted by hand."""
+
+import pytest
+import torch
+
+from common.traffic import count, counting
+from common.traffic.meter import Meter
+from common.traffic.operations import OnMeta, Operations
+
+N = 1 << 12
+BYTES = 4 * N
+
+
+def x():
+    return torch.ones(N)
+
+
+def test_an_operation_reads_its_inputs_and_writes_its_result_once():
+    a, b = x(), x()
+    found = count(torch.add, a, b)
+    assert (found.launches, found.total.read_bytes, found.total.written_bytes) == (1, 2 * BYTES, BYTES)
+    assert (found.sectors, found.distinct_bytes, found.allocated_bytes) == (3 * BYTES / 32, 3 * BYTES, BYTES)
+    assert [kernel.name for kernel in found.kernels] == ["torch.add"]
+
+
+@pytest.mark.parametrize(
+    ("call", "launches", "read", "written", "allocated"),
+    [
+        (lambda a: a.view(64, 64).T[1:], 0, 0, 0, 0),  # views
+        (lambda a: torch.empty_like(a), 0, 0, 0, BYTES),
+        (lambda a: a.new_empty(N), 0, 0, 0, BYTES),
+        (lambda a: torch.zeros(N), 1, 0, BYTES, BYTES),
+        (lambda a: a.add_(1), 1, BYTES, BYTES, 0),  # in place
+        (lambda a: a.fill_(1), 1, 0, BYTES, 0),
+        (lambda a: a.copy_(torch.empty(N)), 1, BYTES, BYTES, BYTES),
+        (lambda a: torch.mul(a, a, out=a), 1, 2 * BYTES, BYTES, 0),  # two operands, one tensor
+        (lambda a: a[:1].expand(N) + a, 1, BYTES + 4, BYTES, BYTES),  # one number, however often it is shown
+        (lambda a: torch.softmax(a.view(64, 64), 1), 1, BYTES, BYTES, BYTES),
+        (lambda a: a.sum(), 1, BYTES, 4, 4),
+        (lambda a: torch.nn.functional.gelu(a) * 2, 2, 2 * BYTES, 2 * BYTES, 2 * BYTES),
+    ],
+)
+def test_what_is_read_written_and_allocated(call, launches, read, written, allocated):
+    found = count(call, x())
+    assert found.launches == launches
+    assert (found.total.read_bytes, found.total.written_bytes, found.allocated_bytes) == (read, written, allocated)
+
+
+def test_out_is_written_and_not_read():
+    a, out = x(), torch.empty(N)
+    found = count(torch.mul, a, a, out=out).total
+    assert (found.written_bytes, found.read_bytes, found.distinct_bytes) == (BYTES, 2 * BYTES, 2 * BYTES)
+
+
+@pytest.mark.parametrize(
+    ("call", "flops"),
+    [
+        (lambda: torch.ones(8, 16) @ torch.ones(16, 4), {"fp32_flops": 2 * 8 * 16 * 4}),
+        (lambda: torch.ones(3, 8, 16).half() @ torch.ones(3, 16, 4).half(), {"fp16_flops": 3 * 2 * 8 * 16 * 4}),
+        (lambda: torch.nn.functional.linear(torch.ones(8, 16), torch.ones(4, 16), torch.ones(4)), {"fp32_flops": 1024}),
+        (lambda: torch.ones(8) + 1, {}),
+    ],
+)
+def test_products_count_their_flops(call, flops):
+    assert count(call).flops == flops
+
+
+def test_a_backward_pass_is_counted_too():
+    a, w = torch.ones(8, 16, requires_grad=True), torch.ones(16, 4, requires_grad=True)
+    with counting() as meter:
+        (a @ w).sum().backward()
+    assert meter.traffic.flops == {"fp32_flops": 3 * 2 * 8 * 16 * 4}
+    assert torch.equal(a.grad, torch.full((8, 16), 4.0))
+
+
+def test_on_meta_what_crosses_to_the_host_and_back_is_no_launch():
+    meter = Meter()
+    with OnMeta(), Operations(meter):
+        host = torch.empty(N, pin_memory=True)
+        device = torch.empty(N, device="meta")
+        device.copy_(host, non_blocking=True)
+        back = device.cpu()
+        back.copy_(device)
+        host.to("meta")
+    assert meter.traffic.copied == {"h2d_bytes": 2 * BYTES, "d2h_bytes": 2 * BYTES}
+    assert (meter.traffic.launches, back.device.type, back.shape) == (0, "cpu", (N,))
