@@ -10,6 +10,7 @@ from common.record import stats
 
 IN_DOUBT = 2  # times below the measured limit a time is none
 TAIL_S, TAIL_SHARE = 50e-6, 0.02  # a device that works on for longer, usually, after the clock stopped was not joined
+TAIL_OTHERS = 4  # times the shortest of all that were timed beside it
 TAIL_WAITS = 10  # times what waiting costs on an idle device: the first wait after many launches costs a busy host more
 
 
@@ -38,12 +39,16 @@ def too_fast(labels: list[str], samples: Samples, job: Job) -> dict[str, str]:
 
 
 def works_on(labels: list[str], samples: Samples) -> dict[str, str]:
-    """Whose device usually works on after the clock has stopped: as every sample shows, watched by nothing else."""
+    """Whose device usually works on after the clock has stopped: as every sample shows, watched by nothing else.
+
+    A host that others keep busy waits longer itself, and so for all: who works on does so for longer than the others.
+    """
+    tails = {label: statistics.median(sample.tail_s for sample in samples.of(label)) for label in labels}
     found = {}
-    for label in labels:
-        tail_s = statistics.median(sample.tail_s for sample in samples.of(label))
+    for label, tail_s in tails.items():
         wait_s = TAIL_WAITS * statistics.median(sample.idle_s for sample in samples.of(label))
-        if tail_s > max(TAIL_S, TAIL_SHARE * stats.overall_median(samples.seconds(label)), wait_s):
+        least_s = TAIL_SHARE * stats.overall_median(samples.seconds(label))
+        if tail_s > max(TAIL_S, least_s, wait_s, TAIL_OTHERS * min(tails.values())):
             late = f"its device works on for {tail_s * 1e6:.0f} us after the clock stopped"
             found[label] = f"{late}: a stream is not joined"
     return found
