@@ -17,7 +17,7 @@ predict.py     the time that such a traffic takes at least, on a named GPU
 show.py        tables, on the console and in Markdown
 """
 
-from common.traffic.data import Kernel, Traffic
-from common.traffic.meter import count, counting
+from common.traffic.data import Access, Kernel, Traffic
+from common.traffic.meter import count, counting, traced
 
-__all__ = ["Kernel", "Traffic", "count", "counting"]
+__all__ = ["Access", "Kernel", "Traffic", "count", "counting", "traced"]
