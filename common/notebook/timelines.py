@@ -1,0 +1,92 @@
+"""Figures of what happens when: copies and kernels on their streams, launches of the CPU and kernels of the GPU.
+
+Schedules are computed from durations alone; nothing is measured here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from common.show.formats import seconds
+from common.show.plot import SERIES
+
+HATCHES = ("", "//", "..")
+STAGES = ("copy in", "compute", "copy out")
+SHOWN = 12  # numbers of chunks or launches that are written into their bars, at most
+
+
+@dataclass(frozen=True)
+class Span:
+    """What a lane does from `start_s` to `end_s`, for a chunk or a launch."""
+
+    lane: str
+    number: int
+    start_s: float
+    end_s: float
+
+
+def streams(durations_s: tuple[float, float, float], chunks: int, buffers: int) -> list[Span]:
+    """Chunks that are copied in, computed with and copied out, with so many buffers.
+
+    A lane does one thing at a time, in order; a chunk's stages follow each other; and a chunk begins when the one that
+    had its buffer before has been copied out.
+    """
+    free, ends = dict.fromkeys(STAGES, 0.0), list[float]()
+    spans = []
+    for chunk in range(chunks):
+        now = ends[chunk - buffers] if chunk >= buffers else 0.0
+        for stage, duration in zip(STAGES, durations_s, strict=True):
+            start = max(now, free[stage])
+            now = free[stage] = start + duration
+            spans.append(Span(stage, chunk, start, now))
+        ends.append(now)
+    return spans
+
+
+def launches(works_s: Sequence[tuple[float, float]]) -> list[Span]:
+    """Launches, each as the seconds of the CPU that issues it and of the GPU that carries it out.
+
+    The CPU does not wait; the GPU begins when a launch has been issued and the one before is done.
+    """
+    issued, done, spans = 0.0, 0.0, list[Span]()
+    for number, (host_s, device_s) in enumerate(works_s):
+        begin, issued = issued, issued + host_s
+        if host_s:
+            spans.append(Span("CPU", number, begin, issued))
+        start, done = max(issued, done), max(issued, done) + device_s
+        spans.append(Span("GPU", number, start, done))
+    return spans
+
+
+def length_s(spans: Sequence[Span]) -> float:
+    return max((span.end_s for span in spans), default=0.0)
+
+
+def timelines(panels: Mapping[str, Sequence[Span]], lanes: Sequence[str] = STAGES) -> Figure:
+    """A panel for each schedule, a row in it for each lane, on one axis of time; how long it takes in its title."""
+    figure = Figure(figsize=(9.0, 0.6 + len(panels) * (0.75 + 0.3 * len(lanes))), layout="constrained")
+    longest = max(map(length_s, panels.values()))
+    scale, unit = next(((s, u) for s, u in ((1, "s"), (1e3, "ms"), (1e6, "us")) if s * longest >= 1), (1e9, "ns"))
+    rows = figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0]
+    for axes, (name, spans) in zip(rows, panels.items(), strict=True):
+        for span in spans:
+            _bar(axes, span, lanes.index(span.lane), scale, len({each.number for each in spans}) <= SHOWN)
+        busy = {lane: sum(each.end_s - each.start_s for each in spans if each.lane == lane) for lane in lanes}
+        told = ", ".join(f"{lane} busy {time / length_s(spans):.0%}" for lane, time in busy.items())
+        axes.set_title(f"{name}: {seconds(length_s(spans))} ({told})", fontsize=9, loc="left")
+        axes.set_yticks(range(len(lanes)), lanes, fontsize=8)
+        axes.set(xlim=(0, 1.02 * scale * longest), ylim=(len(lanes) - 0.5, -0.5))
+        axes.grid(axis="x", alpha=0.2)
+    rows[-1].set_xlabel(f"time ({unit})")
+    return figure
+
+
+def _bar(axes: Any, span: Span, row: int, scale: float, is_numbered: bool) -> None:
+    left, width = scale * span.start_s, scale * (span.end_s - span.start_s)
+    look: Any = {"color": SERIES[row], "hatch": HATCHES[row], "edgecolor": "white", "linewidth": 0.8}
+    axes.barh(row, width, left=left, height=0.7, **look)
+    if is_numbered:
+        box: Any = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
+        axes.text(left + width / 2, row, span.number, ha="center", va="center", fontsize=7, bbox=box)
