@@ -36,7 +36,7 @@ class Operations(TorchDispatchMode):
         known = {t.untyped_storage()._cdata for t in given}
         new = [t for t in made if t.untyped_storage()._cdata not in known]
         self._meter.allocate({StorageWeakRef(t.untyped_storage()): t.untyped_storage().nbytes() for t in new})
-        changes = func._schema.is_mutable
+        changes = func._schema.is_mutable and not _onto_itself(func, given)
         if (new or changes) and not func.__name__.startswith(("empty", "new_empty")):
             self._report(func, args, kwargs, given, made, out)
         return out
@@ -56,6 +56,14 @@ class Operations(TorchDispatchMode):
         self._meter.add(
             Kernel(name, 1, 0, reads, writes, read_sectors, written_sectors, SECTOR * distinct, flops=flops)
         )
+
+
+def _onto_itself(func: Any, given: list[torch.Tensor]) -> bool:
+    """Is it a copy of a view to the same view, as `y[0] += b` ends with? Torch launches nothing then."""
+    if func is not torch.ops.aten.copy_.default:
+        return False
+    to, source = ((t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype) for t in given)
+    return to == source
 
 
 def _without_out(kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -84,9 +92,17 @@ def _bytes(t: torch.Tensor) -> int:
 
 
 def _flops(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], out: Any) -> dict[str, float]:
-    """Of a product or a convolution, as torch counts them."""
-    formula = flop_registry.get(func._overloadpacket)
+    """Of a product or a convolution, as torch counts them; of float32 in the precision that a GPU is set to."""
+    packet = func._overloadpacket
+    formula = flop_registry.get(packet) or flop_registry.get(_anew(packet))
     if formula is None or not given:
         return {}
     precision = PRECISION.get(given[-1].dtype, "fp8")
+    if precision == "fp32" and torch.backends.cuda.matmul.fp32_precision == "tf32":
+        precision = "tf32"
     return {f"{precision}_flops": float(formula(*args, **kwargs, out_val=out))}
+
+
+def _anew(packet: Any) -> Any:
+    """The operation that writes to a new tensor what this one writes in place; None if there is none."""
+    return getattr(torch.ops.aten, packet.__name__.removesuffix("_"), None)
