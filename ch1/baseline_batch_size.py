@@ -17,6 +17,7 @@ SIZES = {
     "check": {"samples": 127, "width": 129, "layers": 2},
     "check/one": {"samples": 1, "width": 31, "layers": 1},
     "check/tail": {"samples": 1025, "width": 31, "layers": 2},
+    "count": {"samples": 1024, "width": 128, "layers": 5},
     "default": {"samples": 8192, "width": 256, "layers": 20},
     "cpu": {"samples": 2048, "width": 256, "layers": 20},  # a quarter of the work, for a few cores
 }

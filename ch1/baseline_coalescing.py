@@ -21,6 +21,7 @@ SIZES = {
     "check/one": {"n": 1},
     "check/129": {"n": 129},
     "check/tail": {"n": 9001},  # nine programs, the last one not full
+    "count": {"n": 262_144},  # 256 programs: 1 KiB between the lanes of one
     "default": {"n": 67_108_864},  # 256 MiB of float32 in, 256 MiB out: larger than any L2
 }
 

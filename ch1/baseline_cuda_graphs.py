@@ -20,6 +20,7 @@ DEVICE = "cuda"
 SIZES = {
     "check": {"batch": 127, "width": 129, "layers": 3},
     "check/one": {"batch": 1, "width": 31, "layers": 1},
+    "count": {"batch": 32, "width": 256, "layers": 20},
     "default": {"batch": 32, "width": 256, "layers": 20},
 }
 

@@ -18,6 +18,7 @@ SIZES = {
     "check": {"n": 127},
     "check/one": {"n": 1},
     "check/129": {"n": 129},
+    "count": {"n": 262_144},
     "default": {"n": 67_108_864},  # 256 MiB of float32
 }
 

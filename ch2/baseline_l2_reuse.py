@@ -17,6 +17,7 @@ SIZES = {
     "check": {"n": 127},
     "check/one": {"n": 1},
     "check/tail": {"n": 100_003},
+    "count": {"n": 262_144},
     "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
     "cpu": {"n": 16_777_216},
 }

@@ -21,6 +21,7 @@ SIZES = {
     "check/one": {"rows": 1, "columns": 1},
     "check/row": {"rows": 1, "columns": 1025},
     "check/tail": {"rows": 65, "columns": 31},
+    "count": {"rows": 1024, "columns": 256},  # a program reads down one whole column
     "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 in, as many out: larger than any L2
 }
 

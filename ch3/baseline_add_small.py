@@ -27,6 +27,7 @@ DEVICE = "cuda"
 SIZES = {
     "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 1},
     "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
+    "count": {"rows": 96, "columns": 256},  # 24 programs
     "default": {"rows": 256, "columns": 256},  # 256 KiB of float32 a matrix: a fraction of the L2
     "small/512x512": {"rows": 512, "columns": 512},
 }  # fmt: skip

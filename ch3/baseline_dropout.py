@@ -21,6 +21,7 @@ SIZES = {
     "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 3, "p": 0.0},
     "check/row": {"rows": 1, "columns": 1025, "p": 0.9}, "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 513, "dtype": "bfloat16"},
+    "count": {"rows": 64, "columns": 1024},
     "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 a matrix: larger than any L2
     "small/512x512": {"rows": 512, "columns": 512}, "medium/2048x2048": {"rows": 2048, "columns": 2048},
     "large/4096x4096": {"rows": 4096, "columns": 4096},

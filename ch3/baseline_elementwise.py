@@ -34,6 +34,7 @@ SIZES = {
     "check/silu": {"op": "silu", "rows": 33, "columns": 127},
     "check/div/fp16": {"op": "div", "rows": 33, "columns": 127, "dtype": "float16"},
     "check/gelu/bf16": {"op": "gelu", "rows": 33, "columns": 127, "dtype": "bfloat16"},
+    "count": {"rows": 64, "columns": 1024},
     "default": {"op": "gelu"},  # 8192 x 8192, as the large ones: 256 MiB of float32 a matrix, larger than any L2
     "small/mul": {"op": "mul", "rows": 512, "columns": 512}, "small/exp": {"op": "exp", "rows": 512, "columns": 512},
     "small/gelu": {"rows": 512, "columns": 512}, "small/silu": {"op": "silu", "rows": 512, "columns": 512},

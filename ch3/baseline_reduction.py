@@ -20,6 +20,7 @@ import triton.language as tl
 SIZES = {
     "check": {"n": 40_127}, "check/one": {"n": 1}, "check/tail": {"n": 4097}, "check/many": {"n": 199_999},
     "check/fp16": {"n": 65_537, "dtype": "float16"}, "check/bf16": {"n": 8191, "dtype": "bfloat16"},
+    "count": {"n": 524_288},
     "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
     "small/64Ki": {"n": 65_536}, "small/1Mi": {"n": 1_048_576}, "medium/4Mi": {"n": 4_194_304},
     "medium/16Mi": {"n": 16_777_216}, "large/64Mi": {}, "large/64Mi/fp16": {"dtype": "float16"},

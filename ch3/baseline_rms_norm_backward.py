@@ -26,6 +26,7 @@ SIZES = {
     "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
     "check/many": {"rows": 300, "columns": 5},  # of more programs than are added up at once
+    "count": {"rows": 256, "columns": 1024},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
     "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},
     "medium/4096x4096": {"columns": 4096}, "medium/4096x4096/fp16": {"columns": 4096, "dtype": "float16"},

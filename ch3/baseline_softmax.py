@@ -22,6 +22,7 @@ SIZES = {
     "check/beyond": {"rows": 1, "columns": 17_001},  # a thread has some of a row's start, and none of its end
     "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "count": {"rows": 64, "columns": 4096},
     "default": {"rows": 4096, "columns": 16_384},  # 256 MiB of float32: larger than any L2
     "small/4096x256": {"columns": 256}, "small/4096x256/fp16": {"columns": 256, "dtype": "float16"},
     "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},

@@ -26,6 +26,7 @@ SIZES = {
     "check/transposed": {"batch": 3, "m": 33, "n": 65, "k": 129, "transposed": True},
     "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0},
     "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
+    "count": {"batch": 40, "m": 128, "n": 128, "k": 128},
     "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
     "small/40x64/fp16": {"m": 64, "n": 64, "k": 64},
     "small/40x64/bf16": {"m": 64, "n": 64, "k": 64, "dtype": "bfloat16"},

@@ -28,6 +28,7 @@ SIZES = {
     "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
     "check/nothing": {"m": 3, "n": 5, "k": 0},
     "check/shares": {"m": 2, "n": 129, "k": 5691},  # 89 steps for 88 programs a tile: two each, and one for the last
+    "count": {"m": 16, "n": 4096, "k": 512},
     "default": {"m": 16, "n": 4096, "k": 16_384},
     "medium/16x4096x16384/bf16": {"dtype": "bfloat16"},
     "medium/16x4096x16384/transposed": {"transposed": True},  # as torch.nn.Linear keeps its weights

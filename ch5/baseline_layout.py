@@ -21,6 +21,7 @@ import triton.language as tl
 SIZES = {
     "check": {"batch": 3, "features": 127}, "check/one": {"batch": 1, "features": 1},
     "check/2d": {"dimensions": 2, "batch": 5, "features": 129}, "check/several": {"batch": 67, "features": 33},
+    "count": {"batch": 64, "features": 512},
     "default": {"batch": 4096, "features": 512},  # 64 MiB of float32 in, 64 MiB out: larger than an L2
 }  # fmt: skip
 

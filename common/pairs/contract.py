@@ -110,6 +110,8 @@ def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> N
     has_check = any(size.split("/")[0] == "check" for size in sizes)
     require(has_check, 'SIZES has no "check": add a small and odd one for correctness')
     require("default" in sizes, 'SIZES has no "default": add the one that is timed')
+    parts = any(size.startswith("count/") for size in sizes)
+    require(not parts, 'SIZES has parts of "count": it is one size, at which `--count` counts what a version asks for')
 
 
 def _check_constants(require: Require, constants: dict[str, Any]) -> None:

@@ -48,6 +48,11 @@ class Pair:
     def check_sizes(self) -> list[str]:
         return [size for size in self.sizes if size.split("/")[0] == "check"]
 
+    @property
+    def timed_sizes(self) -> list[str]:
+        """All others, but for `count`: its arrays are so small that all loads and stores are counted in seconds."""
+        return [size for size in self.sizes if size != "count" and size not in self.check_sizes]
+
 
 def chapters() -> dict[int, Path]:
     """The chapters' folders, by number."""

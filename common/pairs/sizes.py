@@ -11,9 +11,8 @@ def class_of(size: str) -> str:
 
 def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
     """A pair's sizes, in its own order, by one name or several (`default,large`)."""
-    timed = [size for size in pair.sizes if size not in pair.check_sizes]
-    chosen = {size for name in wanted.split(",") for size in _named(timed, name, on_cpu)}
-    return [size for size in timed if size in chosen]
+    chosen = {size for name in wanted.split(",") for size in _named(pair.timed_sizes, name, on_cpu)}
+    return [size for size in pair.timed_sizes if size in chosen]
 
 
 def _named(timed: list[str], name: str, on_cpu: bool) -> list[str]:
@@ -31,6 +30,6 @@ def lacking(pairs: list[Pair], size: str) -> list[str]:
     wanted = {*size.split(",")}
 
     def has(pair: Pair) -> bool:
-        return any(wanted & {own, own.split("/")[0]} for own in pair.sizes if own not in pair.check_sizes)
+        return any(wanted & {own, own.split("/")[0]} for own in pair.timed_sizes)
 
     return [pair.name for pair in pairs if "all" not in wanted and not has(pair)]
