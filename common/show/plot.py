@@ -3,6 +3,7 @@
 Colours are Okabe and Ito's, which colour-blind readers can tell apart; markers differ too.
 """
 
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from common.record.files import write_file
 from common.record.result import CONTROL, PairResult, Record, Row
 from common.show.formats import digits
+from common.show.groups import Group, groups
 from common.show.tables import origin, variant
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
@@ -103,31 +105,60 @@ def _rate(limit: Any, which: str) -> float:
 
 
 def sweep(*records: Record) -> Figure:
-    """Ratio over size, a curve a variant; below it, of what memory limits, bandwidth over bytes under that limit.
+    """Ratio over size, a panel a pair; below them, of what memory limits, bandwidth over bytes under that limit.
 
     Records of several runs have each their date in the title and a line for each limit.
     """
-    by_memory = [pair for record in records for pair in record.pairs if pair.limit_by == "dram_bytes" and pair.arms]
-    figure = Figure(figsize=(8.0, 8.5 if by_memory else 4.5), layout="constrained")
-    axes, *below = figure.subplots(2 if by_memory else 1, squeeze=False)[:, 0]
-    for place in below:
-        _bandwidths(place, by_memory, [record.limits["dram_bytes"] for record in records])
-    curves: dict[str, list[tuple[str, Row]]] = {}
-    for pair, row in [found for record in records for found in believed(record)]:
-        if row.versus == "baseline":
-            label = f"{pair.name}{row.variant.replace('optimized', '').replace('/', ' ')}"
-            curves.setdefault(label, []).append((pair.size, row))
-    for i, (label, points) in enumerate(curves.items()):
-        ratios, _, errors = _intervals([row for _, row in points])
-        axes.errorbar([size for size, _ in points], ratios, yerr=errors, capsize=3, label=label, **style(i))
+    pairs: dict[str, list[PairResult]] = {}
+    for pair in [pair for record in records for pair in record.pairs]:
+        pairs.setdefault(pair.name, []).append(pair)
+    by_memory = [pair for found in pairs.values() for pair in found if pair.limit_by == "dram_bytes" and pair.arms]
+    count = len(pairs) + bool(by_memory)
+    figure = Figure(figsize=(8.0, 0.3 + 4.2 * max(1, count)), layout="constrained")
+    panels = figure.subplots(max(1, count), squeeze=False)[:, 0]
+    if by_memory:
+        _bandwidths(panels[-1], by_memory, [record.limits["dram_bytes"] for record in records])
+    for axes, found in zip(panels, pairs.values(), strict=False):
+        _ratios(axes, found)
+    panels[0].set_title(" / ".join(dict.fromkeys(map(origin, records))))
+    return figure
+
+
+def _ratios(axes: Any, pairs: list[PairResult]) -> None:
+    """Of one pair: sizes of one type and shape side by side. A line connects what one growing number orders."""
+    found = groups(pairs)
+    ends = [0, *accumulate(len(group.pairs) for group in found)]
+    place = {pair.size: number for number, pair in enumerate(pair for group in found for pair in group.pairs)}
+    rows = [
+        (pair, row) for pair in pairs for row in pair.rows if row.ratio and row.interval and row.versus == "baseline"
+    ]
+    for i, label in enumerate(dict.fromkeys(row.variant for _, row in rows)):
+        own = sorted(((place[pair.size], row) for pair, row in rows if row.variant == label), key=lambda each: each[0])
+        ratios, _, errors = _intervals([row for _, row in own])
+        name = f"{pairs[0].name}{label.replace('optimized', '').replace('/', ' ')}"
+        axes.errorbar([at for at, _ in own], ratios, yerr=errors, capsize=3, label=name, linestyle="none", **style(i))
+        for group, (begin, end) in zip(found, pairwise(ends), strict=True):
+            line = [(at, row.ratio) for at, row in own if group.axis and begin <= at < end]
+            axes.plot([at for at, _ in line], [ratio for _, ratio in line], color=style(i)["color"], linewidth=1)
+    _bands(axes, found, ends)
     axes.axhline(1, color="black", linewidth=1)
-    if len({size for points in curves.values() for size, _ in points}) > MOST_UPRIGHT:
+    axes.set_xticks(range(len(place)), list(place))
+    if len(place) > MOST_UPRIGHT:
         axes.tick_params("x", labelrotation=90, labelsize=7)
-    title = " / ".join(dict.fromkeys(map(origin, records)))
-    axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant", title=title)
+    axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant")
     _plain_ticks(axes.yaxis)
     axes.legend(fontsize=8)
-    return figure
+
+
+def _bands(axes: Any, found: list[Group], ends: list[int]) -> None:
+    """Every second group on grey, its name above."""
+    if len(found) > 1:
+        for begin, end in [*pairwise(ends)][1::2]:
+            axes.axvspan(begin - 0.5, end - 0.5, color="black", alpha=0.06, linewidth=0)
+        above = axes.secondary_xaxis("top")
+        middles = [(begin + end - 1) / 2 for begin, end in pairwise(ends)]
+        above.set_xticks(middles, [group.label for group in found], fontsize=7, rotation=45, ha="left")
+        above.tick_params(length=0)
 
 
 def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from samples import arm, pair_result, record
 
 from common.machine.limits import Limit
 from common.record.result import Row
-from common.show import heatmap, plot
+from common.show import groups, heatmap, plot
 
 ROWS = {
     "optimized": ("faster", 2.5, (2.4, 2.6)),
@@ -121,19 +121,70 @@ def sized(size, ratio, name="double", variant="optimized"):
     return pair_result(name, rows=[row, Row(variant, "optimized/z", "same", "", 1.0, (0.9, 1.1))], size=size)
 
 
-def test_a_sweep_has_a_curve_a_variant_over_the_sizes():
+def test_a_sweep_has_a_panel_a_pair_and_points_over_the_sizes():
     other = [sized(size, ratio, "other", "optimized/b") for size, ratio in (("small", 2.0), ("large", 3.0))]
     figure = plot.sweep(record(sized("small", 1.5), sized("large", 4.0), *other))
-    axes, _ = figure.axes
-    found = {container.get_label(): container for container in axes.containers}
-    assert set(found) == {"double", "other b"}
-    first, second = (found[name].lines[0] for name in ("double", "other b"))
+    *panels, _ = figure.axes
+    found = [{container.get_label(): container for container in axes.containers} for axes in panels]
+    assert [set(each) for each in found] == [{"double"}, {"other b"}]
+    first, second = (each.lines[0] for containers in found for each in containers.values())
     assert [*first.get_ydata(), *second.get_ydata()] == pytest.approx([1.5, 4.0, 2.0, 3.0])
-    assert spans(found["double"]) == [pytest.approx((1.35, 1.8)), pytest.approx((3.6, 4.8))]
+    assert spans(found[0]["double"]) == [pytest.approx((1.35, 1.8)), pytest.approx((3.6, 4.8))]
     rendered(figure)
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["small", "large"]
-    assert axes.get_xlabel() == "size" and "time of the baseline / time of the variant" in axes.get_ylabel()
-    assert first.get_marker() != second.get_marker() and first.get_color() != second.get_color()
+    for axes in panels:
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["small", "large"]
+        assert axes.get_xlabel() == "size" and "time of the baseline / time of the variant" in axes.get_ylabel()
+
+
+def of_shape(ratio, size, label="optimized", **sizes):
+    return replace(sized(size, ratio, variant=label), sizes=sizes)
+
+
+def lines_of(axes):
+    """What is connected, as ratios: lines of more than one point that are no limits and no error bars."""
+    connected = [line for line in axes.lines if line.get_linestyle() == "-" and line.get_label().startswith("_child")]
+    return [list(line.get_ydata()) for line in connected if len(line.get_ydata()) > 1 and set(line.get_ydata()) != {1}]
+
+
+def test_sizes_that_one_number_orders_are_connected_and_types_and_shapes_stay_apart():
+    pairs = [
+        of_shape(3.0, "a", rows=64, columns=4096), of_shape(8.0, "b", rows=999, columns=5),
+        of_shape(1.0, "c", rows=64, columns=256), of_shape(2.0, "d", rows=64, columns=1024),
+        of_shape(5.0, "e", rows=64, columns=1024, dtype="float16"),
+        of_shape(4.0, "f", rows=64, columns=256, dtype="float16"),
+    ]  # fmt: skip
+    found = groups.groups(pairs)
+    assert [(group.label, group.axis, [pair.size for pair in group.pairs]) for group in found] == [
+        ("columns", "columns", ["c", "d", "a"]), ("", "", ["b"]), ("float16: columns", "columns", ["f", "e"]),
+    ]  # fmt: skip
+    axes = plot.sweep(record(*pairs)).axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["c", "d", "a", "b", "f", "e"]
+    assert lines_of(axes) == [[1.0, 2.0, 3.0], [4.0, 5.0]]
+    (container,) = axes.containers
+    assert container.lines[0].get_linestyle() == "None"
+    (above,) = axes.child_axes
+    assert [label.get_text() for label in above.get_xticklabels()] == ["columns", "", "float16: columns"]
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [{"op": "exp"}, {"op": "mul"}, {"op": "add"}],
+        [{"n": 8, "k": 1}, {"n": 16, "k": 2}, {"n": 32, "k": 3}],
+        [{"n": 8, "causal": True}, {"n": 16, "causal": False}],
+        [{}, {}],
+    ],
+)
+def test_no_line_goes_through_sizes_that_have_no_order(sizes):
+    pairs = [of_shape(2.0 + number, f"size {number}", **each) for number, each in enumerate(sizes)]
+    assert {group.axis for group in groups.groups(pairs)} == {""}
+    assert lines_of(plot.sweep(record(*pairs)).axes[0]) == []
+
+
+def test_what_a_size_leaves_to_the_default_is_what_the_default_size_says():
+    pairs = [of_shape(2.0, "default", n=8, k=2), of_shape(3.0, "large", n=16), of_shape(4.0, "other", k=2, n=4)]
+    (group,) = groups.groups(pairs)
+    assert (group.axis, [pair.size for pair in group.pairs]) == ("n", ["other", "default", "large"])
 
 
 def test_a_sweep_shows_bandwidth_under_its_limit_where_memory_sets_it():
