@@ -16,12 +16,24 @@ from triton.runtime import interpreter
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from common.pairs.one_line import OneLine
 from common.traffic.data import Kernel
 from common.traffic.meter import Meter
 
 Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
 TF32 = {"tf32": 1, "tf32x3": 3}  # products on tensor cores that one of float32 becomes
 Run = Callable[..., tuple[Kernel, float]]  # kernel, arguments, `grid`, options -> what Meter.add takes
+
+
+class Unseen(OneLine):
+    """A kernel is launched in a way that no hook sees."""
+
+
+class _NoBinary:
+    """What a launch returns in place of the compiled kernel."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unseen("launches a compiled kernel itself, which no hook sees")
 
 
 @contextmanager
@@ -32,16 +44,17 @@ def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Itera
     """
     own_run = interpreter.InterpretedFunction.run
 
-    def launch(self: Any, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> None:
+    def launch(self: Any, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Any:
         if warmup:
-            return
+            return _NoBinary()
         with _disable_current_modes():  # the interpreter's own copies are no operations of the program
             if run:
                 meter.add(*run(self, *args, grid=grid, **options))
-                return
+                return _NoBinary()
             meter.begin(self.__name__)
             own_run(self, *args, grid=grid, warmup=False, **options)
             meter.end()
+        return _NoBinary()
 
     def interpreted(self: Any, *args: Any, **options: Any) -> Any:
         return launch(interpreter.InterpretedFunction(self.fn), *args, **options)

@@ -87,13 +87,16 @@ def _count_all(
 def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2: bool) -> Counted:
     if "cupy" in version.imports:
         return Counted(version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them")
+    if version.constants.get("REQUIRES", {}).get("gpus", 1) > 1:
+        return Counted(version.label, reason="works on several GPUs, of which one is looked at here")
     try:
         with _tensors(version, is_exact(size), machine, models_l2) as (device, counted):
             module = load(version.path)
             inputs = module.inputs(**pair.sizes[size], device=device)
             amounts = getattr(module, "cost", getattr(load(pair.baseline.path), "cost", None))
             cost: dict[str, Any] = amounts(**inputs) if amounts else {}
-            state = module.setup(**inputs) if hasattr(module, "setup") else {}
+            with counted():
+                state = module.setup(**inputs) if hasattr(module, "setup") else {}
             with counted() as meter:
                 module.run(**inputs, **state)
     except Exception as error:  # noqa: BLE001 (whatever a version needs that is not there)
@@ -129,7 +132,7 @@ def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -
     from common.xray.capture import as_if_on
 
     if exact and not version.needs_cuda:
-        yield "cpu", partial(counting, L2(machine.l2_bytes, machine.sms) if models_l2 else None)
+        yield "cpu", lambda: counting(L2(machine.l2_bytes, machine.sms) if models_l2 else None)
         return
 
     def replay(self: Any) -> None:

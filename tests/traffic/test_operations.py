@@ -65,6 +65,11 @@ def test_products_count_their_flops(call, flops):
     assert count(call).flops == flops
 
 
+def test_products_of_float32_are_in_the_precision_that_a_gpu_is_set_to(monkeypatch):
+    monkeypatch.setattr(torch.backends.cuda.matmul, "fp32_precision", "tf32")
+    assert count(lambda: torch.ones(8, 16) @ torch.ones(16, 4)).flops == {"tf32_flops": 2 * 8 * 16 * 4}
+
+
 def test_a_backward_pass_is_counted_too():
     a, w = torch.ones(8, 16, requires_grad=True), torch.ones(16, 4, requires_grad=True)
     with counting() as meter:

@@ -1,0 +1,113 @@
+"""What the versions of pairs ask of the memory, side by side, and what that takes at least: benchmark.py --count.
+
+    python -m common.cli.count     counts what recorded/counts.json lacks of the chapters, or has of pairs as they were
+
+For the pages of results: every pair at its default size and at `count`. (Remove the file to count all anew.)
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+from common import program
+from common.cli import counts
+from common.cli.counts import CountedPair
+from common.cli.rates import rates_for
+from common.cli.request import COUNTED_FOR
+from common.isolation import interrupt
+from common.pairs.one_line import printable
+from common.pairs.pair import Pair, chapters, discover
+from common.record import files
+from common.show import console
+from common.traffic import show
+from common.traffic.predict import Rates, predicted
+from common.traffic.versions import count_pair
+from common.xray.occupancy import MACHINES, Machine
+
+Wanted = Sequence[tuple[Pair, str]]  # pairs and sizes
+
+
+def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
+    """The exit status: 1 where a version failed by its own fault, or a file could not be written."""
+    machine, unwritten = MACHINES[args.arch[0]], list[str]()
+    if lacking := [pair.name for pair in pairs if not sizes_to_count(pair, args.size)]:
+        print(f"left out, having no size {args.size}: {', '.join(lacking)}", file=sys.stderr)
+    with interrupt.held_back():
+        wanted = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
+        found = list(_counted(wanted, machine))
+        rates = rates_for(machine)
+        with files.noting(unwritten):
+            if args.json:
+                counts.save(counts.made(found, machine), args.json)
+            if args.markdown:
+                files.write_text(args.markdown, "\n".join(show.markdown(*_shown(each, rates)) for each in found))
+        _print(found, rates)
+    for problem in unwritten:
+        print(f"benchmark.py: {problem}", file=sys.stderr)
+    return 1 if unwritten or any(version.failed for each in found for version in each.versions) else 0
+
+
+def sizes_to_count(pair: Pair, wanted: str) -> list[str]:
+    """By name or class, check sizes, too; for `count` the default size where a pair has no such one."""
+    names = set(wanted.split(","))
+    if "count" in names and "count" not in pair.sizes:
+        names.add("default")
+    return [size for size in pair.sizes if names & {"all", size, size.split("/")[0]}]
+
+
+def _counted(wanted: Wanted, machine: Machine) -> Iterator[CountedPair]:
+    """One after the other, with progress on stderr."""
+    with console.progress(len(wanted)) as (tell, _):
+        for number, (pair, size) in enumerate(wanted):
+            named = f"{pair.name} {size}"
+
+            def draw(label: str, number: int = number, named: str = named) -> None:
+                tell(f"{named}: {label}", number, len(wanted), f"[{number + 1}] {named}")
+
+            yield CountedPair.of(pair, size, count_pair(pair, size, machine, draw, models_l2=True))
+
+
+def _shown(found: CountedPair, rates: Rates | None) -> tuple[str, show.Table, list[str]]:
+    """Title, table and remarks."""
+    times = {
+        each.label: predicted(each.traffic, rates, found.clock == "wall")
+        for each in found.versions
+        if each.traffic and rates
+    }
+    table = show.rows(found.versions, times, rates.name if rates else "")
+    return show.title(found.name, found.size, found.versions), table, show.words(found.versions)
+
+
+def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
+    out = console.make_console()
+    for title, (headings, rows), words in (_shown(each, rates) for each in found):
+        if rows:
+            out.print(console.grid(title, headings, rows, whole=(0,)))
+        for text in words if rows else [f"{title}: {text}" for text in words]:
+            out.print(printable(text), markup=False, soft_wrap=True)
+    if rates:
+        out.print(printable(f"predicted: {rates.source}"), markup=False, soft_wrap=True)
+
+
+def record(argv: list[str] | None) -> int:
+    """Raises OneLine."""
+    program.Parser("python -m common.cli.count", description=str(__doc__)).parse_args(argv)
+    machine, known = MACHINES[COUNTED_FOR], counts.recorded()
+    pairs = [pair for folder in chapters().values() for pair in discover(folder)]
+    sizes = [(pair, size) for pair in pairs for size in ("default", "count") if size in pair.sizes]
+    kept = {(each.chapter, each.name, each.size): each for each in known}
+
+    def has(pair: Pair, size: str) -> bool:
+        old = kept.get((pair.chapter, pair.name, size))
+        return old is not None and old.is_of(pair)
+
+    with interrupt.held_back():
+        for new in _counted([item for item in sizes if not has(*item)], machine):
+            kept[new.chapter, new.name, new.size] = new
+    keys = [(pair.chapter, pair.name, size) for pair, size in sizes]
+    counts.save(counts.made([kept[key] for key in keys], machine), files.RECORDED / counts.FILE)
+    return 0
+
+
+if __name__ == "__main__":
+    program.finish(lambda: program.status_of("python -m common.cli.count", lambda: record(None)))

@@ -1,0 +1,166 @@
+"""recorded/<device>/counts.md: what every version asks of the memory, the time that takes at least, and the measured.
+
+A page for each GPU of which a datasheet was measured (hardware.json) and chapters were recorded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common.cli import counts
+from common.cli.counts import CountedPair
+from common.cli.rates import measured, of_sheet
+from common.pairs.pair import Pair
+from common.record import archive, files
+from common.record.result import PairResult
+from common.show.formats import digits, seconds
+from common.show.tables import head, line
+from common.traffic import show
+from common.traffic.predict import Prediction, Rates, predicted
+from common.traffic.versions import Counted
+
+FILE = "counts.md"
+INTRODUCTION = """# Counts, and times predicted for {name}
+
+Generated from [counts.json](/recorded/counts.json): what each version asks of the memory, counted without a GPU.
+[How it is counted](/common/README.md#counting). `1.00x` is the least that the pair must move (`dram_bytes`) or compute,
+its `cost`. At default sizes some programs of each grid are counted; ± is the standard error of the sectors. The
+predicted time is a sum over kernels, each as long as the slowest of its parts, and over launches. The measured time is
+the recorded median.
+
+Rates: {source}."""
+SHOWN = ("version", "launches", "asked", "sectors", "distinct", "FLOPs")
+HEADINGS = (
+    "pair", *SHOWN, "predicted", "measured", "predicted / measured",
+)  # fmt: skip
+STALE = "stale: the pair has changed since"
+FAR = 2.0  # predicted / measured beyond which a reason is looked for
+QUEUE = 1000  # lanes that wait for one address: from here on an atomic queue may set the time
+Chapters = dict[str, list[Pair]]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A version whose time was predicted and measured."""
+
+    name: str
+    counted: Counted
+    prediction: Prediction
+    measured_s: float
+    clock: str
+
+    @property
+    def ratio(self) -> float:
+        return self.prediction.seconds / self.measured_s
+
+    @property
+    def cause(self) -> str:
+        """Why the prediction is far off, as far as the counts tell."""
+        assert self.counted.traffic
+        total, by = self.counted.traffic.total, self.prediction.by
+        of_torch = sum(kernel.launches for kernel in self.counted.traffic.kernels if kernel.name.startswith("torch."))
+        if self.ratio > 1:
+            return "the L2 keeps what a kernel leaves for the next" if total.launches > 1 else "the L2 serves it"
+        if total.queue >= QUEUE:
+            return f"{total.queue:,.0f} atomic operations on one address, one after the other"
+        if by in ("h2d", "d2h"):
+            return "copies from memory that is not pinned"
+        if of_torch:
+            return "a library's kernels move more than their shapes, or compute below their peak"
+        return "nothing in the counts: latency, occupancy, or work that is not counted"
+
+
+def pages(chapters: Chapters, problems: files.Problems | None = None) -> dict[Path, str]:
+    """By path. `problems`: bad files, each with a line; raises RecordError where there is no such dict."""
+    found = counts.recorded(problems)
+    rates = {path.with_name(FILE): of_sheet(each, path.parent) for path, each in measured(problems)}
+    return {path: _page(found, chapters, path.parent, each) for path, each in rates.items() if found and each}
+
+
+def paths(problems: files.Problems | None = None) -> list[Path]:
+    """Where the pages are."""
+    return [path.with_name(FILE) for path, _ in measured(problems)] if counts.recorded(problems) else []
+
+
+def _page(found: Sequence[CountedPair], chapters: Chapters, folder: Path, rates: Rates) -> str:
+    name, source = rates.name, rates.source
+    parts, compared = [INTRODUCTION.format(name=name, source=source)], list[Compared]()
+    for chapter, pairs in chapters.items():
+        results = _results(chapter, pairs, folder)
+        rows: list[str] = []
+        for pair in pairs:
+            rows += _rows(pair, found, results.get(pair.name), rates, compared)
+        parts.append("\n".join([f"## {chapter}", "", *head(HEADINGS), *rows]))
+        parts += [exact] if (exact := _exact(chapter, pairs, found)) else []
+    return "\n\n".join([*parts, _verdict(compared)]) + "\n"
+
+
+def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairResult]:
+    """The newest of each pair at its default size on this device, of pairs that are as they were measured."""
+    is_current, problems = archive.current(pairs), files.Problems()  # bad files are told of by the chapter's own page
+    records = [record for path, record in archive.recorded(chapter, problems=problems) if path.parent == folder]
+    newest_last = [result for record in reversed(records) for result in record.pairs]
+    return {result.name: result for result in newest_last if result.size == "default" and is_current(result)}
+
+
+def _rows(
+    pair: Pair, found: Sequence[CountedPair], result: PairResult | None, rates: Rates, compared: list[Compared]
+) -> list[str]:
+    """A row a version at the default size; `compared`: those that were measured, too, are added to it."""
+    mine = next((each for each in found if (each.name, each.size) == (pair.name, "default")), None)
+    if mine is None or not mine.is_of(pair):
+        said = "not counted" if mine is None else STALE
+        return [line([pair.name, "", said, *[""] * (len(HEADINGS) - 3)])]
+    rows = []
+    for each in mine.versions:
+        name, traffic = show.name(each), each.traffic
+        arm = result.arms.get(each.label) if result else None
+        measured = f"{seconds(arm.median_s)}{' (wall)' * (result.clock == 'wall')}" if arm and result else ""
+        if traffic is None:
+            rows.append(line([pair.name, name, f"not counted: {each.reason}", *[""] * 5, measured, ""]))
+            continue
+        prediction, ratio = predicted(traffic, rates, mine.clock == "wall"), ""
+        if prediction and arm and result:
+            compared.append(Compared(f"{pair.name} {name}", each, prediction, arm.median_s, result.clock))
+            ratio = show.times(compared[-1].ratio)
+        cells = [cell for heading, cell in zip(show.HEADINGS, show.cells_of(each), strict=True) if heading in SHOWN]
+        rows.append(line([pair.name, *cells, show.time(prediction), measured, ratio]))
+    return rows
+
+
+def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str:
+    """The chapter's pairs at their size `count`, which every program is run at; empty where there is none."""
+    known = {each.name: each for each in found if each.chapter == chapter and each.size == "count"}
+    rows: list[list[str]] = []
+    for pair in [pair for pair in pairs if pair.name in known]:
+        if not known[pair.name].is_of(pair):
+            rows.append([pair.name, "", STALE, *[""] * (len(show.HEADINGS) - 2)])
+            continue
+        rows += [[pair.name, *show.cells_of(each)] for each in known[pair.name].versions if each.traffic]
+    headings, body = show.filled(["pair", *show.HEADINGS], rows)
+    return "\n".join([f"### {chapter} at `count`, exact", "", *head(headings), *map(line, body)]) if rows else ""
+
+
+def _verdict(compared: list[Compared]) -> str:
+    """How near the predictions come, and which do not."""
+    lines = ["## How good a pencil is", ""]
+    for clock, said in (("", "all"), ("device", "on the GPU's clock"), ("wall", "on the wall clock")):
+        ratios = [each.ratio for each in compared if clock in ("", each.clock)]
+        lines += [f"- {said}: {_spread(ratios)}"] if ratios else []
+    far = sorted((each for each in compared if not 1 / FAR <= each.ratio <= FAR), key=lambda each: each.ratio)
+    rows = [line([each.name, show.times(each.ratio), each.prediction.by, each.cause]) for each in far]
+    heading = ["version", "predicted / measured", "predicted to wait for", "likely cause"]
+    return "\n".join([*lines, "", f"Off by more than {FAR:.0f} x:", "", *head(heading), *rows])
+
+
+def _spread(ratios: list[float]) -> str:
+    low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    ends = f"quartiles {digits(low)}, {digits(middle)} and {digits(high)}, from {digits(min(ratios))} to"
+    near = sum(1 / FAR <= ratio <= FAR for ratio in ratios)
+    return (
+        f"{len(ratios)} versions, geometric mean of predicted / measured {digits(mean)}, {ends} {digits(max(ratios))};"
+        f" {near} within a factor of {FAR:.0f}"
+    )

@@ -1,0 +1,100 @@
+"""Tables of counts: in units of the useful minimum, without what no version has, and with what cannot be counted."""
+
+from dataclasses import replace
+
+import pytest
+from samples import rows_of
+
+from common.traffic import show
+from common.traffic.data import Kernel, Traffic
+from common.traffic.predict import Prediction
+from common.traffic.versions import Counted
+
+KERNEL = Kernel(
+    "k", launches=2, programs=1000, read_bytes=600, written_bytes=400, read_sectors=100, written_sectors=25,
+    distinct_bytes=2000, lanes=1000, masked=125,
+)  # fmt: skip
+COST = {"dram_bytes": 1000.0}
+PLAIN = Counted("baseline", Traffic((KERNEL,)), cost=COST)
+
+
+def table(*found, predicted=None, gpu="a GPU"):
+    """The table as rows of cells by heading."""
+    headings, rows = show.rows(found, predicted or {}, gpu)
+    return [dict(zip(headings, row, strict=True)) for row in rows]
+
+
+def of(**fields):
+    return replace(PLAIN, traffic=replace(PLAIN.traffic, **fields))
+
+
+def test_bytes_are_in_units_of_the_cost():
+    assert table(PLAIN) == [
+        {
+            "version": "baseline", "launches": "2", "programs": "1,000", "asked": "1.00x", "sectors": "4.00x",
+            "distinct": "2.00x", "masked lanes": "12.5%",
+        }
+    ]  # fmt: skip
+    assert show.title("double", "count", [PLAIN]) == "double count, exact; 1.00x = 1000 B, the useful minimum"
+
+
+def test_where_no_cost_is_declared_they_are_bytes():
+    (row,) = table(replace(PLAIN, cost={}))
+    assert (row["asked"], row["sectors"], row["distinct"]) == ("1000 B", "3.906 KiB", "1.953 KiB")
+    assert show.title("double", "count", [replace(PLAIN, cost={})]) == "double count, exact"
+
+
+@pytest.mark.parametrize(("ratio", "shown"), [(1.0, "1.00x"), (0.9999, "1.00x"), (0.5, "0.50x"), (123.4, "123x")])
+def test_ratios_have_three_digits_and_no_more_than_two_places(ratio, shown):
+    assert show.times(ratio) == shown
+
+
+def test_a_column_is_there_for_those_who_have_something_in_it():
+    atomic = replace(KERNEL, atomics=96, queue=32, flops={"fp32_flops": 4e9})
+    other = Counted(
+        "optimized/fused",
+        Traffic((atomic,), {"h2d_bytes": 2048}, allocated_bytes=1 << 20, dram_bytes=1500, l2_bytes=1 << 20),
+        cost=COST,
+    )
+    plain, row = table(PLAIN, other, predicted={"optimized/fused": Prediction(2e-3, {"memory": 2e-3})})
+    assert row["version"] == "fused"
+    expected = {
+        "atomics (longest queue)": "96 (32)", "FLOPs": "4.00 GFLOP", "allocated": "1 MiB", "copied": "h2d 2 KiB",
+        "DRAM, modelled L2": "1.50x", "predicted, a GPU": "2.00 ms (memory)",
+    }  # fmt: skip
+    assert {heading: row[heading] for heading in expected} == expected
+    assert {plain[heading] for heading in expected} == {""}
+
+
+def test_flops_are_over_those_of_the_cost_whatever_their_precision():
+    traffic = Traffic((replace(KERNEL, flops={"tf32_flops": 3e9}),))
+    assert show.flops(traffic, {"fp32_flops": 1e9, "dram_bytes": 1.0}) == "3.00x"
+
+
+def test_the_model_is_not_shown_where_torch_has_moved_what_it_has_not_seen():
+    by_torch = of(kernels=(KERNEL, Kernel("torch.add", 1)), dram_bytes=1500)
+    assert "DRAM, modelled L2" not in table(by_torch)[0]
+
+
+def test_a_sample_says_so_and_how_far_it_may_be_off():
+    sampled = of(error=0.0123)
+    assert table(sampled)[0]["sectors"] == "4.00x ±1.2%"
+    assert "a sample of each grid's programs" in show.title("double", "default", [sampled])
+    assert show.words([sampled]) == ["±: the standard error of a sample's sectors"]
+    assert "a sample" in show.title("double", "default", [PLAIN])  # which found no difference
+    by_shape = of(kernels=(Kernel("torch.add", 1),))
+    assert "exact" in show.title("double", "default", [by_shape])
+
+
+def test_what_is_not_counted_has_no_row_but_a_reason():
+    without = Counted("optimized/graph", reason="replays a captured graph")
+    assert len(table(PLAIN, without)) == 1
+    assert show.words([PLAIN, without]) == ["graph: not counted: replays a captured graph"]
+    text = show.markdown("double", show.rows([without], {}, ""), show.words([without]))
+    assert text == "## double\n\n- graph: not counted: replays a captured graph\n"
+
+
+def test_markdown_is_the_same_table():
+    text = show.markdown("double", show.rows([PLAIN], {}, ""), ["a remark"])
+    assert rows_of(text)[1] == list(table(PLAIN)[0].values())
+    assert text.endswith("|\n\n- a remark\n")
