@@ -99,7 +99,7 @@ class _Sampler:
         places, queues = (Places(), Places()), list[Sectors]()
         try:
             builder.set_grid_dim(*shape)
-            for number in self._rng.sample(range(programs), min(PROGRAMS, programs)):
+            for number in self._drawn(programs):
                 if len(each) >= LEAST and time.perf_counter() - begin > LAUNCH_S:
                     break
                 self._meter.begin(name)
@@ -120,6 +120,12 @@ class _Sampler:
         queue = together * scale if together > alone else alone  # no longer than one program's: each has its own
         found = replace(found, name=name, launches=1, programs=programs, distinct_bytes=distinct, queue=queue)
         return found, variance
+
+    def _drawn(self, programs: int) -> list[int]:
+        """Of as many equal parts of a grid one program each: what it asks for may change from its start to its end."""
+        parts = min(PROGRAMS, programs)
+        each = [self._rng.randrange(i * programs // parts, (i + 1) * programs // parts) for i in range(parts)]
+        return self._rng.sample(each, parts)
 
     def _argument(self, value: Any) -> Any:
         """As the interpreter wants it: a tensor as a pointer to the address that it was given."""
