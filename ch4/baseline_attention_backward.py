@@ -26,7 +26,7 @@ SIZES = {
     "check/fp32": {"batch": 3, "heads": 1, "n": 129, "d": 32, "dtype": "float32"},
     "check/fp32/full": {"batch": 1, "heads": 3, "n": 131, "d": 128, "causal": False, "dtype": "float32"},
     "check/whole": {"batch": 1, "heads": 1, "n": 384, "d": 64, "causal": False, "dtype": "float16"},
-    "count": {"batch": 1, "heads": 4, "n": 512, "d": 64, "causal": False, "dtype": "float16"},
+    "count": {"batch": 1, "heads": 2, "n": 512, "d": 64, "causal": False, "dtype": "float16"},
     "default": {"heads": 16, "n": 2048}, "small/1024/d64/causal/bf16": {"n": 1024},
     "small/1024/d64/full/bf16": {"n": 1024, "causal": False}, "small/1024/d128/causal/bf16": {"n": 1024, "d": 128},
     "small/1024/d128/full/bf16": {"n": 1024, "d": 128, "causal": False}, "long/4096/d64/causal/bf16": {},

@@ -37,7 +37,7 @@ SIZES = {
     "check/2d/plain": {"dimensions": 2, "batch": 19, "features": 9, "normalized": False},
     "check/fp16": {"batch": 3, "features": 33, "dtype": "float16"},
     "check/2d/fp16": {"dimensions": 2, "batch": 5, "features": 33, "dtype": "float16"},
-    "count": {"batch": 512, "features": 64},  # batch / features as at the default size
+    "count": {"batch": 64, "features": 64},
     "default": {}, "2d/4096x512": {"dimensions": 2},
     "plain/3d/4096x512": {"normalized": False}, "plain/2d/4096x512": {"dimensions": 2, "normalized": False},
     "types/3d/4096x512/fp16": {"dtype": "float16"}, "types/3d/4096x512/bf16": {"dtype": "bfloat16"},

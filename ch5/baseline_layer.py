@@ -30,7 +30,7 @@ SIZES = {
     "check/2d/fp16": {"dimensions": 2, "batch": 3, "features": 33, "dtype": "float16"},
     "check/fcgp": {"batch": 3, "features": 5, "product": "fcgp"},
     "check/2d/fcgp/plain": {"dimensions": 2, "batch": 1, "features": 9, "product": "fcgp", "normalized": False},
-    "count": {"batch": 512, "features": 64},  # batch / features as at the default size
+    "count": {"batch": 512, "features": 64},
     "default": {}, "2d/4096x512": {"dimensions": 2},
     "fcgp/3d/4096x512": {"product": "fcgp"}, "fcgp/2d/4096x512": {"dimensions": 2, "product": "fcgp"},
     "plain/3d/4096x512": {"normalized": False}, "plain/2d/4096x512": {"dimensions": 2, "normalized": False},

@@ -1,4 +1,4 @@
-"""Fully connected geometric product and its gradients in 6 batched matrix products: 51 tensors move in 3D, not 252.
+"""Fully connected geometric product and its gradients in 6 batched matrix products: 53 tensors move in 3D, not 252.
 
 Forward as in `optimized_fcgp.py`, a product for each grade c, two grades at a time; backward two of the same size,
 with z made again, as to keep it would cost 5.5 u of memory (2D: 3.5 u):
@@ -12,13 +12,13 @@ dy, in registers, gates and their gradients included. u is what x has (64 MiB of
                                                 3D       2D
     forward                                    18 u     14 u
     out's gradient through the normalization    3 u      3 u
-    x and y, z written and read for dW         13 u      9 u
+    x and y, twice, z written and read for dW  15 u     11 u
     dout twice, dz written and read            13 u      9 u
     x and y, dx and dy                          4 u      4 u
-    in all                                     51 u     39 u
+    in all                                     53 u     41 u
 
-By its datasheet an H200 needs 283 GFLOP / 67 TFLOP/s = 4.2 ms in float32, and 0.71 ms for the bytes (2D: 90 GFLOP, 1.3
-ms and 0.27 ms). `clifford.ops.fcgp` is these two calls for autograd.
+By its datasheet an H200 needs 283 GFLOP / 67 TFLOP/s = 4.2 ms in float32, and 0.74 ms for the bytes (2D: 90 GFLOP, 1.3
+ms and 0.29 ms). `clifford.ops.fcgp` is these two calls for autograd.
 
 Predict before you measure: how much faster than `baseline_fcgp_backward.py`, and than torch.compile? Which of the two
 times decides?

@@ -4,8 +4,8 @@ As `optimized_fcgp_backward.py`, with cuBLAS allowed to multiply float32 on the 
 stay float32 in memory, are taken as TF32 (10 bits of fraction), and added up in float32. A factor is off by up to 2^-11
 of itself, or 2^-10: another precision, labelled as that, never on unless asked for. By an H200's datasheet
 
-    3D    283 GFLOP at 495 TFLOP/s    0.57 ms    51 u at 4.8 TB/s    0.71 ms     z, dz and the tensors, as with float32
-    2D     90 GFLOP                   0.18 ms    39 u                0.27 ms
+    3D    283 GFLOP at 495 TFLOP/s    0.57 ms    53 u at 4.8 TB/s    0.74 ms     z, dz and the tensors, as with float32
+    2D     90 GFLOP                   0.18 ms    41 u                0.29 ms
 
 So it is the bytes now that take longer. 16-bit tensors are multiplied as they are.
 

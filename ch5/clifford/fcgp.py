@@ -18,9 +18,9 @@ and n - c have as many blades and as many paths, so their two products are one b
 u the bytes of x (64 MiB of float32), z is 44 / 8 = 5.5 u (2D: 14 / 4 = 3.5 u):
 
     forward     read x and y twice, write and read z, write out, normalize it     4 + 11 + 1 + 2 = 18 u
-    backward    dout 3, z 2 + 5.5 + 5.5, dz 5.5 + 5.5, read dout twice, read x and y, write dx and dy     33 u
+    backward    dout 3, z 4 + 5.5 + 5.5, dz 5.5 + 5.5, read dout twice, read x and y, write dx and dy     35 u
 
-In float32 that is 78 FLOPs a byte forward and 85 backward; an H200's ridge (datasheet) is at 14 without tensor cores,
+In float32 that is 78 FLOPs a byte forward and 80 backward; an H200's ridge (datasheet) is at 14 without tensor cores,
 at 103 with TF32. So z in memory costs little beside the products, and cuBLAS makes those. In 16 bits it is 156 FLOPs
 a byte and the ridge at 206: there the bytes of z begin to count, see fcgp_fused.py.
 
