@@ -142,8 +142,10 @@ class Meter:
     def allocate(self, new: dict[Any, int]) -> None:
         """Arrays by a weak reference to their memory, and how many bytes each has."""
         self._allocated += sum(new.values())
-        self._living = {memory: size for memory, size in self._living.items() if not memory.expired()} | new
-        self._peak = max(self._peak, sum(self._living.values()))
+        self._living |= new
+        if sum(self._living.values()) > self._peak:  # if all that was made since the last look still lives
+            self._living = {memory: size for memory, size in self._living.items() if not memory.expired()}
+            self._peak = max(self._peak, sum(self._living.values()))
 
     @property
     def traffic(self) -> Traffic:
