@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -111,8 +110,32 @@ def _why(error: Exception) -> str:
     return process.one_line(error)
 
 
-class NoGraph(OneLine):
-    """What a captured graph replays cannot be seen."""
+class _Graphs:
+    """In place of CUDA graphs: what is counted while one is captured is asked for again by each replay.
+
+    Its kernels are launches, though the CPU makes one call for all of them.
+    """
+
+    def __init__(self, counted: Callable[[], Any]) -> None:
+        self._counted, self._meters, self._captured = counted, list[Any](), dict[int, Traffic]()
+
+    @contextmanager
+    def counting(self) -> Iterator[Any]:
+        with self._counted() as meter:
+            self._meters.append(meter)
+            yield meter
+        self._meters.pop()
+
+    @contextmanager
+    def capture(self, graph: Any, *_: Any, **__: Any) -> Iterator[None]:
+        with self._counted() as meter:
+            yield
+        self._captured[id(graph)] = meter.traffic
+
+    def new(self, *_: Any, **__: Any) -> Any:
+        graph = SimpleNamespace()
+        graph.replay = lambda: [self._meters[-1].add(kernel) for kernel in self._captured[id(graph)].kernels]
+        return graph
 
 
 @contextmanager
@@ -135,9 +158,6 @@ def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -
         yield "cpu", lambda: counting(L2(machine.l2_bytes, machine.sms) if models_l2 else None)
         return
 
-    def replay(self: Any) -> None:
-        raise NoGraph("replays a captured graph, whose kernels no hook sees: count the version without one")
-
-    graph = SimpleNamespace(replay=partial(replay, None))
-    with as_if_on(machine), patch.object(torch.cuda, "CUDAGraph", lambda *_, **__: graph), OnMeta():
-        yield "meta", sampling
+    graphs = _Graphs(sampling)
+    with as_if_on(machine), patch.multiple(torch.cuda, CUDAGraph=graphs.new, graph=graphs.capture), OnMeta():
+        yield "meta", graphs.counting

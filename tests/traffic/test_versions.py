@@ -62,7 +62,7 @@ def test_a_gpu_can_be_asked_for_its_size(tmp_path):
     ("chapter", "name", "reasons"),
     [
         (1, "arithmetic_intensity", ["CUDA C++"] * 4),
-        (1, "cuda_graphs", ["", "captured graph"]),
+        (3, "add_small", ["", "launches a compiled kernel itself", ""]),
         (1, "pinned_memory", ["", ""]),
     ],
 )
@@ -74,3 +74,23 @@ def test_what_cannot_be_counted_says_so(chapter, name, reasons):
         assert not each.failed
         if name == "pinned_memory":
             assert each.traffic.copied == {"h2d_bytes": each.cost["h2d_bytes"]}
+
+
+SQUARE = 'return {"x": torch.randn(n, n, device=device)}'
+CAPTURE = """DEVICE = "cuda"
+def setup(x):
+    static, graph = x.clone(), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = static @ static + static
+    return {"static": static, "graph": graph, "y": y}"""
+
+
+def test_what_a_graph_captured_is_asked_for_by_each_replay(tmp_path):
+    """And nothing by what was done before."""
+    baseline = version("return x @ x + x", "x", SQUARE, 'DEVICE = "cuda"')
+    calls = "static.copy_(x)\ngraph.replay()\ngraph.replay()\nreturn y"
+    pair = one_pair(tmp_path, version(calls, "x, static, graph, y", SQUARE, CAPTURE), baseline)
+    found = count_pair(pair, "check", H100)
+    once, twice = ({kernel.name: kernel.launches for kernel in each.traffic.kernels} for each in found)
+    assert once == {"torch.mm": 1, "torch.add": 1}
+    assert twice == {"torch.copy_": 1, "torch.mm": 2, "torch.add": 2}
