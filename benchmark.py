@@ -111,6 +111,10 @@ def run(argv: list[str] | None) -> int:
         print(listing(pairs))
         return 0
     check_request(args, pairs)
+    if args.count:
+        from common.cli.count import count_pairs
+
+        return count_pairs(args, pairs)
     if left_out := lacking(pairs, args.size):
         print(f"left out, having no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
     return xray(args, pairs) if args.xray else measure(args, pairs)

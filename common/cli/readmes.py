@@ -9,6 +9,7 @@ from pathlib import Path
 from common.calibration import markdown as calibrations
 from common.calibration.checks import newest
 from common.calibration.findings import PAIRS
+from common.cli import counts_page
 from common.hardware import markdown as sheets
 from common.hardware import sheet
 from common.pairs.one_line import OneLine
@@ -16,7 +17,7 @@ from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.record import archive, files
 from common.show import summary
-from common.show.tables import NOTHING
+from common.show.tables import NOTHING, link
 
 MARKER = "<!-- results of {} from recorded/: python -m common.cli.readmes -->"
 HARDWARE = "<!-- hardware from recorded/: python -m common.cli.readmes -->"
@@ -42,7 +43,13 @@ def filled_in(text: str, problems: files.Problems | None = None) -> str:
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
     pairs, found = discover(ROOT / chapter), archive.recorded(chapter, problems=problems)
-    return summary.by_device(found, archive.current(pairs), [pair.name for pair in pairs])
+    text = summary.by_device(found, archive.current(pairs), [pair.name for pair in pairs])
+    links = ", ".join(map(link, counts_page.paths(problems))) if found else ""
+    return (
+        f"{text}\n\nWhat every version asks of the memory, and the time predicted from that: {links}."
+        if links
+        else text
+    )
 
 
 def readmes() -> list[Path]:
@@ -50,11 +57,12 @@ def readmes() -> list[Path]:
 
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
-    """recorded/<device>/<chapter>.md of every chapter of which something is recorded; `problems` as above."""
+    """recorded/<device>/: <chapter>.md of every chapter that is recorded, and counts.md; `problems` as above."""
     made: dict[Path, str] = {}
-    for path in readmes()[2:]:
-        made |= summary.pages(path.parent.name, discover(path.parent), problems)
-    return made
+    pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
+    for chapter, of_chapter in pairs.items():
+        made |= summary.pages(chapter, of_chapter, problems)
+    return made | counts_page.pages(pairs, problems)
 
 
 def main() -> int:

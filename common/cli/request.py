@@ -9,6 +9,7 @@ from common.program import Parser, UsageError, device_name
 from common.record.files import check_writable
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
+COUNTED_FOR = "sm_90"  # unless another architecture is asked for
 EXAMPLES = """
   benchmark.py --chapter 1                          every pair of the chapter
   benchmark.py --list                               pairs, sizes, what each needs
@@ -17,6 +18,7 @@ EXAMPLES = """
   benchmark.py --chapter 1 --fast --json F --plot F.png
   benchmark.py --compare OLD.json NEW.json          regressions between two runs
   benchmark.py --xray coalescing --arch sm_90       its kernels as machine code, compiled for an H100
+  benchmark.py --count softmax                      what its versions ask of the memory, counted without a GPU
 """
 
 
@@ -28,7 +30,7 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     add("--chapter", type=int, metavar="N", help="the pairs of chapter N")
     add("--path", type=Path, metavar="DIR", help="the pairs of any folder")
     add("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
-    add("--size", default="default", metavar="NAME,...", help="of those that --list shows; `all` is a sweep")
+    add("--size", metavar="NAME,...", help="of those that --list shows (default: default); `all` is a sweep")
     add = parser.add_argument_group("how").add_argument
     add("--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
     add("--check", action="store_true", help="verify only, time nothing")
@@ -39,8 +41,10 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     add("--limits", action="store_true", help="measure what this machine can do")
     add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
     add("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
-    add = parser.add_argument_group("with --xray").add_argument
-    add("--arch", metavar="SM,...", help=f"for which GPUs (default {','.join(ARCHITECTURES)})")
+    add("--count", metavar="PATTERN", help="what pairs ask of the memory, exactly; needs no GPU")
+    add = parser.add_argument_group("with --xray, or --count").add_argument
+    default = f"default {','.join(ARCHITECTURES)}; one, {COUNTED_FOR}, to count"
+    add("--arch", metavar="SM,...", help=f"for which GPUs ({default})")
     add("--code", choices=("sass", "ptx"), help="print the machine code, or PTX, as well")
     add = parser.add_argument_group("output").add_argument
     add("--json", type=Path, metavar="F", help="write the record, with all samples")
@@ -53,11 +57,20 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     no_measurement = args.list or args.limits or args.compare or args.xray
     if no_measurement and (args.json or args.plot or args.markdown or args.profile or args.record):
         parser.error("--json, --plot, --markdown, --profile and --record belong to a measurement of pairs")
-    if (args.arch is not None or args.code) and not args.xray:
-        parser.error("--arch and --code belong to --xray")
-    args.arch = list(ARCHITECTURES) if args.arch is None else args.arch.split(",")
+    if args.count and (args.plot or args.profile or args.record):
+        parser.error(
+            "--plot, --profile and --record belong to a measurement of pairs: --count takes --json, --markdown"
+        )
+    if (args.arch is not None or args.code) and not args.xray and not (args.count and not args.code):
+        parser.error("--arch and --code belong to --xray (--arch to --count, too)")
+    unasked = (COUNTED_FOR,) if args.count else ARCHITECTURES
+    args.arch = list(unasked) if args.arch is None else args.arch.split(",")
     if unknown := [name for name in args.arch if name not in MACHINES]:
         parser.error(f"--arch {','.join(unknown)}: there are {', '.join(MACHINES)}")
+    if args.count and len(args.arch) > 1:
+        parser.error(f"--arch {','.join(args.arch)}: --count takes one")
+    if args.size is None:
+        args.size = "count" if args.count else "default"
     return args
 
 
@@ -71,12 +84,12 @@ def select(args: argparse.Namespace) -> list[Pair]:
         if args.chapter not in chapters():
             raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
         folders = [chapters()[args.chapter]]
-    elif args.list or args.xray:
+    elif args.list or args.xray or args.count:
         folders = list(chapters().values())
     else:
-        options = "--chapter N, --path DIR, --list, --limits, --compare or --xray"
+        options = "--chapter N, --path DIR, --list, --limits, --compare, --xray or --count"
         raise UsageError(f"nothing to do: say {options} (--help shows all)")
-    only, found, known = args.xray or args.only, list[Pair](), list[str]()
+    only, found, known = args.xray or args.count or args.only, list[Pair](), list[str]()
     for folder in folders:
         try:
             found += discover(folder, only)
@@ -89,8 +102,8 @@ def select(args: argparse.Namespace) -> list[Pair]:
 
 def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     """All that can be wrong with a request is said before anything runs. Raises UsageError or RecordError."""
-    sizes = {size for pair in pairs for size in pair.sizes if size not in pair.check_sizes}
-    names = {"all"} | sizes | {size.split("/")[0] for size in sizes}
+    sizes = {size for pair in pairs for size in (pair.sizes if args.count else pair.timed_sizes)}
+    names = {"all"} | ({"count"} if args.count else set()) | sizes | {size.split("/")[0] for size in sizes}
     wanted = args.size.split(",")
     for size in wanted:
         if size not in names:

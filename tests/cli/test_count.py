@@ -1,0 +1,152 @@
+"""benchmark.py --count: versions side by side, a file, and an exit status that tells whose fault it is."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from samples import refused, rows_of, version, write_pair
+
+import benchmark
+from common.cli import count, counts
+from common.pairs.pair import discover
+from common.record.files import RecordError
+from common.traffic.data import Kernel, Traffic
+from common.traffic.predict import Rates
+from common.traffic.versions import Counted
+
+SIZES = {"check": {"n": 7}, "default": {"n": 64}, "large/a": {"n": 128}, "large/b": {"n": 256}}
+COST = {"dram_bytes": 64.0}
+KERNEL = Kernel("double_kernel", launches=1, programs=2, read_bytes=64, read_sectors=2, distinct_bytes=64, lanes=16)
+FOUND = {
+    "baseline": Counted("baseline", Traffic((KERNEL, KERNEL)), cost=COST),
+    "optimized": Counted("optimized", Traffic((KERNEL,)), cost=COST),
+}
+RATES = Rates("NVIDIA H200", memory=64.0, per_key={}, launch_s=1.0, issue_s=1.0, source="a pencil")
+NEITHER = Counted("optimized", reason="inline assembly does not run in Triton's interpreter")
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    write_pair(tmp_path / "pairs", "double", version(sizes=SIZES), version(sizes=SIZES))
+    counted = {**SIZES, "count": {"n": 16}}
+    write_pair(tmp_path / "pairs", "triple", version(sizes=counted), version(sizes=counted))
+    return tmp_path / "pairs"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """`asked.of`: what was counted, as (pair, size, architecture); `asked.found`: what comes out, by version."""
+    asked = SimpleNamespace(of=[], found=dict(FOUND))
+
+    def count_pair(pair, size, machine, on_version, models_l2):
+        asked.of.append((pair.name, size, machine.architecture))
+        on_version("baseline")
+        return list(asked.found.values())
+
+    monkeypatch.setattr(count, "count_pair", count_pair)
+    monkeypatch.setattr(count, "rates_for", lambda machine: RATES)
+    return asked
+
+
+def call(*argv):
+    return benchmark.main([str(argument) for argument in argv])
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--count *", [("double", "default", "sm_90"), ("triple", "count", "sm_90")]),
+        ("--count double --size check --arch sm_80", [("double", "check", "sm_80")]),
+        ("--count double --size large", [("double", "large/a", "sm_90"), ("double", "large/b", "sm_90")]),
+        ("--count double --size large/b,default", [("double", "default", "sm_90"), ("double", "large/b", "sm_90")]),
+        ("--count triple --size default", [("triple", "default", "sm_90")]),
+    ],
+)
+def test_what_is_asked_for_is_counted(options, expected, pairs, asked):
+    assert call("--path", pairs, *options.split()) == 0
+    assert asked.of == expected
+
+
+def test_versions_stand_side_by_side_with_the_time_predicted(pairs, asked, capsys):
+    assert call("--path", pairs, "--count", "double") == 0
+    out, err = capsys.readouterr()
+    assert err == "[1] double default\n"
+    lines = [line.split() for line in out.splitlines()]
+    heading, baseline, optimized = [line for line in lines if line and line[0] in ("version", *FOUND)]
+    assert heading[:4] == ["version", "launches", "programs", "asked"] and " predicted, NVIDIA H200 " in out
+    assert (baseline[:4], optimized[:4]) == (["baseline", "2", "4", "2.00x"], ["optimized", "1", "2", "1.00x"])
+    assert " ".join(baseline).endswith(" 4.00 s (memory)") and " ".join(optimized).endswith(" 2.00 s (memory)")
+    assert out.endswith("\npredicted: a pencil\n")
+
+
+@pytest.mark.parametrize(
+    ("other", "status"), [(NEITHER, 0), (Counted("optimized", reason="ValueError: no", failed=True), 1)]
+)
+def test_a_version_that_cannot_be_counted_says_why_and_fails_only_by_its_own_fault(other, status, pairs, asked, capsys):
+    asked.found["optimized"] = other
+    assert call("--path", pairs, "--count", "double") == status
+    assert f"optimized: not counted: {other.reason}\n" in capsys.readouterr().out
+
+
+def test_json_and_markdown_hold_the_same(pairs, asked, tmp_path):
+    asked.found["optimized"] = NEITHER
+    kept, page = tmp_path / "c.json", tmp_path / "c.md"
+    assert call("--path", pairs, "--count", "double", "--json", kept, "--markdown", page) == 0
+    data = json.loads(kept.read_text())
+    assert data["schema"] == 1 and data["environment"]["architecture"] == "sm_90"
+    assert {"date", "versions"} < data["environment"].keys()
+    (pair,) = counts.FORMAT.load(kept).pairs
+    assert pair.versions == [FOUND["baseline"], NEITHER]
+    assert pair.is_of(discover(pairs, "double")[0])
+    heading, row = rows_of(page.read_text())
+    assert heading[0] == "version" and row[:4] == ["baseline", "2", "4", "2.00x"]
+
+
+def test_a_file_that_cannot_be_written_costs_no_table(pairs, asked, tmp_path, monkeypatch, capsys):
+    def fail(counts, path):
+        raise RecordError(f"{path}: cannot be written (no space left)")
+
+    monkeypatch.setattr(counts, "save", fail)
+    assert call("--path", pairs, "--count", "double", "--json", tmp_path / "c.json") == 1
+    out, err = capsys.readouterr()
+    assert "baseline" in out and err.endswith("c.json: cannot be written (no space left)\n")
+
+
+def test_an_interrupt_is_status_130_and_no_traceback(pairs, asked, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(count, "count_pair", interrupted)
+    assert call("--path", pairs, "--count", "double") == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+# What is kept
+
+
+def kept_of(pairs, size="default"):
+    (pair,) = discover(pairs, "double")
+    return pair, counts.CountedPair.of(pair, size, list(FOUND.values()))
+
+
+@pytest.mark.parametrize(
+    ("now", "is_current"),
+    [
+        (version("return x + x + w_shift", sizes=SIZES), False),
+        (version(sizes=SIZES | {"default": {"n": 65}}), False),
+        (version(sizes={"check": {"n": 7}, "default": {"n": 64}}).replace("Double", "Twice"), True),
+    ],
+)
+def test_a_count_is_of_the_pair_as_it_was(now, is_current, pairs):
+    _, found = kept_of(pairs)
+    write_pair(pairs, "double", now, now)
+    assert found.is_of(discover(pairs, "double")[0]) is is_current
+    assert not found.is_of(None)
+
+
+@pytest.mark.parametrize("text", ['{"schema": 2}', '{"schema": 1}', '{"schema": 1, "environment": {}, "pairs": [{}]}'])
+def test_a_bad_file_is_one_line(text, tmp_path):
+    path = tmp_path / "counts.json"
+    path.write_text(text)
+    with refused("counts.json: ", path, RecordError):
+        counts.FORMAT.load(path)
