@@ -1,6 +1,6 @@
 """What the versions of pairs ask of the memory, side by side, and what that takes at least: benchmark.py --count.
 
-    python -m common.cli.count     counts what recorded/counts.json lacks of the chapters, or has of pairs as they were
+    python -m common.cli.count     counts what recorded/counts.json lacks of the chapters, has of pairs as they were, or failed
 
 For the pages of results: every pair at its default size and at `count`. (Remove the file to count all anew.)
 """
@@ -99,7 +99,7 @@ def record(argv: list[str] | None) -> int:
 
     def has(pair: Pair, size: str) -> bool:
         old = kept.get((pair.chapter, pair.name, size))
-        return old is not None and old.is_of(pair)
+        return old is not None and old.is_of(pair) and not any(version.failed for version in old.versions)
 
     with interrupt.held_back():
         for new in _counted([item for item in sizes if not has(*item)], machine):

@@ -59,17 +59,22 @@ class Compared:
     def cause(self) -> str:
         """Why the prediction is far off, as far as the counts tell."""
         assert self.counted.traffic
-        total, by = self.counted.traffic.total, self.prediction.by
-        of_torch = sum(kernel.launches for kernel in self.counted.traffic.kernels if kernel.name.startswith("torch."))
+        traffic, by, parts = self.counted.traffic, self.prediction.by, self.prediction.parts
+        of_torch = sum(kernel.launches for kernel in traffic.kernels if kernel.name.startswith("torch."))
         if self.ratio > 1:
-            return "the L2 keeps what a kernel leaves for the next" if total.launches > 1 else "the L2 serves it"
-        if total.queue >= QUEUE:
-            return f"{total.queue:,.0f} atomic operations on one address, one after the other"
-        if by in ("h2d", "d2h"):
-            return "copies from memory that is not pinned"
-        if of_torch:
-            return "a library's kernels move more than their shapes, or compute below their peak"
-        return "nothing in the counts: latency, occupancy, or work that is not counted"
+            return "what is counted as memory's or the L2's is served by a cache nearer to the SMs"
+        if traffic.total.queue >= QUEUE:
+            return f"{traffic.total.queue:,.0f} atomic operations on one address wait for each other"
+        if traffic.copied:
+            in_turn = sum(parts.values()) > self.measured_s / FAR
+            return "copies and kernels wait for each other" if in_turn else "copies of memory that is not pinned"
+        if 2 * of_torch > traffic.launches:
+            return "a library's kernels: they move more than their shapes, or compute below their peak"
+        if by == "L2" and traffic.sector_bytes > FAR * traffic.asked_bytes:
+            return "few of a sector's bytes are used, and it is fetched again once a cache has lost it"
+        if by not in ("memory", "L2", "launches", "host"):
+            return f"products below the {by} peak"
+        return "nothing in the counts: latency, occupancy, work that is not counted"
 
 
 def pages(chapters: Chapters, problems: files.Problems | None = None) -> dict[Path, str]:

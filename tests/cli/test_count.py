@@ -1,10 +1,11 @@
 """benchmark.py --count: versions side by side, a file, and an exit status that tells whose fault it is."""
 
 import json
+import signal
 from types import SimpleNamespace
 
 import pytest
-from samples import refused, rows_of, version, write_pair
+from samples import PATIENCE_S, refused, rows_of, version, write_pair
 
 import benchmark
 from common.cli import count, counts
@@ -121,6 +122,35 @@ def test_an_interrupt_is_status_130_and_no_traceback(pairs, asked, monkeypatch, 
     assert capsys.readouterr() == ("", "interrupted\n")
 
 
+@pytest.mark.rest
+def test_versions_are_counted_for_what_they_do(tmp_path, capsys):
+    twice = version(
+        "y = 2 * x\nreturn y + w_shift", extra="def cost(x, w_shift):\n    return {'dram_bytes': 2 * x.nbytes}"
+    )
+    write_pair(tmp_path / "own", "double", {"": twice, "bad": version("raise ValueError('no such thing')")}, twice)
+    kept = tmp_path / "c.json"
+    assert call("--path", tmp_path / "own", "--count", "*", "--size", "default", "--json", kept) == 1
+    assert "bad: not counted: ValueError: no such thing (optimized_double_bad.py:" in capsys.readouterr().out
+    (pair,) = counts.FORMAT.load(kept).pairs
+    baseline = pair.versions[0]
+    assert (baseline.traffic.launches, baseline.traffic.asked_bytes) == (2, 4 * 4096 * 4 + 4)
+    assert baseline.unit == 2 * 4096 * 4
+    assert [version.failed for version in pair.versions] == [False, False, True]
+
+
+@pytest.mark.rest
+@pytest.mark.usefixtures("signals_as_in_a_terminal")
+def test_ctrl_c_ends_a_count_with_status_130_and_leaves_no_process(launch, tmp_path):
+    waits = version("import time; time.sleep(1000)")
+    write_pair(tmp_path / "own", "double", waits, waits)
+    running = launch("--path", tmp_path / "own", "--count", "*")
+    assert running.stderr.readline() == "[1] double default\n"  # its process has begun
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=PATIENCE_S)
+    assert (running.returncode, err) == (130, "interrupted\n")
+    assert launch.left() == []
+
+
 # What is kept
 
 
@@ -142,6 +172,28 @@ def test_a_count_is_of_the_pair_as_it_was(now, is_current, pairs):
     write_pair(pairs, "double", now, now)
     assert found.is_of(discover(pairs, "double")[0]) is is_current
     assert not found.is_of(None)
+
+
+def test_what_is_missing_or_stale_is_counted_and_the_rest_is_kept(pairs, asked, monkeypatch, tmp_path):
+    monkeypatch.setattr(count, "chapters", lambda: {1: pairs})
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
+
+    def counted_now():
+        asked.of.clear()
+        assert count.record([]) == 0
+        return [(name, size) for name, size, _ in asked.of]
+
+    assert counted_now() == [("double", "default"), ("triple", "default"), ("triple", "count")]
+    assert counted_now() == []
+    write_pair(pairs, "triple", version("return x + x + w_shift"), version(sizes={**SIZES, "count": {"n": 17}}))
+    assert counted_now() == [("triple", "default"), ("triple", "count")]
+    assert [(each.name, each.size) for each in counts.recorded()] == [
+        ("double", "default"), ("triple", "default"), ("triple", "count")
+    ]  # fmt: skip
+    (pairs / "baseline_double.py").unlink()
+    (pairs / "optimized_double.py").unlink()
+    assert counted_now() == []
+    assert {each.name for each in counts.recorded()} == {"triple"}
 
 
 @pytest.mark.parametrize("text", ['{"schema": 2}', '{"schema": 1}', '{"schema": 1, "environment": {}, "pairs": [{}]}'])
