@@ -1,8 +1,8 @@
 """What the versions of pairs ask of the memory, side by side, and what that takes at least: benchmark.py --count.
 
-    python -m common.cli.count     counts what recorded/counts.json lacks of the chapters, has of pairs as they were, or failed
+    python -m common.cli.count     counts the chapters' pairs for the pages of results: into recorded/counts.json
 
-For the pages of results: every pair at its default size and at `count`. (Remove the file to count all anew.)
+Each pair at its default size and at `count`. What the file has of a pair as it is now is kept: remove it to count anew.
 """
 
 import sys
@@ -81,11 +81,10 @@ def _shown(found: CountedPair, rates: Rates | None) -> tuple[str, show.Table, li
 def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
     out = console.make_console()
     for title, (headings, rows), words in (_shown(each, rates) for each in found):
-        if rows:
-            out.print(console.grid(title, headings, rows, whole=(0,)))
-        for text in words if rows else [f"{title}: {text}" for text in words]:
+        out.print(console.grid(title, headings, rows, whole=(0,)) if rows else printable(title), markup=False)
+        for text in words:
             out.print(printable(text), markup=False, soft_wrap=True)
-    if rates:
+    if rates and any(version.traffic for each in found for version in each.versions):
         out.print(printable(f"predicted: {rates.source}"), markup=False, soft_wrap=True)
 
 

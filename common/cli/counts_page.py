@@ -130,7 +130,9 @@ def _rows(
         if prediction and arm and result:
             compared.append(Compared(f"{pair.name} {name}", each, prediction, arm.median_s, result.clock))
             ratio = show.times(compared[-1].ratio)
-        cells = [cell for heading, cell in zip(show.HEADINGS, show.cells_of(each), strict=True) if heading in SHOWN]
+        cells = [
+            cell for heading, cell in zip(show.HEADINGS, show.cells_of(each, traffic), strict=True) if heading in SHOWN
+        ]
         rows.append(line([pair.name, *cells, show.time(prediction), measured, ratio]))
     return rows
 
@@ -143,7 +145,7 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
         if not known[pair.name].is_of(pair):
             rows.append([pair.name, "", STALE, *[""] * (len(show.HEADINGS) - 2)])
             continue
-        rows += [[pair.name, *show.cells_of(each)] for each in known[pair.name].versions if each.traffic]
+        rows += [[pair.name, *show.cells_of(each, each.traffic)] for each in known[pair.name].versions if each.traffic]
     headings, body = show.filled(["pair", *show.HEADINGS], rows)
     return "\n".join([f"### {chapter} at `count`, exact", "", *head(headings), *map(line, body)]) if rows else ""
 

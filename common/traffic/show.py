@@ -19,6 +19,8 @@ Table = tuple[list[str], list[list[str]]]
 
 def title(name: str, size: str, found: Sequence[Counted]) -> str:
     """What is counted, how, and what 1.00x is."""
+    if not any(each.traffic for each in found):
+        return f"{name} {size}"
     how = "a sample of each grid's programs" if is_sample(size, found) else "exact"
     unit = next((each.unit for each in found if each.traffic), math.nan)
     return f"{name} {size}, {how}" + ("" if math.isnan(unit) else f"; 1.00x = {binary(unit)}, the useful minimum")
@@ -26,7 +28,7 @@ def title(name: str, size: str, found: Sequence[Counted]) -> str:
 
 def rows(found: Sequence[Counted], predicted: Predicted, gpu: str) -> Table:
     """Headings, and a row for each version that was counted."""
-    cells = [[*cells_of(each), time(predicted.get(each.label))] for each in found if each.traffic]
+    cells = [[*cells_of(each, each.traffic), time(predicted.get(each.label))] for each in found if each.traffic]
     return filled([*HEADINGS, f"predicted, {gpu}"], cells)
 
 
@@ -38,14 +40,16 @@ def filled(headings: Sequence[str], cells: list[list[str]]) -> Table:
 
 def words(found: Sequence[Counted]) -> list[str]:
     """The lines below the table: what was not counted and why, and how far a sample may be off."""
-    said = [f"{name(each)}: not counted: {each.reason}" for each in found if each.reason]
+    reasons = dict.fromkeys(each.reason for each in found if each.reason)
+    names = [", ".join(name(each) for each in found if each.reason == reason) for reason in reasons]
+    said = [f"{them}: not counted: {reason}" for them, reason in zip(names, reasons, strict=True)]
     return [*said, "±: the standard error of a sample's sectors"] if _errors(found) else said
 
 
 def markdown(heading: str, table: Table, said: Sequence[str]) -> str:
     headings, body = table
-    lines = [f"## {heading}", "", *(head(headings) if body else []), *map(line, body)]
-    return "\n".join([*lines, *([""] if said and body else []), *(f"- {text}" for text in said)]) + "\n"
+    shown = [*head(headings), *map(line, body), ""] if body else []
+    return "\n".join([f"## {heading}", "", *shown, *(f"- {text}" for text in said)]).rstrip() + "\n"
 
 
 def name(counted: Counted) -> str:
@@ -77,10 +81,8 @@ def flops(traffic: Traffic, cost: Mapping[str, float]) -> str:
     return times(done / least) if least else f"{digits(done / 1e9)} GFLOP"
 
 
-def cells_of(counted: Counted) -> list[str]:
+def cells_of(counted: Counted, traffic: Traffic) -> list[str]:
     """What HEADINGS name, of a version that was counted."""
-    traffic = counted.traffic
-    assert traffic is not None
     total, unit = traffic.total, counted.unit
     return [
         name(counted),
