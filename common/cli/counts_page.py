@@ -61,6 +61,8 @@ class Compared:
         assert self.counted.traffic
         traffic, by, parts = self.counted.traffic, self.prediction.by, self.prediction.parts
         of_torch = sum(kernel.launches for kernel in traffic.kernels if kernel.name.startswith("torch."))
+        if self.ratio > 1 and by == "host":
+            return "one call of the host's issues many launches: a captured graph"
         if self.ratio > 1:
             return "what is counted as memory's or the L2's is served by a cache nearer to the SMs"
         if traffic.total.queue >= QUEUE:
@@ -145,7 +147,10 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
         if not known[pair.name].is_of(pair):
             rows.append([pair.name, "", STALE, *[""] * (len(show.HEADINGS) - 2)])
             continue
-        rows += [[pair.name, *show.cells_of(each, each.traffic)] for each in known[pair.name].versions if each.traffic]
+        for each in known[pair.name].versions:
+            if each.traffic:
+                version, *cells = show.cells_of(each, each.traffic)
+                rows.append([pair.name, version + " (sampled)" * each.sampled, *cells])
     headings, body = show.filled(["pair", *show.HEADINGS], rows)
     return "\n".join([f"### {chapter} at `count`, exact", "", *head(headings), *map(line, body)]) if rows else ""
 

@@ -7,7 +7,7 @@ from common.show.formats import binary, digits, seconds
 from common.show.tables import head, line
 from common.traffic.data import Traffic
 from common.traffic.predict import Prediction
-from common.traffic.versions import Counted, is_exact
+from common.traffic.versions import Counted
 
 HEADINGS = (
     "version", "launches", "programs", "asked", "sectors", "distinct", "masked lanes", "atomics (longest queue)",
@@ -21,7 +21,7 @@ def title(name: str, size: str, found: Sequence[Counted]) -> str:
     """What is counted, how, and what 1.00x is."""
     if not any(each.traffic for each in found):
         return f"{name} {size}"
-    how = "a sample of each grid's programs" if is_sample(size, found) else "exact"
+    how = "a sample of each grid's programs" if any(each.sampled for each in found) else "exact"
     unit = next((each.unit for each in found if each.traffic), math.nan)
     return f"{name} {size}, {how}" + ("" if math.isnan(unit) else f"; 1.00x = {binary(unit)}, the useful minimum")
 
@@ -109,11 +109,6 @@ def _modelled(traffic: Traffic) -> float:
 def time(prediction: Prediction | None) -> str:
     """With what takes most of it."""
     return f"{seconds(prediction.seconds)} ({prediction.by})" if prediction else ""
-
-
-def is_sample(size: str, found: Sequence[Counted]) -> bool:
-    """Of launches: torch's operations are counted by their shapes, at any size."""
-    return _errors(found) or (not is_exact(size) and any(each.traffic and each.traffic.programs for each in found))
 
 
 def _errors(found: Sequence[Counted]) -> bool:

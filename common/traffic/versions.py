@@ -4,7 +4,7 @@ At other sizes the tensors have no memory, and of every grid some programs are l
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -24,13 +24,17 @@ INTERPRETED = {"TRITON_INTERPRET": "1"}
 
 @dataclass(frozen=True)
 class Counted:
-    """A version's traffic at a size, or why there is none; `failed`: by its own fault. `cost`: as its file says."""
+    """A version's traffic at a size, or why there is none; `failed`: by its own fault. `cost`: as its file says.
+
+    `sampled`: of its grids some programs were run, on tensors that have no memory.
+    """
 
     label: str
     traffic: Traffic | None = None
     reason: str = ""
     failed: bool = False
     cost: dict[str, float] = field(default_factory=dict)
+    sampled: bool = False
 
     @property
     def unit(self) -> float:
@@ -61,7 +65,9 @@ def count_pair(
         done = list[str]()
         try:
             call = (left, pair, size, machine, models_l2)
-            found += process.call(_count_all, *call, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
+            found += process.call(
+                count_versions, *call, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S
+            )
             left = []
         except process.Death as death:  # those before it are counted again: what they had is gone with the process
             guilty = left[len(done)]
@@ -71,10 +77,10 @@ def count_pair(
     return sorted(found, key=lambda each: order.index(each.label))
 
 
-def _count_all(
-    versions: list[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, say: process.Say
+def count_versions(
+    versions: Sequence[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, say: process.Say
 ) -> list[Counted]:
-    """In a process of its own."""
+    """The same in this process, in which Triton has been told to interpret (INTERPRETED)."""
     found = []
     for version in versions:
         say(version.label, 0.0)
@@ -100,7 +106,8 @@ def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2:
                 module.run(**inputs, **state)
     except Exception as error:  # noqa: BLE001 (whatever a version needs that is not there)
         return Counted(version.label, reason=_why(error), failed=not isinstance(error, OneLine | RuntimeError))
-    return Counted(version.label, meter.traffic, cost={key: float(amount) for key, amount in cost.items()})
+    traffic, amounts = meter.traffic, {key: float(amount) for key, amount in cost.items()}
+    return Counted(version.label, traffic, cost=amounts, sampled=device == "meta" and traffic.programs > 0)
 
 
 def _why(error: Exception) -> str:

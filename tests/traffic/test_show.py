@@ -77,13 +77,12 @@ def test_the_model_is_not_shown_where_torch_has_moved_what_it_has_not_seen():
 
 
 def test_a_sample_says_so_and_how_far_it_may_be_off():
-    sampled = of(error=0.0123)
+    sampled = replace(of(error=0.0123), sampled=True)
     assert table(sampled)[0]["sectors"] == "4.00x ±1.2%"
     assert "a sample of each grid's programs" in show.title("double", "default", [sampled])
     assert show.words([sampled]) == ["±: the standard error of a sample's sectors"]
-    assert "a sample" in show.title("double", "default", [PLAIN])  # which found no difference
-    by_shape = of(kernels=(Kernel("torch.add", 1),))
-    assert "exact" in show.title("double", "default", [by_shape])
+    assert "a sample" in show.title("double", "default", [replace(PLAIN, sampled=True)])  # which found no difference
+    assert "exact" in show.title("double", "default", [PLAIN])  # of torch's operations, by their shapes
 
 
 def test_what_is_not_counted_has_no_row_but_a_reason():
