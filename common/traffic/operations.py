@@ -20,6 +20,7 @@ PRECISION = {
     torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16",
 }  # fmt: skip
 WRITES_ONLY = ("copy_", "fill_", "zero_")  # what is replaced is not read
+FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")  # of what it is given
 
 
 class Operations(TorchDispatchMode):
@@ -48,7 +49,7 @@ class Operations(TorchDispatchMode):
             self._meter.copy("h2d_bytes" if to_device else "d2h_bytes", min(_bytes(source), _bytes(made[0])))
             return
         read = [t for t in tree_leaves((args, _without_out(kwargs))) if isinstance(t, torch.Tensor)]
-        if func.__name__.startswith(WRITES_ONLY):
+        if func.__name__.startswith((*WRITES_ONLY, *FORM_ONLY)):
             read = read[1:]
         reads, writes, once = (sum(map(_bytes, found)) for found in (read, made, {id(t): t for t in read}.values()))
         read_sectors, written_sectors, distinct = (-(-amount // SECTOR) for amount in (reads, writes, once + writes))

@@ -149,7 +149,7 @@ def test_placement_may_be_the_lesson(run):
     assert row.verdict in BELIEVED, row.reason
 
 
-SWEEP = {"check": {}, "default": {}, "small/a": {}, "small/b": {}, "smaller": {}, "cpu": {}}
+SWEEP = {"check": {}, "count": {}, "default": {}, "small/a": {}, "small/b": {}, "smaller": {}, "cpu": {}}
 
 
 @pytest.mark.parametrize(
@@ -164,6 +164,7 @@ SWEEP = {"check": {}, "default": {}, "small/a": {}, "small/b": {}, "smaller": {}
         ("small/b,default", False, ["default", "small/b"]),
         ("default,small,small/a", True, ["small/a", "small/b", "cpu"]),
         ("check", False, []),
+        ("count", False, []),
         ("check,smaller", False, ["smaller"]),
         ("none", False, []),
     ],

@@ -10,6 +10,7 @@ import pytest
 from samples import SIZES, one_pair, refused, version, write_pair
 
 from common.pairs.pair import ROOT, discover, load, why_not
+from common.pairs.sizes import lacking
 from common.pairs.source import source_hash
 
 CPU = {"kind": "cpu", "capability": None}
@@ -42,6 +43,7 @@ WRONG_SIZES = {  # SIZES, what the error must say
     "a size has no name": ('{1: {"n": 127}, "check": {"n": 1}, "default": {"n": 8}}', "SIZES"),
     "unknown argument": ('{"check": {"m": 1}, "default": {"n": 8}}', r"SIZES\['check'\] names m"),
     "a device in a size": ('{"check": {"n": 1, "device": "cpu"}, "default": {"n": 8}}', r"SIZES\['check'\].*device"),
+    "parts of count": ('{"check": {"n": 1}, "count/a": {"n": 8}, "default": {"n": 8}}', 'parts of "count": it is one'),
     "no check": ('{"default": {"n": 8}}', 'no "check": add'),
     "no default": ('{"check": {"n": 8}}', 'no "default": add'),
 }
@@ -252,6 +254,19 @@ def test_a_pair_is_read_without_importing_it(tmp_path):
     assert said == ("optimized", doubles, ("n", "device"), ("x", "w_shift"))
     assert optimized.imports == {"torch", "toy", "json", "numpy"}
     assert not optimized.has_kernel and not optimized.needs_cuda
+
+
+def test_a_size_to_count_at_is_neither_checked_nor_timed(tmp_path):
+    bare = changed("SIZES = .*", "")
+    hashes, pairs = [], []
+    for sizes in (SIZES, {**SIZES, "count": {"n": 64}}):
+        pairs.append(one_pair(tmp_path, bare, version(sizes=sizes)))
+        hashes.append(source_hash(pairs[-1]))
+    plain, pair = pairs
+    assert pair.sizes == {**plain.sizes, "count": {"n": 64}}
+    assert (pair.check_sizes, pair.timed_sizes) == (["check"], ["default"]) == (plain.check_sizes, plain.timed_sizes)
+    assert hashes[0] == hashes[1]
+    assert lacking([pair], "count") == ["double"]  # as of a size that it does not have
 
 
 def test_the_longest_baseline_name_that_fits_wins(tmp_path):

@@ -30,6 +30,8 @@ def test_an_operation_reads_its_inputs_and_writes_its_result_once():
         (lambda a: torch.empty_like(a), 0, 0, 0, BYTES),
         (lambda a: a.new_empty(N), 0, 0, 0, BYTES),
         (lambda a: torch.zeros(N), 1, 0, BYTES, BYTES),
+        (lambda a: torch.zeros_like(a), 1, 0, BYTES, BYTES),  # of `a` its form alone
+        (lambda a: a.view(64, 64)[0].copy_(a.view(64, 64)[0]), 0, 0, 0, 0),  # as `a[0] += b` ends with
         (lambda a: a.add_(1), 1, BYTES, BYTES, 0),  # in place
         (lambda a: a.fill_(1), 1, 0, BYTES, 0),
         (lambda a: a.copy_(torch.empty(N)), 1, BYTES, BYTES, BYTES),
@@ -56,6 +58,7 @@ def test_out_is_written_and_not_read():
     ("call", "flops"),
     [
         (lambda: torch.ones(8, 16) @ torch.ones(16, 4), {"fp32_flops": 2 * 8 * 16 * 4}),
+        (lambda: torch.ones(8, 4).addmm_(torch.ones(8, 16), torch.ones(16, 4)), {"fp32_flops": 2 * 8 * 16 * 4}),
         (lambda: torch.ones(3, 8, 16).half() @ torch.ones(3, 16, 4).half(), {"fp16_flops": 3 * 2 * 8 * 16 * 4}),
         (lambda: torch.nn.functional.linear(torch.ones(8, 16), torch.ones(4, 16), torch.ones(4)), {"fp32_flops": 1024}),
         (lambda: torch.ones(8) + 1, {}),
