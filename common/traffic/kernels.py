@@ -66,7 +66,8 @@ def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Itera
         return self.fn.run(*args, **options, **self.configs[0].all_kwargs())
 
     with ExitStack() as stack:
-        stack.enter_context(patch.object(knobs.runtime, "interpret", True))
+        stack.enter_context(knobs.runtime.scope())  # setting it sets the variable TRITON_INTERPRET, too
+        knobs.runtime.interpret = True
         stack.enter_context(patch.multiple(JITFunction, run=interpreted, __call__=called))
         stack.enter_context(patch.object(interpreter.InterpretedFunction, "run", launch))
         stack.enter_context(patch.object(Autotuner, "run", first))
