@@ -21,7 +21,7 @@ class L2:
         self.size, self._at_once = size, at_once
         self._held: OrderedDict[int, bool] = OrderedDict()  # sector -> was it written since it came?
         self._wave: list[list[Step]] = []
-        self._moved = 0
+        self._read = self._evicted = 0
 
     def program(self) -> None:
         """The next program of a launch begins; once there are as many as run at once, they do."""
@@ -46,12 +46,17 @@ class L2:
         held = self._held
         for sector in sectors.tolist():
             dirty = held.pop(sector, None)
-            self._moved += dirty is None and reads
+            self._read += dirty is None and reads
             held[sector] = writes or bool(dirty)
         while len(held) * SECTOR > self.size:
-            self._moved += held.popitem(last=False)[1]  # what was written goes to memory
+            self._evicted += held.popitem(last=False)[1]  # what was written goes to memory
+
+    @property
+    def read_bytes(self) -> float:
+        """What was read from memory."""
+        return float(SECTOR * self._read)
 
     @property
     def dram_bytes(self) -> float:
         """What was read from memory, and what was written to it or still has to be."""
-        return float(SECTOR * (self._moved + sum(self._held.values())))
+        return float(SECTOR * (self._read + self._evicted + sum(self._held.values())))

@@ -1,0 +1,161 @@
+"""The launches on which exact counts are compared with a GPU's counters, and how they are counted.
+
+Counted on the CPU, with the launches that the version would make on that GPU, and as a profiler sees them that empties
+the caches before each launch.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.pairs.pair import ROOT, discover, load
+from common.traffic.cache import L2
+from common.traffic.data import SECTOR
+from common.traffic.meter import Meter, different
+from common.xray.occupancy import MACHINES, Machine
+
+PAIRS = {  # at their size `count`
+    "ch1": "coalescing",
+    "ch2": "tensor_cores transpose",
+    "ch3": "add data_movement dropout elementwise layer_norm layer_norm_backward reduction reductions rms_norm softmax "
+    "softmax_backward",
+    "ch4": "attention batched_matmul matmul precision split_k tile_size",
+    "ch5": "layout",
+}
+BEYOND_L2: dict[tuple[str, str], dict[str, Any]] = {  # more bytes than an L2 holds: what tells how good its model is
+    ("ch3/layer_norm", "baseline"): {"rows": 1056, "columns": 16_384},
+    ("ch3/softmax", "baseline"): {"rows": 528, "columns": 65_536},
+    ("ch3/softmax", "optimized/online"): {"rows": 528, "columns": 65_536},
+    ("ch4/matmul", "optimized"): {"m": 4096, "n": 4096, "k": 4096},
+    ("ch4/matmul", "optimized/grouped"): {"m": 4096, "n": 4096, "k": 4096},
+}
+SEED = 0
+PER_SM, RESIDENT = "a program an SM", "all that are resident"  # how many programs run in step, in a model of the L2
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A version of a pair ("ch3/softmax"), at a size: the arguments of its `inputs`."""
+
+    pair: str
+    version: str
+    file: str
+    size: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        return f"{self.pair} {self.version}"
+
+    @property
+    def is_beyond_l2(self) -> bool:
+        return BEYOND_L2.get((self.pair, self.version)) == self.size
+
+    def drawn(self, device: str) -> Any:
+        """Its module and inputs, which are the same each time."""
+        import torch
+
+        torch.manual_seed(SEED)
+        module = load(ROOT / self.file)
+        return module, module.inputs(**self.size, device=device)
+
+
+def call_of(module: Any, inputs: dict[str, Any]) -> Any:
+    """Its `run`, set up."""
+    return partial(module.run, **inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
+
+
+def chosen(only: str = "*") -> list[Chosen]:
+    """All versions with a Triton kernel of the pairs whose names match. What takes longest comes first."""
+    found = []
+    for chapter, names in PAIRS.items():
+        pairs = [pair for pair in discover(ROOT / chapter) if pair.name in names.split()]
+        for pair in (each for each in pairs if fnmatchcase(each.name, only)):
+            for version in (each for each in pair.versions if "triton" in each.imports):
+                name, file = f"{chapter}/{pair.name}", str(version.path.relative_to(ROOT))
+                sizes = pair.sizes["count"], BEYOND_L2.get((name, version.label))
+                found += [Chosen(name, version.label, file, size) for size in sizes if size]
+    return sorted(found, key=lambda each: not each.is_beyond_l2)
+
+
+class ColdMeter(Meter):
+    """By kernel, its launches and programs, sectors by kind of access, bytes, and what models of an L2 read and moved.
+
+    Each launch finds them empty. `at_once`: model -> kernel -> programs that run in step.
+    """
+
+    def __init__(self, machine: Machine, at_once: dict[str, dict[str, int]]) -> None:
+        super().__init__()
+        self._machine, self._at_once = machine, at_once
+        self._models: dict[str, L2] = {}
+        self.found: dict[str, Counter[str]] = {}
+
+    def begin(self, name: str) -> None:
+        super().begin(name)
+        sms, l2_bytes = self._machine.sms, self._machine.l2_bytes
+        self._models = {model: L2(l2_bytes, kernels.get(name, sms)) for model, kernels in self._at_once.items()}
+        self.found.setdefault(name, Counter())["launches"] += 1
+
+    def program(self) -> None:
+        super().program()
+        for model in self._models.values():
+            model.program()
+
+    def access(
+        self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False
+    ) -> None:
+        super().access(addresses, mask, size, kind, tma)
+        touched = different(addresses[mask].reshape(-1) // SECTOR)
+        self.found[self._launch.kernel.name][f"TMA {kind}" if tma else kind] += touched.size
+        for model in self._models.values():
+            model.access(touched, kind != "store", kind != "load")
+
+    def end(self) -> None:
+        super().end()
+        launch, found = self._launch, self.found[self._launch.kernel.name]
+        found["programs"] += int(launch.kernel.programs)
+        found["read bytes"] += SECTOR * launch.read.different.size
+        found["written bytes"] += SECTOR * launch.written.different.size
+        for name, model in self._models.items():
+            model.drain()
+            found[f"read, {name}"] += int(model.read_bytes)
+            found[f"moved, {name}"] += int(model.dram_bytes)
+
+
+def machine_of(device: dict[str, Any]) -> Machine:
+    """A GPU as common.machine.device describes it."""
+    architecture = MACHINES["sm_{}{}".format(*device["capability"])]
+    return replace(architecture, name=device["name"], sms=device["sms"], l2_bytes=device["cache_bytes"])
+
+
+def counted(machine: Machine, each: Chosen, resident: dict[str, int]) -> dict[str, dict[str, int]]:
+    """What one call does, by kernel. `resident`: programs of each that an SM holds."""
+    from common.traffic import kernels
+
+    module, inputs = each.drawn("cpu")
+    at_once = {PER_SM: {}, RESIDENT: {name: machine.sms * programs for name, programs in resident.items()}}
+    meter = ColdMeter(machine, at_once)
+    with _as_if_on(machine):
+        call = call_of(module, inputs)
+        with kernels.counted(meter, is_real=not each.is_beyond_l2):  # whose addresses depend on nothing that is loaded
+            call()
+    return {name: dict(found) for name, found in meter.found.items()}
+
+
+@contextmanager
+def _as_if_on(machine: Machine) -> Iterator[None]:
+    """Inside, a version chooses its launches as on that GPU, though its tensors lie on the CPU."""
+    from unittest.mock import patch
+
+    import torch
+
+    from common.xray.capture import as_if_on
+
+    with as_if_on(machine), patch.object(torch.Tensor, "is_cpu", property(lambda _: False)):
+        yield

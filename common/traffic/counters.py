@@ -1,0 +1,131 @@
+"""What a GPU counts itself: kernels of the course under Nsight Compute, beside the exact counts of the same launches.
+
+    python -m common.traffic.counters [--only PATTERN] [--record]
+
+Needs an NVIDIA GPU, `ncu` on the PATH and the permission to read performance counters
+(https://developer.nvidia.com/ERR_NVGPUCTRPERM). Who lacks one of them loses this comparison, and nothing else.
+
+What a kernel's instructions ask of L1 is compared with the counts, what L2 and memory move with the model of the L2.
+"""
+
+import multiprocessing
+import os
+from argparse import Namespace
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from common.isolation.process import one_line
+from common.machine.device import describe, has_gpu, versions
+from common.pairs.one_line import printable
+from common.pairs.pair import ROOT
+from common.program import Parser, finish, status_of
+from common.record.files import check_writable
+from common.show.console import grid, make_console
+from common.traffic.chosen import Chosen, call_of, chosen, counted, machine_of
+from common.traffic.ncu import CannotCount, Counters, Key, ncu, profiled
+from common.traffic.truth import METRICS, OCCUPANCY, SCHEMA, Compared, Truth, keep
+from common.traffic.truth_page import HEADINGS, MEMORY_HEADINGS, errors, memory_rows, rows
+from common.xray.occupancy import Machine
+
+Counts = dict[str, dict[str, int]] | str  # of a version, by kernel; or why there are none
+
+
+def _one_thread() -> None:
+    """As many processes as cores: a thread each."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    torch.set_num_threads(1)
+    threadpool_limits(1)
+
+
+def compiled(each: Chosen) -> str:
+    """Run a version once, which compiles it; why that fails, or empty."""
+    import torch
+
+    try:
+        call_of(*each.drawn("cuda"))()
+        torch.cuda.synchronize()
+    except Exception as error:  # noqa: BLE001 (whatever this GPU lacks)
+        return one_line(error)
+    return ""
+
+
+def tried(machine: Machine, each: Chosen, resident: dict[str, int]) -> Counts:
+    """What is counted, or why nothing is."""
+    try:
+        return counted(machine, each, resident)
+    except Exception as error:  # noqa: BLE001 (whatever Triton's interpreter lacks)
+        return one_line(error)
+
+
+def resident(counters: dict[Key, Counters], number: int) -> dict[str, int]:
+    """Kernel -> programs that an SM holds, of one version."""
+    return {name: int(min(found[by] for by in OCCUPANCY)) for (of, name), found in counters.items() if of == number}
+
+
+def compared(
+    plan: list[Chosen], counters: dict[Key, Counters], counts: list[Counts]
+) -> tuple[list[Compared], dict[str, str]]:
+    """(The kernels of all versions that were counted, the others and why not.)"""
+    kernels = []
+    for (number, name), found in counters.items():
+        each, count = plan[number], counts[number]
+        if not isinstance(count, str):
+            kernels.append(Compared(each.pair, each.version, each.size, name, count[name], found))
+    left = {plan[n].label: count for n, count in enumerate(counts) if isinstance(count, str)}
+    return sorted(kernels, key=lambda kernel: kernel.pair), left
+
+
+def measure(only: str) -> Truth:
+    """Everything. Raises CannotCount."""
+    if not has_gpu():
+        raise CannotCount("an NVIDIA GPU is needed: there is none here")
+    known = {text.split()[0] for text in ncu("--query-metrics").splitlines() if text.strip()}
+    metrics = [name for name in METRICS if name.startswith("launch__") or name.partition(".")[0] in known]
+    info, every = describe("cuda:0"), chosen(only)
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn"), _one_thread) as pool:
+        reasons = list(zip(every, pool.map(compiled, every), strict=True))
+        plan = [each for each, why in reasons if not why]
+        counters = profiled(plan, metrics)
+        at_once = [resident(counters, number) for number in range(len(plan))]
+        counts = list(pool.map(partial(tried, machine_of(info)), plan, at_once))
+    kernels, left = compared(plan, counters, counts)
+    version = ncu("--version").strip().splitlines()[-1].split()[1]
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    environment = {"device": info, "versions": {**versions(), "ncu": version}, "date": date}
+    left |= {each.label: why for each, why in reasons if why}
+    return Truth(SCHEMA, environment, kernels, sorted(set(METRICS) - set(metrics)), left)
+
+
+def parse(argv: list[str] | None) -> Namespace:
+    """Raises UsageError."""
+    parser = Parser("python -m common.traffic.counters", description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match")
+    parser.add_argument("--record", action="store_true", help="keep it as recorded/<device>/traffic.json")
+    return parser.parse_args(argv)
+
+
+def run(argv: list[str] | None, folder: Path) -> int:
+    """Raises OneLine."""
+    args, console = parse(argv), make_console()
+    if args.record:
+        check_writable(folder / "any", makes_folder=True)
+    truth = measure(args.only)
+    written = f"recorded in {keep(truth, folder)}" if args.record else ""
+    console.print(grid("sectors", HEADINGS, rows(truth)))
+    console.print(grid("L2 and memory", MEMORY_HEADINGS, memory_rows(truth)))
+    left = [f"left out: {what}: {why}" for what, why in truth.left_out.items()]
+    for text in filter(None, [*errors(truth), *left, written]):
+        console.print(printable(text), markup=False, soft_wrap=True)
+    return 0
+
+
+def main(argv: list[str] | None = None, folder: Path = ROOT / "recorded") -> int:
+    return status_of("counters", lambda: run(argv, folder))
+
+
+if __name__ == "__main__":
+    finish(main)

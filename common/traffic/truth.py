@@ -1,0 +1,151 @@
+"""Exact counts beside a GPU's counters: what agrees, of what kind the rest is, how far off the model of the L2 is.
+
+A counter of L1 counts the different sectors of each instruction of a warp; `common.traffic` those of each instruction
+of a program, which all its warps carry out together. So the counter finds more where a sector is touched again by
+another warp, or by the next instruction of the same one.
+"""
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from common.record.files import Format, file_of_device, write_text
+
+SCHEMA = 1
+FILE = "traffic.json"
+NEAR = 0.01  # of all sectors counted, within which a counter agrees
+WARP, PARTS = 32, 8  # lanes of a warp; words of 4 bytes in a sector, each of which an instruction may ask for alone
+WAYS = {  # kind of access -> what counts its sectors in L1, added up; cp.async counts as a load
+    "load": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",),
+    "store": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
+    "atomic": (
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_atom.sum",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",
+    ),
+    "TMA load": ("l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum",),
+    "TMA store": ("l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",),
+}
+L2_READ, L2_WRITTEN = "lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_srcunit_tex_op_write.sum"
+READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
+GRID, THREADS = "launch__grid_size", "launch__block_size"
+OCCUPANCY = tuple(f"launch__occupancy_limit_{by}" for by in ("blocks", "registers", "shared_mem", "warps"))
+FIXED = (THREADS, *OCCUPANCY)  # of a kernel, not to be added up over its launches
+METRICS = (*(name for names in WAYS.values() for name in names), L2_READ, L2_WRITTEN, READ, WRITTEN, GRID, *FIXED)
+
+AGREES, ANOTHER, TMA = "agrees", "another launch", "TMA, no counter"
+RELOADED, PARTIAL, UNEXPLAINED = "reloaded", "partial writes", "unexplained"
+MEANINGS = {
+    AGREES: f"every kind of access within {NEAR:.0%} of all sectors",
+    RELOADED: "loads: another warp, or the next instruction of the same one, touches the sector again",
+    PARTIAL: "stores: a sector is written in parts",
+    TMA: "descriptors, and this GPU has no counter for what they move",
+    ANOTHER: "the GPU launched other programs than were counted",
+    UNEXPLAINED: "none of these",
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A kernel of a version, all its launches in one call. `size`: the arguments of the pair's `inputs`.
+
+    `counted`: launches, programs, sectors by kind of access, different bytes read and written, and bytes that models
+    of the L2 read and moved. `counters`: Nsight Compute's; one that this GPU does not have is missing.
+    """
+
+    pair: str
+    version: str
+    size: dict[str, Any]
+    kernel: str
+    counted: dict[str, int]
+    counters: dict[str, float]
+
+    @property
+    def sectors(self) -> int:
+        """Counted, of all kinds."""
+        return sum(self.counted.get(way, 0) for way in WAYS)
+
+    @property
+    def touched_bytes(self) -> int:
+        """Different ones, read or written."""
+        return self.counted["read bytes"] + self.counted["written bytes"]
+
+    def found(self, way: str) -> float:
+        """Sectors of one kind of access, by the counters."""
+        return sum(self.counters.get(name, 0.0) for name in WAYS[way])
+
+    @property
+    def off(self) -> dict[str, float]:
+        """Kind of access -> sectors that the counters have more than were counted, as a share of all sectors."""
+        return {way: (self.found(way) - self.counted.get(way, 0)) / max(self.sectors, 1) for way in WAYS}
+
+    @property
+    def said(self) -> str:
+        """Whether the counters agree, or of what kind the difference is, which the figures alone decide."""
+        if self.counters[GRID] != self.counted["programs"]:
+            return ANOTHER
+        far = {way for way, off in self.off.items() if abs(off) > NEAR}
+        if any(name not in self.counters for way in far for name in WAYS[way] if way.startswith("TMA")):
+            return TMA
+        kinds = {"load": RELOADED, "store": PARTIAL}
+        again = max(self.counters[THREADS] / WARP, PARTS)  # times that one sector may be touched by one instruction
+        if any(way not in kinds or not 1 < self.found(way) / max(self.counted.get(way, 0), 1) <= again for way in far):
+            return UNEXPLAINED
+        return next((kind for way, kind in kinds.items() if way in far), AGREES)
+
+    def model_off(self, model: str) -> float | None:
+        """By which part a model reads more from memory than the GPU did; None where that is not known, or nothing."""
+        read = self.counters.get(READ)
+        return self.counted[f"read, {model}"] / read - 1 if read else None
+
+
+@dataclass(frozen=True)
+class Truth:
+    """`kernels`, in the course's order. `missing`: counters that this GPU or this Nsight Compute does not have.
+
+    `left_out`: versions ("ch2/tensor_cores optimized/bf16") that could not be run or counted, and why.
+    """
+
+    schema: int
+    environment: dict[str, Any]  # device: see common.machine.device.describe; versions, with ncu's; date
+    kernels: list[Compared]
+    missing: list[str]
+    left_out: dict[str, str]
+
+    @property
+    def classes(self) -> Counter[str]:
+        """How many kernels are of each class."""
+        return Counter(each.said for each in self.kernels)
+
+
+def _read(data: dict[str, Any]) -> Truth:
+    """Raises an error of a value that is missing or of a wrong type where `data` is no such comparison."""
+    truth = Truth(**{**data, "kernels": [_compared(each) for each in data["kernels"]]})
+    environment = truth.environment
+    if not (environment["device"]["name"] and environment["date"] and environment["device"]["cache_bytes"] > 0):
+        raise ValueError("of a device without a name, a date or an L2")
+    return truth
+
+
+def _compared(data: dict[str, Any]) -> Compared:
+    counted = {name: int(value) for name, value in data["counted"].items()}
+    counters = {name: float(value) for name, value in data["counters"].items()}
+    each = Compared(**{**data, "counted": counted, "counters": counters})
+    if not each.said or each.touched_bytes < 0:
+        raise ValueError(f"{each.pair}: bytes below none")
+    return each
+
+
+FORMAT = Format("a comparison with a GPU's counters", SCHEMA, _read)
+
+
+def keep(truth: Truth, folder: Path | None = None) -> Path:
+    """Save under recorded/<device>/traffic.json, a line a kernel. Raises RecordError."""
+    lines = ",\n".join(json.dumps(asdict(each), allow_nan=False) for each in truth.kernels)
+    rest = json.dumps({**asdict(truth), "kernels": []}, indent=1, allow_nan=False)
+    write_text(
+        path := file_of_device(truth.environment, FILE, folder),
+        rest.replace('"kernels": []', f'"kernels": [\n{lines}\n ]') + "\n",
+    )
+    return path

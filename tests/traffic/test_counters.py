@@ -1,0 +1,197 @@
+"""Exact counts beside Nsight Compute's counters: its table read, differences classed, and what is said without it."""
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+pytest.importorskip("triton")  # not on macOS
+
+from common.record.files import RecordError
+from common.traffic import counters, ncu, truth
+from common.traffic.chosen import BEYOND_L2, PAIRS, PER_SM, RESIDENT, Chosen, chosen, counted, machine_of
+from common.traffic.truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, Compared, Truth
+from common.traffic.truth_page import errors, markdown, pages
+from tests.samples import refused
+
+LOADS, STORES, RED = WAYS["load"][0], WAYS["store"][0], WAYS["atomic"][1]
+DEVICE = {"kind": "cuda", "name": "NVIDIA H200", "capability": [9, 0], "sms": 132, "cache_bytes": 60 << 20}
+COUNTED = {
+    "launches": 1, "programs": 8, "load": 1000, "store": 500, "read bytes": 32_000, "written bytes": 16_000,
+    f"read, {PER_SM}": 32_000, f"moved, {PER_SM}": 48_000, f"read, {RESIDENT}": 48_000, f"moved, {RESIDENT}": 64_000,
+}  # fmt: skip
+COUNTERS = {
+    LOADS: 1000.0, STORES: 500.0, GRID: 8.0, THREADS: 128.0, READ: 32_000.0, WRITTEN: 0.0, L2_READ: 500.0,
+    **dict.fromkeys(WAYS["atomic"] + WAYS["TMA load"] + WAYS["TMA store"], 0.0),
+}  # fmt: skip
+TABLE = f"""==PROF== Connected to process 7
+==PROF== Profiling "square_kernel": 0%....100% - 3 passes
+"ID","Kernel Name","{GRID}","{THREADS}","{LOADS}","{READ}","{WRITTEN}"
+"","","","","sector","byte","byte"
+"0","square_kernel","256","128","262,144","1,048,576.00","n/a"
+"1","void at::native::fill(float)","1","128","0","0",""
+"2","square_kernel","256","128","262,144","1,048,576.00","n/a"
+"""
+
+
+def kernel(counters=None, **counts):
+    of = {name: value for name, value in {**COUNTERS, **(counters or {})}.items() if value is not None}
+    return Compared("ch1/planted", "optimized", {"n": 8}, "planted_kernel", {**COUNTED, **counts}, of)
+
+
+def comparison(*kernels, **fields):
+    environment = {"device": DEVICE, "versions": {"torch": "2.11.0", "ncu": "2025.3.1.0"}, "date": "2026-11-24"}
+    return Truth(truth.SCHEMA, environment, list(kernels), [], {}, **fields)
+
+
+def test_a_table_is_read_whatever_is_printed_around_it():
+    square = "square_kernel", {GRID: 256.0, THREADS: 128.0, LOADS: 262_144.0, READ: 1_048_576.0}  # n/a is no counter
+    fill = "void at::native::fill(float)", {GRID: 1.0, THREADS: 128.0, LOADS: 0.0, READ: 0.0}
+    assert ncu.table(TABLE) == [square, fill, square]
+
+
+def test_launches_of_a_kernel_are_added_up_and_torchs_left_out():
+    found = ncu.assigned([(0, "square_kernel"), (0, "square_kernel")], ncu.table(TABLE))
+    assert found == {(0, "square_kernel"): {GRID: 512, THREADS: 128, LOADS: 524_288, READ: 2_097_152}}
+
+
+@pytest.mark.parametrize("launched", [[(0, "square_kernel")], [(0, "square_kernel"), (1, "other_kernel")]])
+def test_other_launches_than_were_made_are_refused(launched):
+    with refused("Nsight Compute has profiled", kind=ncu.CannotCount):
+        ncu.assigned(launched, ncu.table(TABLE))
+
+
+@pytest.mark.parametrize("text", [TABLE.replace('"262,144"', '"many"'), TABLE.replace('"Kernel Name"', '"Name"')])
+def test_a_table_of_another_kind_is_refused(text):
+    with refused("not a table of Nsight Compute's", kind=ncu.CannotCount):
+        ncu.table(text)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (kernel(), truth.AGREES),
+        (kernel({LOADS: 1015.0}), truth.AGREES),  # 1 % of all
+        (kernel({LOADS: 1016.0}), truth.RELOADED),
+        (kernel({LOADS: 8000.0}), truth.RELOADED),
+        (kernel({LOADS: 8001.0}), truth.UNEXPLAINED),  # a sector has 8 words, the program 4 warps
+        (kernel({LOADS: 16_000.0, THREADS: 512.0}), truth.RELOADED),  # by each of 16 warps
+        (kernel({LOADS: 900.0}), truth.UNEXPLAINED),
+        (kernel({STORES: 1000.0}), truth.PARTIAL),
+        (kernel({STORES: 1000.0}, store=0), truth.UNEXPLAINED),
+        (kernel({RED: 100.0}), truth.UNEXPLAINED),
+        (kernel({RED: 100.0}, atomic=100), truth.AGREES),
+        (kernel({GRID: 9.0}), truth.ANOTHER),
+        (kernel({WAYS["TMA load"][0]: None}, **{"TMA load": 1000}), truth.TMA),
+        (kernel({WAYS["TMA load"][0]: 1000.0}, **{"TMA load": 1000}), truth.AGREES),
+        (kernel({WAYS["TMA load"][0]: 500.0}, **{"TMA load": 1000}), truth.UNEXPLAINED),
+    ],
+)
+def test_what_a_difference_is_said_to_be(found, said):
+    assert found.said == said
+
+
+def test_the_models_error_is_told_apart_by_what_the_l2_holds():
+    large = kernel(**{"read bytes": 100 << 20, f"read, {PER_SM}": 16_000})
+    assert kernel().model_off(PER_SM) == 0
+    assert kernel().model_off(RESIDENT) == 0.5
+    assert kernel({READ: None}).model_off(PER_SM) is None
+    assert errors(comparison(kernel(), kernel({READ: 0.0}), large)) == [
+        "what a kernel touches fits into the L2 (1), a program an SM: 0.0% off, at most +0.0%",
+        "what a kernel touches fits into the L2 (1), all that are resident: 50.0% off, at most +50.0%",
+        "what a kernel touches is larger than the L2 (1), a program an SM: 50.0% off, at most -50.0%",
+        "what a kernel touches is larger than the L2 (1), all that are resident: 50.0% off, at most +50.0%",
+    ]
+
+
+def test_a_record_is_read_as_it_was_written_and_becomes_a_page(tmp_path):
+    found = replace(comparison(kernel(), kernel({LOADS: 2000.0, READ: None})), left_out={"ch9/x baseline": "no GPU"})
+    path = truth.keep(found, tmp_path)
+    assert (path.parent.name, truth.FORMAT.load(path)) == ("nvidia_h200", found)
+    assert pages(folder=tmp_path) == {path.with_suffix(".md"): markdown(path, found)}
+    page = markdown(path, found)
+    assert "1 of 2 kernels agree" in page
+    assert "| ch1/planted | optimized | planted_kernel | n=8 | 1,500 | 2,500 | +66.67% | reloaded |" in page
+    assert "| ch1/planted | optimized | planted_kernel | 0.500 | 31.25 KiB | +0.0% | +50.0% | 0 B | 15.62 KiB |" in page
+    assert "left out: ch9/x baseline: no GPU" in page
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data["kernels"][0]["counted"].pop("programs"),
+        lambda data: data["kernels"][0]["counters"].update({GRID: "many"}),
+        lambda data: data["kernels"][0].update(more=1),
+        lambda data: data["environment"].pop("date"),
+        lambda data: data["environment"]["device"].update(cache_bytes="60 MiB"),
+        lambda data: data.pop("kernels"),
+        lambda data: data.update(schema=truth.SCHEMA + 1),
+    ],
+)
+def test_a_bad_record_is_told_in_one_line(spoil, tmp_path):
+    path = truth.keep(comparison(kernel()), tmp_path)
+    data = json.loads(path.read_text())
+    spoil(data)
+    path.write_text(json.dumps(data))
+    with refused(str(path), kind=RecordError):
+        truth.FORMAT.load(path)
+
+
+def a_program(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("has_gpu", "program", "said"),
+    [
+        (False, None, "an NVIDIA GPU is needed: there is none here"),
+        (True, None, "Nsight Compute is needed: ncu is not on the PATH"),
+        (
+            True,
+            "echo '==ERROR== ERR_NVGPUCTRPERM - no permission'; exit 1",
+            "ncu ended with status 1: ERR_NVGPUCTRPERM",
+        ),
+        (True, "echo '==ERROR== LibraryNotLoaded'", "ncu ended with status 0: LibraryNotLoaded"),
+        (True, "echo broken >&2; exit 3", "ncu ended with status 3: broken"),
+    ],
+)
+def test_without_counters_one_line_says_why(has_gpu, program, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(counters, "has_gpu", lambda: has_gpu)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if program:
+        a_program(tmp_path / "ncu", program.replace("echo", "/bin/echo"))
+    assert counters.main([], tmp_path) == 2
+    out, error = capsys.readouterr()
+    assert not out
+    assert error.startswith(f"counters: {said}")
+    assert error.count("\n") == 1
+    assert not [*tmp_path.glob("*/traffic.json")]
+
+
+def test_what_is_chosen_is_there():
+    every, names = chosen(), {f"{chapter}/{name}" for chapter, names in PAIRS.items() for name in names.split()}
+    assert {each.pair for each in every} == names
+    assert {(each.pair, each.version) for each in every if each.is_beyond_l2} == {*BEYOND_L2}
+    assert {each.pair for each in chosen("softmax*")} == {"ch3/softmax", "ch3/softmax_backward"}
+
+
+def test_a_launch_is_counted_as_that_gpu_would_make_it():
+    size = {"m": 1024, "n": 1024, "k": 64}  # 32 tiles
+    tma = next(each for each in chosen("matmul") if each.version == "optimized/tma")
+    machine = machine_of({**DEVICE, "sms": 5})
+    found = counted(machine, Chosen(**{**asdict(tma), "size": size}), {"matmul_kernel": 1})["matmul_kernel"]
+    assert found["programs"] == 5
+    assert found["TMA load"] == 32 * (128 + 256) * 64 * 2 // 32
+    assert found["TMA store"] == 1024 * 1024 * 2 // 32
+    assert found["read bytes"] == found[f"read, {PER_SM}"] == 2 * 1024 * 64 * 2
+    assert found["written bytes"] == 1024 * 1024 * 2
+    assert "load" not in found
+
+
+def test_versions_that_cannot_be_counted_are_left_out_with_their_reason():
+    plan = [Chosen("ch1/planted", version, "", {"n": 8}) for version in ("baseline", "optimized")]
+    of_both = {(number, "planted_kernel"): COUNTERS for number in range(2)}
+    found, left = counters.compared(plan, of_both, ["no Gluon", {"planted_kernel": COUNTED}])
+    assert found == [kernel()]
+    assert left == {"ch1/planted baseline": "no Gluon"}
