@@ -11,7 +11,7 @@ import numpy as np
 
 from common.cli import counts
 from common.cli.counts import CountedPair
-from common.cli.rates import measured, of_sheet
+from common.cli.rates import ISSUE, LAUNCH, measured, of_sheet
 from common.pairs.pair import Pair
 from common.record import archive, files
 from common.record.result import PairResult
@@ -36,6 +36,7 @@ HEADINGS = (
     "pair", *SHOWN, "predicted", "measured", "predicted / measured",
 )  # fmt: skip
 STALE = "stale: the pair has changed since"
+SOURCES = {(LAUNCH.name, LAUNCH.label), (ISSUE.name, ISSUE.label)}
 FAR = 2.0  # predicted / measured beyond which a reason is looked for
 QUEUE = 1000  # lanes that wait for one address: from here on an atomic queue may set the time
 Chapters = dict[str, list[Pair]]
@@ -115,7 +116,10 @@ def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairRes
 def _rows(
     pair: Pair, found: Sequence[CountedPair], result: PairResult | None, rates: Rates, compared: list[Compared]
 ) -> list[str]:
-    """A row a version at the default size; `compared`: those that were measured, too, are added to it."""
+    """A row a version at the default size; `compared`: those that were measured, too, are added to it.
+
+    But for those whose time is a rate: they prove nothing.
+    """
     mine = next((each for each in found if (each.name, each.size) == (pair.name, "default")), None)
     if mine is None or not mine.is_of(pair):
         said = "not counted" if mine is None else STALE
@@ -130,8 +134,9 @@ def _rows(
             continue
         prediction, ratio = predicted(traffic, rates, mine.clock == "wall"), ""
         if prediction and arm and result:
-            compared.append(Compared(f"{pair.name} {name}", each, prediction, arm.median_s, result.clock))
-            ratio = show.times(compared[-1].ratio)
+            compare = Compared(f"{pair.name} {name}", each, prediction, arm.median_s, result.clock)
+            ratio = show.times(compare.ratio)
+            compared += [] if (pair.name, each.label) in SOURCES else [compare]
         cells = [
             cell for heading, cell in zip(show.HEADINGS, show.cells_of(each, traffic), strict=True) if heading in SHOWN
         ]
@@ -157,7 +162,7 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
 
 def _verdict(compared: list[Compared]) -> str:
     """How near the predictions come, and which do not."""
-    lines = ["## How good a pencil is", ""]
+    lines = ["## How good a pencil is", "", "Of the versions at default sizes, without those whose time is a rate:", ""]
     for clock, said in (("", "all"), ("device", "on the GPU's clock"), ("wall", "on the wall clock")):
         ratios = [each.ratio for each in compared if clock in ("", each.clock)]
         lines += [f"- {said}: {_spread(ratios)}"] if ratios else []

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from common.hardware import sheet
@@ -9,12 +10,23 @@ from common.hardware.sheet import Sheet
 from common.machine.device import DATASHEETS, datasheet
 from common.record import archive
 from common.record.files import Problems
+from common.record.result import PairResult
 from common.show.formats import bandwidth, seconds
 from common.traffic.predict import Rates
 from common.xray.occupancy import Machine
 
-CHAPTER, SMALL = "ch3", "add_small"  # one launch of a kernel that has next to nothing to do
-LAUNCH, ISSUE = "optimized", "baseline"  # with next to no work of the host's; through Triton's own launcher
+
+@dataclass(frozen=True)
+class Source:
+    """A version whose recorded time is a rate."""
+
+    chapter: str
+    name: str
+    label: str
+
+
+LAUNCH = Source("ch4", "batched_matmul", "baseline")  # many small kernels in a row, by the GPU's clock
+ISSUE = Source("ch3", "add_small", "baseline")  # a small kernel through Triton's own launcher, by the wall's
 
 
 def rates_for(machine: Machine) -> Rates | None:
@@ -57,14 +69,23 @@ def of_sheet(found: Sheet, folder: Path) -> Rates | None:
 
 
 def _said(launch_s: float, issue_s: float) -> str:
-    said = f"a launch {seconds(launch_s)}, {seconds(issue_s)} to issue it from Python"
-    return f"{said}: the times of {SMALL} {LAUNCH} and {ISSUE}"
+    return (
+        f"a launch {seconds(launch_s)} ({LAUNCH.name} {LAUNCH.label}, by its number of launches),"
+        f" {seconds(issue_s)} to issue it from Python ({ISSUE.name} {ISSUE.label})"
+    )
 
 
 def of_launches(folder: Path) -> tuple[float, float] | None:
     """What a launch takes, and what it takes the host to issue one, as recorded for the device of this folder."""
-    for path, record in archive.recorded(CHAPTER, problems={}):
-        for result in record.pairs if path.parent == folder else []:
-            if (result.name, result.size) == (SMALL, "default") and {LAUNCH, ISSUE} <= result.arms.keys():
-                return result.arms[LAUNCH].median_s, result.arms[ISSUE].median_s
-    return None
+    launch, issue = _recorded(LAUNCH, folder), _recorded(ISSUE, folder)
+    if launch is None or issue is None:
+        return None
+    return launch.arms[LAUNCH.label].median_s / launch.sizes["batch"], issue.arms[ISSUE.label].median_s
+
+
+def _recorded(what: Source, folder: Path) -> PairResult | None:
+    """The newest at the default size, with this version timed."""
+    records = [record for path, record in archive.recorded(what.chapter, problems={}) if path.parent == folder]
+    results = (result for record in records for result in record.pairs)
+    named = ((result.name, result.size) == (what.name, "default") and result for result in results)
+    return next((result for result in named if result and what.label in result.arms), None)

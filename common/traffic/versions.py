@@ -111,6 +111,8 @@ def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2:
 
 
 def _why(error: Exception) -> str:
+    if isinstance(error, OneLine):
+        return str(error)
     for text, said in (("inline_asm", "inline assembly"), ("gluon", "Gluon"), ("extern_elementwise", "libdevice")):
         if text in str(error).lower():
             return f"{said} does not run in Triton's interpreter"
