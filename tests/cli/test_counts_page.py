@@ -5,7 +5,7 @@ import re
 import pytest
 from samples import one_pair, pair_result, record, rows_of, version
 
-from common.cli import counts, counts_page
+from common.cli import counts, counts_page, readmes
 from common.pairs.source import source_hash
 from common.record.archive import keep_record
 from common.record.result import Row
@@ -130,3 +130,10 @@ def test_a_count_of_a_pair_that_has_changed_is_stale(size, course, tmp_path):
 
 def test_without_counts_there_is_no_page(course):
     assert counts_page.pages({}) == {} and counts_page.paths() == []
+
+
+def test_a_chapters_results_lead_to_it(course, monkeypatch, tmp_path):
+    course(counted("baseline"), counted("optimized"))
+    monkeypatch.setattr(readmes, "ROOT", tmp_path)
+    text = readmes.filled_in(f"{readmes.MARKER.format('ch1')}\nold\n{readmes.END}")
+    assert "[nvidia_h200/counts.md](/recorded/nvidia_h200/counts.md)" in text
