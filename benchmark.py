@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measure the course's pairs on this machine: what each optimization is worth, and proof that its versions agree.
 
-Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died, a kernel does not compile, a result could not
-be written; 2 usage, a file that breaks the contract, a place that cannot be written to; 3 --compare found a
-regression; 130 interrupted.
+Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died, a kernel does not compile, a version fails
+while counted, a result could not be written; 2 usage, a file that breaks the contract, a place that cannot be written
+to; 3 --compare found a regression; 130 interrupted.
 """
 
 import signal

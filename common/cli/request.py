@@ -30,7 +30,11 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     add("--chapter", type=int, metavar="N", help="the pairs of chapter N")
     add("--path", type=Path, metavar="DIR", help="the pairs of any folder")
     add("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
-    add("--size", metavar="NAME,...", help="of those that --list shows (default: default); `all` is a sweep")
+    add(
+        "--size",
+        metavar="NAME,...",
+        help="of those that --list shows (default: default; to count, count); `all` is a sweep",
+    )
     add = parser.add_argument_group("how").add_argument
     add("--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
     add("--check", action="store_true", help="verify only, time nothing")
@@ -47,7 +51,7 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     add("--arch", metavar="SM,...", help=f"for which GPUs ({default})")
     add("--code", choices=("sass", "ptx"), help="print the machine code, or PTX, as well")
     add = parser.add_argument_group("output").add_argument
-    add("--json", type=Path, metavar="F", help="write the record, with all samples")
+    add("--json", type=Path, metavar="F", help="write the record, with all samples; or the counts")
     add("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
     add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     add("--verbose", action="store_true", help="say where the time went")
