@@ -22,7 +22,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from common.traffic.data import SECTOR, Kernel
 from common.traffic.kernels import counted
-from common.traffic.meter import Meter, Places, Sectors, longest
+from common.traffic.meter import Meter, Places, Sectors
 from common.traffic.operations import Operations
 
 PROGRAMS, LEAST = 24, 4  # of a launch, at most; and however long they take
@@ -95,8 +95,8 @@ class _Sampler:
     def _sampled(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
         programs, builder = math.prod(shape), interpreter.interpreter_builder
         scope = interpreter._patch_lang(function)
-        begin, each = time.perf_counter(), list[Kernel]()
-        places, queues = (Places(), Places()), list[Sectors]()
+        begin, each = time.perf_counter(), dict[int, Kernel]()
+        places, queues = (Places(), Places()), list[list[Sectors]]()
         try:
             builder.set_grid_dim(*shape)
             for number in self._drawn(programs):
@@ -105,19 +105,21 @@ class _Sampler:
                 self._meter.begin(name)
                 builder.set_grid_idx(*_index(number, shape))
                 function(**values)
-                each.append(self._meter.taken(*places, queues))
+                queues.append([])
+                each[number] = self._meter.taken(*places, queues[-1])
         finally:
             scope.restore()
         if not each:
             return Kernel(name, launches=1), 0.0
         scale = programs / len(each)
-        found = sum(each[1:], each[0]).times(scale)
+        first, *others = (each[number] for number in sorted(each))
+        found = sum(others, first).times(scale)
         distinct = SECTOR * sum(self._addresses.different(touched.different, scale) for touched in places)
-        asked = [one.read_sectors + one.written_sectors for one in each]
-        spread = float(np.var(asked, ddof=1)) if len(each) > 1 else 0.0
+        asked = [one.read_sectors + one.written_sectors for one in (first, *others)]
+        # What changes from one end of a grid to the other is seen by parts: neighbours' differences tell what is not.
+        spread = float(np.square(np.diff(asked)).mean()) / 2 if others else 0.0
         variance = programs**2 * (1 - len(each) / programs) * spread / len(each)
-        alone, together = max(one.queue for one in each), longest(queues)
-        queue = together * scale if together > alone else alone  # no longer than one program's: each has its own
+        queue = _queue([np.concatenate(own) for own in queues if own], programs)
         found = replace(found, name=name, launches=1, programs=programs, distinct_bytes=distinct, queue=queue)
         return found, variance
 
@@ -141,6 +143,21 @@ class _Sampler:
                 padding_option=value.padding,
             )  # fmt: skip
         return interpreter._implicit_cvt(value)
+
+
+def _queue(looked_at: list[Sectors], programs: int) -> float:
+    """How many hit an address, of all programs, where all addresses that are hit are hit as often.
+
+    `looked_at`: the addresses that each of some programs hits. How often two of these meet tells how often any two do,
+    unless those that share an address are neighbours, of which one was drawn.
+    """
+    if not looked_at:
+        return 0.0
+    hits = [np.unique(own, return_counts=True)[1] for own in (*looked_at, np.concatenate(looked_at))]
+    *alone, together = (float((counts * (counts - 1)).sum()) for counts in hits)
+    own, pairs = max(int(counts.max()) for counts in hits[:-1]), len(looked_at) * (len(looked_at) - 1)
+    met = (together - sum(alone)) / hits[-1].sum() * len(looked_at)  # for each of a program's lanes
+    return max(own + met * (programs - 1) / pairs if pairs else own, float(hits[-1].max()))
 
 
 def _index(number: int, shape: tuple[int, ...]) -> tuple[int, int, int]:

@@ -39,8 +39,8 @@ def claim_kernel(lock_ptr, x_ptr):
 
 
 @triton.jit
-def claim_own_kernel(locks_ptr):
-    tl.atomic_add(locks_ptr + tl.program_id(0), 1)
+def claim_own_kernel(locks_ptr, locks):
+    tl.atomic_add(locks_ptr + tl.program_id(0) % locks, 1)
 
 
 @triton.jit
@@ -110,8 +110,9 @@ def claim(programs):
     return x
 
 
-def claim_own(programs):
-    claim_own_kernel[(programs,)](torch.zeros(programs, dtype=torch.int32, device="meta"))
+def claim_own(programs, shared=1):
+    locks = programs // shared
+    claim_own_kernel[(programs,)](torch.zeros(locks, dtype=torch.int32, device="meta"), locks)
 
 
 def tiles(x, block=(16, 32)):

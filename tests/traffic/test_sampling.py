@@ -53,7 +53,7 @@ def test_programs_that_differ_come_with_an_error_that_holds():
     off = [abs(each.sectors / exact.sectors - 1) / each.error for each in found]  # in standard errors
     assert max(off) < 4
     assert sum(each < 2 for each in off) > 8
-    assert all(0.03 < each.error < 0.2 for each in found)
+    assert all(0.003 < each.error < 0.05 for each in found)  # of any 24 programs it would be 0.1
     assert len({each.sectors for each in found}) > 6
     assert sampled(programs.growing, x, GROWING, seed=3) == found[3]
 
@@ -70,6 +70,8 @@ def test_a_queue_of_each_programs_own_is_not_scaled():
     x = torch.empty(64 * 128, device="meta")
     assert sampled(programs.add_up, x, 1).total.queue == 128  # all programs meet at each address
     assert sampled(programs.claim_own, 100).total.queue == 1
+    some = [sampled(programs.claim_own, 256, 16, seed=seed).total.queue for seed in range(20)]  # 16 to each address
+    assert sum(some) / len(some) == pytest.approx(16, rel=0.2)
 
 
 def test_nothing_is_computed_and_no_memory_is_touched():
@@ -105,7 +107,7 @@ def test_a_slow_launch_is_looked_at_least_often(monkeypatch):
     monkeypatch.setattr("common.traffic.sampling.PROGRAMS", 100)
     found = sampled(programs.growing, torch.empty(GROWING * 32, device="meta"), GROWING)
     assert found.programs == GROWING
-    assert found.error > 1 / (2 * LEAST)
+    assert found.error > 1 / (5 * LEAST)
 
 
 def test_views_lie_where_their_storage_lies():
