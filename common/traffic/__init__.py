@@ -10,14 +10,16 @@ for that, and their results back. What the interpreter does not run (CUDA C++, G
 kernels.py     hooks in Triton's interpreter: what each program loads, stores, adds up
 operations.py  torch's operations, by a dispatch mode; copies between host and device
 meter.py       what both write to while they count
+call.py        counting begins and ends
 data.py        what comes out, frozen: Traffic
 cache.py       a model of a GPU's L2
 versions.py    the versions of a pair, at a size: exact where it is small, else a sample of each grid's programs
 predict.py     the time that such a traffic takes at least, on a named GPU
 show.py        tables, on the console and in Markdown
+counters.py    the same counts beside a GPU's own counters: chosen.py, ncu.py, truth.py, truth_page.py
 """
 
+from common.traffic.call import count, counting, traced
 from common.traffic.data import Access, Kernel, Traffic
-from common.traffic.meter import count, counting, traced
 
 __all__ = ["Access", "Kernel", "Traffic", "count", "counting", "traced"]

@@ -158,7 +158,7 @@ def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -
     import torch
 
     from common.traffic.cache import L2
-    from common.traffic.meter import counting
+    from common.traffic.call import counting
     from common.traffic.operations import OnMeta
     from common.traffic.sampling import sampling
     from common.xray.capture import as_if_on
