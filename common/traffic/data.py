@@ -13,7 +13,8 @@ SECTOR = 32  # bytes: the least that moves between a GPU's caches and its memory
 class Access:
     """A load, a store or an atomic operation (`kind`) of one program: where its lanes look, and which of them do.
 
-    `launch`, `program`: numbers from 0 on, in the order in which they run. `addresses`: of `size` bytes each.
+    `launch`, `program`: numbers from 0 on, in the order in which the interpreter runs them: a GPU's on a grid of one
+    axis, else the last axis first. `addresses`: of `size` bytes each.
     """
 
     launch: int
