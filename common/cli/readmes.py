@@ -18,6 +18,7 @@ from common.pairs.source import source_hash
 from common.record import archive, files
 from common.show import summary
 from common.show.tables import NOTHING, link
+from common.traffic import truth_page
 
 MARKER = "<!-- results of {} from recorded/: python -m common.cli.readmes -->"
 HARDWARE = "<!-- hardware from recorded/: python -m common.cli.readmes -->"
@@ -57,12 +58,12 @@ def readmes() -> list[Path]:
 
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
-    """recorded/<device>/: <chapter>.md of every chapter that is recorded, and counts.md; `problems` as above."""
+    """recorded/<device>/: <chapter>.md of every chapter that is recorded, counts.md, traffic.md; `problems` as above."""
     made: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
     for chapter, of_chapter in pairs.items():
         made |= summary.pages(chapter, of_chapter, problems)
-    return made | counts_page.pages(pairs, problems)
+    return made | counts_page.pages(pairs, problems) | truth_page.pages(problems)
 
 
 def main() -> int:

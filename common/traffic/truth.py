@@ -81,6 +81,11 @@ class Compared:
         return {way: (self.found(way) - self.counted.get(way, 0)) / max(self.sectors, 1) for way in WAYS}
 
     @property
+    def is_exact(self) -> bool:
+        """Do the counters agree to the last sector?"""
+        return all(self.found(way) == self.counted.get(way, 0) for way in WAYS)
+
+    @property
     def said(self) -> str:
         """Whether the counters agree, or of what kind the difference is, which the figures alone decide."""
         if self.counters[GRID] != self.counted["programs"]:

@@ -19,10 +19,11 @@ MEMORY_HEADINGS = (
 )  # fmt: skip
 INTRODUCTION = """# Exact counts beside Nsight Compute's counters: {name}
 
-Generated from [{file}]({file}). Each kernel was profiled once, with empty caches, and the same launches were counted
-([how](/common/traffic/truth.py)). {source}.
+Each kernel was profiled once, with empty caches, and the same launches were counted ([how](/common/traffic/truth.py)).
+{source}.
 
-{agree} of {all} kernels agree within {near:.0%}."""
+{agree} of {all} kernels agree within {near:.0%}, {exact} of them to the last sector. At these sizes rows begin at
+multiples of 32 bytes; where they do not, neighbouring warps share sectors, which is not looked at here."""
 MEMORY = """## L2 and memory
 
 L2 reads / loads: sectors that the L2 was asked for, over the sectors loaded as counted. L1 serves the rest, and the GPU
@@ -37,13 +38,13 @@ def _names(each: Compared) -> list[str]:
 
 def rows(truth: Truth) -> list[list[str]]:
     """What HEADINGS name, of each kernel."""
-    return [
-        [
-            *_names(each), ", ".join(f"{name}={value}" for name, value in each.size.items()), f"{each.sectors:,}",
-            f"{sum(map(each.found, WAYS)):,.0f}", f"{max(each.off.values(), key=abs):+.2%}", each.said,
-        ]
-        for each in truth.kernels
-    ]  # fmt: skip
+    made = []
+    for each in truth.kernels:
+        size = ", ".join(f"{name}={value}" for name, value in each.size.items())
+        off = "" if each.is_exact else f"{max(each.off.values(), key=abs):+.2%}"
+        found = sum(map(each.found, WAYS))
+        made.append([*_names(each), size, f"{each.sectors:,}", f"{found:,.0f}", off, each.said])
+    return made
 
 
 def memory_rows(truth: Truth) -> list[list[str]]:
@@ -75,9 +76,10 @@ def markdown(path: Path, truth: Truth) -> str:
     """The page."""
     name, classes = truth.environment["device"]["name"], truth.classes
     told = {"agree": classes[AGREES], "all": len(truth.kernels), "near": NEAR, "source": source((path, truth))}
+    told["exact"] = sum(each.is_exact for each in truth.kernels)
     found = [[said, str(classes[said]), meaning] for said, meaning in MEANINGS.items() if classes[said]]
     parts = [
-        [INTRODUCTION.format(name=name, file=FILE, **told)],
+        [INTRODUCTION.format(name=name, **told)],
         _table(("class", "kernels", "what it means"), found),
         ["## Sectors"],
         _table(HEADINGS, rows(truth)),
