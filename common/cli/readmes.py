@@ -58,7 +58,7 @@ def readmes() -> list[Path]:
 
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
-    """recorded/<device>/: <chapter>.md of every chapter that is recorded, counts.md, traffic.md; `problems` as above."""
+    """recorded/<device>/: <chapter>.md of every recorded chapter, counts.md and traffic.md; `problems` as above."""
     made: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
     for chapter, of_chapter in pairs.items():
