@@ -1,10 +1,13 @@
 """Torch's operations, counted by a dispatch mode: what each reads and writes, by the shapes of its tensors.
 
 An operation counts as one launch that reads each of its operands and writes its result, in whole sectors: what it
-cannot do with less. (What a library's kernel asks for beyond that, only a GPU's counters show.)
+cannot do with less. (What a library's kernel asks for beyond that, only a GPU's counters show.) A function of
+torch.compile runs as it is written, operation by operation: its fused kernels are not counted.
 """
 
 import math
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -29,6 +32,19 @@ class Operations(TorchDispatchMode):
     def __init__(self, meter: Meter) -> None:
         super().__init__()
         self._meter = meter
+        self._eagerly: AbstractContextManager[Any] = nullcontext()
+
+    def __enter__(self) -> Any:
+        if "torch._dynamo" in sys.modules:  # which takes seconds to import: without it there is nothing compiled
+            self._eagerly = torch.compiler.set_stance("force_eager")
+        self._eagerly.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        try:
+            return super().__exit__(*error)
+        finally:
+            self._eagerly.__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

@@ -92,3 +92,13 @@ def test_on_meta_what_crosses_to_the_host_and_back_is_no_launch():
         host.to("meta")
     assert meter.traffic.copied == {"h2d_bytes": 2 * BYTES, "d2h_bytes": 2 * BYTES}
     assert (meter.traffic.launches, back.device.type, back.shape) == (0, "cpu", (N,))
+
+
+def test_what_torch_compile_made_is_counted_as_it_is_written():
+    compiled = []
+    backend = lambda graph, inputs: compiled.append(graph) or graph.forward  # noqa: E731
+    function = torch.compile(lambda a: torch.relu(a * 2 + 1), backend=backend, fullgraph=True)
+    assert [kernel.name for kernel in count(function, x()).kernels] == ["torch.mul", "torch.add", "torch.relu"]
+    assert compiled == []
+    function(x())  # afterwards all is as before
+    assert len(compiled) == 1
