@@ -31,6 +31,8 @@ predicted time is a sum over kernels, each as long as the slowest of its parts, 
 the recorded median.
 
 Rates: {source}."""
+VERDICT = """Of the versions at default sizes, without those whose time is a rate. A prediction is a least time: ratios
+should lie below 1, and near it."""
 SHOWN = ("version", "launches", "asked", "sectors", "distinct", "FLOPs")
 HEADINGS = (
     "pair", *SHOWN, "predicted", "measured", "predicted / measured",
@@ -157,12 +159,18 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
                 version, *cells = show.cells_of(each, each.traffic)
                 rows.append([pair.name, version + " (sampled)" * each.sampled, *cells])
     headings, body = show.filled(["pair", *show.HEADINGS], rows)
-    return "\n".join([f"### {chapter} at `count`, exact", "", *head(headings), *map(line, body)]) if rows else ""
+    return (
+        "\n".join(
+            [f"### {chapter} at `count`, in full where nothing else is said", "", *head(headings), *map(line, body)]
+        )
+        if rows
+        else ""
+    )
 
 
 def _verdict(compared: list[Compared]) -> str:
     """How near the predictions come, and which do not."""
-    lines = ["## How good a pencil is", "", "Of the versions at default sizes, without those whose time is a rate:", ""]
+    lines = ["## How good a pencil is", "", VERDICT, ""]
     for clock, said in (("", "all"), ("device", "on the GPU's clock"), ("wall", "on the wall clock")):
         ratios = [each.ratio for each in compared if clock in ("", each.clock)]
         lines += [f"- {said}: {_spread(ratios)}"] if ratios else []
