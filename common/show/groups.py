@@ -21,40 +21,37 @@ class Group:
 def groups(pairs: list[PairResult]) -> list[Group]:
     """A pair's results at several sizes: of each family those that one number orders, then the rest of it.
 
-    A family has the same type, operation and so on: all arguments that are no numbers. What a size leaves to the pair's
-    default counts as the default size says it, and orders nothing where that leaves it, too.
+    A family has the same type, operation and so on: all arguments that are no numbers. What a size does not say is
+    its pair's own default, which a record does not have: it is no other's, and orders nothing.
     """
-    default: dict[str, Any] = next((pair.sizes for pair in pairs if pair.size == "default"), {})
     families: dict[str, list[PairResult]] = {}
     for pair in pairs:
-        words = [_word(name, value) for name, value in (default | pair.sizes).items() if type(value) is not int]
+        words = [_word(name, value) for name, value in pair.sizes.items() if type(value) is not int]
         families.setdefault(", ".join(sorted(words)), []).append(pair)
-    return [group for name, family in families.items() for group in _ordered(name, family, default)]
+    return [group for name, family in families.items() for group in _ordered(name, family)]
 
 
 def _word(name: str, value: Any) -> str:
     return f"{name} {value}" if isinstance(value, bool) else str(value)
 
 
-def _ordered(name: str, family: list[PairResult], default: dict[str, Any]) -> list[Group]:
+def _ordered(name: str, family: list[PairResult]) -> list[Group]:
     """The longest line first; what is left of a family has no order."""
-    numbers = {pair.size: {**default, **pair.sizes} for pair in family}
-    axes = dict.fromkeys(key for sizes in numbers.values() for key, value in sizes.items() if type(value) is int)
+    axes = dict.fromkeys(key for pair in family for key, value in pair.sizes.items() if type(value) is int)
     found, left = list[Group](), list(family)
     while left:
-        lines = [(axis, line) for axis in axes for line in _lines(left, numbers, axis)]
+        lines = [(axis, line) for axis in axes for line in _lines(left, axis)]
         axis, line = max(lines, key=lambda each: len(each[1]), default=("", left))
         found.append(Group(f"{name}: {axis}".removeprefix(": ").removesuffix(": "), axis, line))
         left = [pair for pair in left if pair not in line]
     return found
 
 
-def _lines(pairs: list[PairResult], numbers: dict[str, dict[str, Any]], axis: str) -> list[list[PairResult]]:
+def _lines(pairs: list[PairResult], axis: str) -> list[list[PairResult]]:
     """Those that are alike in all but this number, which grows along each of the lines."""
     alike: dict[str, list[PairResult]] = {}
-    for pair in pairs:
-        rest = {key: value for key, value in numbers[pair.size].items() if key != axis}
-        if axis in numbers[pair.size]:
-            alike.setdefault(repr(sorted(rest.items())), []).append(pair)
-    lines = [sorted(line, key=lambda pair: numbers[pair.size][axis]) for line in alike.values()]
-    return [line for line in lines if len({numbers[pair.size][axis] for pair in line}) > 1]
+    for pair in [pair for pair in pairs if axis in pair.sizes]:
+        rest = sorted((key, value) for key, value in pair.sizes.items() if key != axis)
+        alike.setdefault(repr(rest), []).append(pair)
+    lines = [sorted(line, key=lambda pair: pair.sizes[axis]) for line in alike.values()]
+    return [line for line in lines if len({pair.sizes[axis] for pair in line}) > 1]
