@@ -18,14 +18,15 @@ class Places:
 
     def __init__(self) -> None:
         self._parts: list[Sectors] = []
-        self._kept = 0
+        self._kept, self._most = 0, COMPACT
 
     def add(self, sectors: Sectors) -> None:
         self._parts.append(sectors)
         self._kept += sectors.size
-        if self._kept > COMPACT:
+        if self._kept > self._most:
             self._parts = [self.different]
-            self._kept = self._parts[0].size // 2  # or it would be made again at each one
+            self._kept = self._parts[0].size
+            self._most = 2 * max(self._kept, COMPACT)  # or all would be made different again at each one
 
     @property
     def different(self) -> Sectors:
