@@ -1,16 +1,14 @@
-"""What a cell shows: the lesson as a diff, counted calls, results in a table, a guess and the measurement."""
+"""What a cell shows: the lesson as a diff, results in a table, a guess and the measurement."""
 
 import ast
 import difflib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from IPython.display import Markdown
-from torch.overrides import TorchFunctionMode
 
 from common.machine.clock import Clock, make_clock
 from common.pairs.contract import Version
@@ -55,18 +53,6 @@ def ready(version: Version, size: dict[str, Any], device: str = "cpu") -> Callab
     module = load(version.path)
     inputs = module.inputs(**size, device=device)
     return partial(module.run, **inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
-
-
-class CountCalls(TorchFunctionMode):
-    """While active, counts in `calls` how often torch is asked for what."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: Counter[str] = Counter()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.calls[func.__name__] += 1
-        return func(*args, **(kwargs or {}))
 
 
 @cache

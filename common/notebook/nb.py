@@ -8,8 +8,10 @@ from common.hardware.diagram import caches, diagram, facts
 from common.machine.device import datasheet, default_device, has_gpu
 from common.machine.limits import measure_limits
 from common.machine.survey import survey_apart
-from common.notebook.cells import CountCalls, against, cpu_clock, ready, row_of, seconds_of, show, show_diff, table
+from common.notebook import places, timelines, widths
+from common.notebook.cells import against, cpu_clock, ready, row_of, seconds_of, show, show_diff, table
 from common.notebook.chapter import Chapter, chapter, kernels_of, show_code, show_xray
+from common.notebook.counts import show_counts
 from common.notebook.gpu import Gpu, gpu
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover, load
@@ -18,6 +20,7 @@ from common.show import heatmap, plot
 from common.show.formats import bandwidth, binary, digits, seconds, tflops
 from common.show.summary import fastest_library
 from common.show.tables import grade, limit_rows, origin, ratio, variant
+from common.traffic import count, traced
 from common.xray.capture import launches
 from common.xray.compilers import compile_for
 from common.xray.occupancy import MACHINES, SYSTEM_SHARED_BYTES, WARP

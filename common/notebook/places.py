@@ -145,12 +145,13 @@ def _number(axes: Any, where: NDArray[np.bool_], program: int, is_dark: bool) ->
 def queues(waiting: Mapping[str, float], title: str = "") -> Figure:
     """How many additions wait at one address in each version: a bar each, on a logarithmic axis.
 
-    `waiting`: by the version's name, as its `queue` was counted; 1 where nothing waits.
+    `waiting`: by the version's name, as its `queue` was counted; 0 where it has none.
     """
     figure, axes = new_figure(height=1.4 + 0.45 * len(waiting))
     for place, (color, hatch, (name, longest)) in enumerate(zip(SERIES, HATCHES, waiting.items(), strict=False)):
         axes.barh(place, longest, color=color, hatch=hatch, edgecolor="white", label=name, height=0.6)
-        axes.annotate(f"{longest:,.0f}", (longest, place), (5, 0), textcoords="offset points", va="center", fontsize=9)
+        told = f"{longest:,.0f}" if longest else "none"
+        axes.annotate(told, (max(longest, 1), place), (5, 0), textcoords="offset points", va="center", fontsize=9)
     axes.set(xscale="log", xlim=(0.8, 4 * max(waiting.values())), title=title)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel("atomic additions to the same address, one after the other")

@@ -14,7 +14,7 @@ from common.show.plot import SERIES
 
 HATCHES = ("", "//", "..")
 STAGES = ("copy in", "compute", "copy out")
-SHOWN = 12  # numbers of chunks or launches that are written into their bars, at most
+SHOWN = 16  # numbers of chunks or launches that are written into their bars, at most
 
 
 @dataclass(frozen=True)

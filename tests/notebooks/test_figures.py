@@ -172,10 +172,10 @@ def test_a_row_is_held_until_it_is_as_wide_as_what_holds_it():
 
 
 def test_a_queue_is_a_bar_as_long_as_it():
-    figure = places.queues({"one address": 4096.0, "64 addresses": 64.0})
+    figure = places.queues({"one address": 4096.0, "64 addresses": 64.0, "no atomics": 0.0})
     (axes,) = figure.axes
-    assert [bar.get_width() for bar in axes.patches] == [4096, 64]
-    assert [text.get_text() for text in axes.texts] == ["4,096", "64"]
+    assert [bar.get_width() for bar in axes.patches] == [4096, 64, 0]
+    assert [text.get_text() for text in axes.texts] == ["4,096", "64", "none"]
     assert axes.get_xscale() == "log" and "same address" in axes.get_xlabel()
-    assert len({bar.get_hatch() for bar in axes.patches}) == 2
+    assert len({bar.get_hatch() for bar in axes.patches}) == 3
     assert drawn(figure) > 1000

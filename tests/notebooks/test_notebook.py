@@ -10,8 +10,8 @@ from samples import one_pair, pair_result, record, rows_of, version, write_pair
 from common.hardware.diagram import diagram
 from common.hardware.sheet import Sheet
 from common.notebook import chapter as chapters
+from common.notebook import counts, nb
 from common.notebook import gpu as gpus
-from common.notebook import nb
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.record.archive import keep_record
@@ -47,10 +47,25 @@ def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path, pair):
 
 
 def test_calls_are_counted_without_values(pair):
-    call = nb.ready(pair.baseline, pair.sizes["default"], "meta")
-    with nb.CountCalls() as counter:
-        out = call()
-    assert (sum(counter.calls.values()), out.is_meta) == (2, True)  # a product and a sum
+    call = nb.ready(pair.baseline, {"n": 1000}, "meta")
+    found = nb.count(call)
+    assert (found.launches, found.asked_bytes) == (2, 2 * 8000 + 4)  # a product, then a sum with a shift of one element
+    assert call().is_meta
+
+
+@pytest.mark.parametrize(("labels", "versions"), [(None, ["baseline", "optimized"]), ([], ["baseline"])])
+def test_counts_are_a_table_in_units_of_the_minimum_and_come_back_by_label(labels, versions, tmp_path, monkeypatch):
+    pytest.importorskip("triton")
+    shown = []
+    monkeypatch.setattr(counts, "display", lambda markdown: shown.append(markdown.data))
+    text = version("return 2 * x", sizes=SIZES, extra='def cost(x, w_shift): return {"dram_bytes": 2 * x.nbytes}')
+    pair = one_pair(tmp_path / "ch1", text.replace("return 2 * x\n", "return x + x + w_shift\n"), text)
+    found = nb.show_counts(pair, "check", labels)
+    assert {label: traffic.launches for label, traffic in found.items()} == dict(zip(versions, (1, 2), strict=False))
+    assert "exact" in shown[0] and "the useful minimum" in shown[0]
+    heading, *rows = rows_of(shown[0])
+    place = heading.index("asked")
+    assert [(row[0], row[place]) for row in rows] == list(zip(versions, ("1.00x", "2.50x"), strict=False))
 
 
 def test_a_record_is_shown_with_origin_rows_and_remarks():

@@ -4,10 +4,10 @@ import ast
 import re
 import sys
 
-import pytest
 import torch
 from cells import code_of, pairs_of
 
+from common.notebook import nb
 from common.pairs.pair import ROOT
 
 PAIRS, CODE = pairs_of("ch5"), code_of("ch5")
@@ -26,44 +26,36 @@ def test_sizes_that_a_cell_puts_together_exist():
     assert [size for pair, size in made if size not in PAIRS[pair].sizes] == []
 
 
-@pytest.fixture
-def counted():
-    from torch.multiprocessing.reductions import StorageWeakRef
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_leaves
-
-    needs = {"torch": torch, "TorchDispatchMode": TorchDispatchMode, "tree_leaves": tree_leaves}
-    return defined("count-code", "Counted", StorageWeakRef=StorageWeakRef, **needs)["Counted"]
-
-
-def test_the_counter_counts_what_operations_read_and_write(counted):
+def test_the_counter_counts_what_operations_read_and_write():
     x = torch.empty(1000, device="meta")
-    with counted() as add:
-        x + x
-    assert (add.bytes, add.operations, add.peak) == (3 * 4000, 1, 4000)
-    with counted() as views:
-        x.view(10, 100).mT[3], torch.empty_like(x)
-    assert (views.bytes, views.operations) == (0, 0)
-    with counted() as in_place:
-        x += 1
+    add = nb.count(lambda: x + x)
+    assert (add.asked_bytes, add.launches, add.peak_bytes) == (3 * 4000, 1, 4000)
+    views = nb.count(lambda: (x.view(10, 100).mT[3], torch.empty_like(x)))
+    assert (views.asked_bytes, views.launches) == (0, 0)
+
+    def in_place():
+        x.add_(1)
         x[:500].mul_(x[500:])
         x[:500].copy_(x[500:])
         x.zero_()
-    assert (in_place.bytes, in_place.operations, in_place.peak) == ((2 + 1.5 + 1 + 1) * 4000, 4, 0)
-    with counted() as broadcast:
-        torch.empty(1, 1000, device="meta").expand(5, 1000).clone()
-    assert broadcast.bytes == 6 * 4000
+
+    found = nb.count(in_place)
+    assert (found.asked_bytes, found.launches, found.peak_bytes) == ((2 + 1.5 + 1 + 1) * 4000, 4, 0)
+    broadcast = nb.count(lambda: torch.empty(1, 1000, device="meta").expand(5, 1000).clone())
+    assert broadcast.asked_bytes == 6 * 4000
 
 
-def test_the_counter_sees_what_lives_at_the_same_time(counted):
+def test_the_counter_sees_what_lives_at_the_same_time():
     x = torch.empty(1000, device="meta")
-    with counted() as chain:
-        ((x * 2) * 3) * 4
-    with counted() as kept:
+
+    def kept():
         y = x * 2
         z = y * 3
-        y + z
-    assert (chain.peak, kept.peak) == (2 * 4000, 3 * 4000)
+        return y + z
+
+    chain = nb.count(lambda: ((x * 2) * 3) * 4)
+    assert (chain.peak_bytes, chain.allocated_bytes) == (2 * 4000, 3 * 4000)
+    assert nb.count(kept).peak_bytes == 3 * 4000
 
 
 def test_the_notebooks_products_are_the_packages():
@@ -76,11 +68,6 @@ def test_the_notebooks_products_are_the_packages():
             for j, right in enumerate(found.blades):
                 sign, k = found.product(i, j)
                 assert multiply(left, right) == (sign, found.blades[k])
-
-
-def test_a_warps_sectors():
-    sectors = defined("layout-sectors", "sectors")["sectors"]
-    assert [sectors(*of) for of in ((4, 4), (32, 4), (16, 4), (2, 2), (64, 2), (30, 2))] == [4, 32, 16, 2, 32, 30]
 
 
 def test_tf32_has_ten_bits_of_fraction():

@@ -1,0 +1,27 @@
+"""A pair's traffic in its notebook: what each version asks of the memory, counted here and now, without a GPU."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from IPython.display import Markdown, display
+
+from common.notebook.cells import table
+from common.notebook.gpu import gpu
+from common.pairs.pair import Pair
+from common.traffic import Traffic, show
+from common.traffic.versions import count_pair
+from common.xray.occupancy import MACHINES
+
+
+def show_counts(pair: Pair, size: str = "count", labels: Sequence[str] | None = None) -> dict[str, Traffic]:
+    """Shows a pair's versions side by side, in units of the useful minimum, and returns what was counted, by label.
+
+    All programs are run at the sizes `count` and `check`; at others a sample of each grid's. `labels`: the variants to
+    count beside the baseline; None for all.
+    """
+    variants = tuple(version for version in pair.variants if labels is None or version.label in labels)
+    found = count_pair(replace(pair, variants=variants), size, MACHINES[gpu().arch])
+    headings, rows = show.rows(found, {}, "")
+    lines = [f"**{show.title(pair.name, size, found)}**", "", table(headings, rows).data if rows else ""]
+    display(Markdown("\n".join([*lines, "", *(f"- {text}" for text in show.words(found))])))
+    return {each.label: each.traffic for each in found if each.traffic}
