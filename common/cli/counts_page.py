@@ -122,7 +122,8 @@ def _rows(
 
     But for those whose time is a rate: they prove nothing.
     """
-    mine = next((each for each in found if (each.name, each.size) == (pair.name, "default")), None)
+    key = (pair.chapter, pair.name, "default")
+    mine = next((each for each in found if (each.chapter, each.name, each.size) == key), None)
     if mine is None or not mine.is_of(pair):
         said = "not counted" if mine is None else STALE
         return [line([pair.name, "", said, *[""] * (len(HEADINGS) - 3)])]

@@ -137,3 +137,10 @@ def test_a_chapters_results_lead_to_it(course, monkeypatch, tmp_path):
     monkeypatch.setattr(readmes, "ROOT", tmp_path)
     text = readmes.filled_in(f"{readmes.MARKER.format('ch1')}\nold\n{readmes.END}")
     assert "[nvidia_h200/counts.md](/recorded/nvidia_h200/counts.md)" in text
+
+
+def test_a_pair_of_the_same_name_in_another_chapter_is_another(course, tmp_path):
+    course(counted("baseline"), counted("optimized"))
+    assert "| double |  | not counted |" in course.page(
+        one_pair(tmp_path / "ch2", version(sizes=SIZES), version(sizes=SIZES))
+    )
