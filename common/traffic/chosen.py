@@ -37,7 +37,8 @@ BEYOND_L2: dict[tuple[str, str], dict[str, Any]] = {  # more bytes than an L2 ho
     ("ch4/matmul", "optimized/grouped"): {"m": 4096, "n": 4096, "k": 4096},
 }
 SEED = 0
-PER_SM, RESIDENT = "a program an SM", "all that are resident"  # how many programs run in step, in a model of the L2
+PER_SM, RESIDENT, HALF = "a program an SM", "all that are resident", "those, half the L2"
+MODELS = (PER_SM, RESIDENT, HALF)  # of the L2: how many programs run in step; what all SMs use may be there twice
 
 
 @dataclass(frozen=True)
@@ -87,19 +88,20 @@ def chosen(only: str = "*") -> list[Chosen]:
 class ColdMeter(Meter):
     """By kernel, its launches and programs, sectors by kind of access, bytes, and what models of an L2 read and moved.
 
-    Each launch finds them empty. `at_once`: model -> kernel -> programs that run in step.
+    Each launch finds them empty. `resident`: programs of each kernel that an SM holds.
     """
 
-    def __init__(self, machine: Machine, at_once: dict[str, dict[str, int]]) -> None:
+    def __init__(self, machine: Machine, resident: dict[str, int]) -> None:
         super().__init__()
-        self._machine, self._at_once = machine, at_once
+        self._machine, self._resident = machine, resident
         self._models: dict[str, L2] = {}
         self.found: dict[str, Counter[str]] = {}
 
     def begin(self, name: str) -> None:
         super().begin(name)
-        sms, l2_bytes = self._machine.sms, self._machine.l2_bytes
-        self._models = {model: L2(l2_bytes, kernels.get(name, sms)) for model, kernels in self._at_once.items()}
+        size, sms = self._machine.l2_bytes, self._machine.sms
+        all_at_once = sms * self._resident.get(name, 1)
+        self._models = {PER_SM: L2(size, sms), RESIDENT: L2(size, all_at_once), HALF: L2(size // 2, all_at_once)}
         self.found.setdefault(name, Counter())["launches"] += 1
 
     def program(self) -> None:
@@ -139,8 +141,7 @@ def counted(machine: Machine, each: Chosen, resident: dict[str, int]) -> dict[st
     from common.traffic import kernels
 
     module, inputs = each.drawn("cpu")
-    at_once = {PER_SM: {}, RESIDENT: {name: machine.sms * programs for name, programs in resident.items()}}
-    meter = ColdMeter(machine, at_once)
+    meter = ColdMeter(machine, resident)
     with _as_if_on(machine):
         call = call_of(module, inputs)
         with kernels.counted(meter, is_real=not each.is_beyond_l2):  # whose addresses depend on nothing that is loaded

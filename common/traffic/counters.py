@@ -70,12 +70,13 @@ def compared(
     plan: list[Chosen], counters: dict[Key, Counters], counts: list[Counts]
 ) -> tuple[list[Compared], dict[str, str]]:
     """(The kernels of all versions that were counted, the others and why not.)"""
-    kernels = []
+    kernels, left = [], {plan[n].label: count for n, count in enumerate(counts) if isinstance(count, str)}
     for (number, name), found in counters.items():
         each, count = plan[number], counts[number]
-        if not isinstance(count, str):
+        if isinstance(count, dict) and name in count:
             kernels.append(Compared(each.pair, each.version, each.size, name, count[name], found))
-    left = {plan[n].label: count for n, count in enumerate(counts) if isinstance(count, str)}
+        elif isinstance(count, dict):
+            left[each.label] = f"{name} was launched by the GPU alone"
     return sorted(kernels, key=lambda kernel: kernel.pair), left
 
 

@@ -7,14 +7,14 @@ from statistics import median
 from common.record.files import Problems
 from common.show.formats import binary, digits
 from common.show.tables import head, line, source
-from common.traffic.chosen import PER_SM, RESIDENT
+from common.traffic.chosen import MODELS
 from common.traffic.truth import AGREES, FILE, FORMAT, L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, Compared, Truth
 
 LOADS = ("load", "atomic", "TMA load")
 NAMES = ("pair", "version", "kernel")
 HEADINGS = (*NAMES, "size", "sectors, counted", "by the GPU", "off", "")
 MEMORY_HEADINGS = (
-    *NAMES, "L2 reads / loads", "read, by the GPU", f"model, {PER_SM}", f"model, {RESIDENT}", "written, by the GPU",
+    *NAMES, "L2 reads / loads", "read, by the GPU", *(f"model, {model}" for model in MODELS), "written, by the GPU",
     "in all",
 )  # fmt: skip
 INTRODUCTION = """# Exact counts beside Nsight Compute's counters: {name}
@@ -28,8 +28,9 @@ MEMORY = """## L2 and memory
 
 L2 reads / loads: sectors that the L2 was asked for, over the sectors loaded as counted. L1 serves the rest, and the GPU
 joins some requests of neighbouring SMs. Bytes read from memory, by the GPU, and by how much the model of the L2 reads
-more or less, with one program at a time on each SM, or as many as an SM holds. Bytes written, by the GPU until the
-kernel ends, and in all: what the L2 still holds then is written later, and the GPU's figure leaves it out."""
+more or less: with one program at a time on each SM; with as many as an SM holds; with those, and half of the L2, as if
+all were there twice, for either half of the SMs. Bytes written, by the GPU until the kernel ends, and in all: what the
+L2 still holds then is written later, and the GPU's figure leaves it out."""
 
 
 def _names(each: Compared) -> list[str]:
@@ -53,7 +54,7 @@ def memory_rows(truth: Truth) -> list[list[str]]:
     for each in truth.kernels:
         loads, asked = sum(each.counted.get(way, 0) for way in LOADS), each.counters.get(L2_READ)
         read, written = (binary(each.counters[name]) if name in each.counters else "" for name in (READ, WRITTEN))
-        off = ["" if (by := each.model_off(model)) is None else f"{by:+.1%}" for model in (PER_SM, RESIDENT)]
+        off = ["" if (by := each.model_off(model)) is None else f"{by:+.1%}" for model in MODELS]
         of_loads = digits(asked / loads) if asked and loads else ""
         made.append([*_names(each), of_loads, read, *off, written, binary(each.counted["written bytes"])])
     return made
@@ -64,7 +65,7 @@ def errors(truth: Truth) -> list[str]:
     size, said = truth.environment["device"]["cache_bytes"], []
     for fits, what in ((True, "fits into"), (False, "is larger than")):
         those = [each for each in truth.kernels if (each.touched_bytes <= size) == fits]
-        for model in (PER_SM, RESIDENT):
+        for model in MODELS:
             off = [by for each in those if (by := each.model_off(model)) is not None]
             if off:
                 middle, worst = f"{median(map(abs, off)):.1%}", f"{max(off, key=abs):+.1%}"

@@ -9,7 +9,7 @@ pytest.importorskip("triton")  # not on macOS
 
 from common.record.files import RecordError
 from common.traffic import counters, ncu, truth
-from common.traffic.chosen import BEYOND_L2, PAIRS, PER_SM, RESIDENT, Chosen, chosen, counted, machine_of
+from common.traffic.chosen import BEYOND_L2, HALF, PAIRS, PER_SM, RESIDENT, Chosen, chosen, counted, machine_of
 from common.traffic.truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, Compared, Truth
 from common.traffic.truth_page import errors, markdown, pages
 from tests.samples import refused
@@ -19,6 +19,7 @@ DEVICE = {"kind": "cuda", "name": "NVIDIA H200", "capability": [9, 0], "sms": 13
 COUNTED = {
     "launches": 1, "programs": 8, "load": 1000, "store": 500, "read bytes": 32_000, "written bytes": 16_000,
     f"read, {PER_SM}": 32_000, f"moved, {PER_SM}": 48_000, f"read, {RESIDENT}": 48_000, f"moved, {RESIDENT}": 64_000,
+    f"read, {HALF}": 64_000, f"moved, {HALF}": 80_000,
 }  # fmt: skip
 COUNTERS = {
     LOADS: 1000.0, STORES: 500.0, GRID: 8.0, THREADS: 128.0, READ: 32_000.0, WRITTEN: 0.0, L2_READ: 500.0,
@@ -99,8 +100,10 @@ def test_the_models_error_is_told_apart_by_what_the_l2_holds():
     assert errors(comparison(kernel(), kernel({READ: 0.0}), large)) == [
         "what a kernel touches fits into the L2 (1), a program an SM: 0.0% off, at most +0.0%",
         "what a kernel touches fits into the L2 (1), all that are resident: 50.0% off, at most +50.0%",
+        "what a kernel touches fits into the L2 (1), those, half the L2: 100.0% off, at most +100.0%",
         "what a kernel touches is larger than the L2 (1), a program an SM: 50.0% off, at most -50.0%",
         "what a kernel touches is larger than the L2 (1), all that are resident: 50.0% off, at most +50.0%",
+        "what a kernel touches is larger than the L2 (1), those, half the L2: 100.0% off, at most +100.0%",
     ]
 
 
@@ -112,7 +115,10 @@ def test_a_record_is_read_as_it_was_written_and_becomes_a_page(tmp_path):
     page = markdown(path, found)
     assert "1 of 2 kernels agree within 1%, 1 of them to the last sector" in page
     assert "| ch1/planted | optimized | planted_kernel | n=8 | 1,500 | 2,500 | +66.67% | reloaded |" in page
-    assert "| ch1/planted | optimized | planted_kernel | 0.500 | 31.25 KiB | +0.0% | +50.0% | 0 B | 15.62 KiB |" in page
+    assert (
+        "| ch1/planted | optimized | planted_kernel | 0.500 | 31.25 KiB | +0.0% | +50.0% | +100.0% | 0 B | 15.62 KiB |"
+        in page
+    )
     assert "left out: ch9/x baseline: no GPU" in page
 
 
@@ -189,9 +195,21 @@ def test_a_launch_is_counted_as_that_gpu_would_make_it():
     assert "load" not in found
 
 
+def test_the_models_of_an_l2_differ_by_what_runs_at_once_and_by_its_size():
+    softmax = next(each for each in chosen("softmax") if each.version == "baseline")  # reads each row three times
+    size = {"rows": 8, "columns": 2048}  # 8 KiB of float32 a row
+    machine = machine_of({**DEVICE, "sms": 1, "cache_bytes": 80 << 10})
+    found = counted(machine, Chosen(**{**asdict(softmax), "size": size}), {"softmax_kernel": 8})["softmax_kernel"]
+    assert [found[f"read, {model}"] // (64 << 10) for model in (PER_SM, RESIDENT, HALF)] == [1, 1, 3]
+    small = replace(machine, l2_bytes=40 << 10)
+    found = counted(small, Chosen(**{**asdict(softmax), "size": size}), {"softmax_kernel": 8})["softmax_kernel"]
+    assert [found[f"read, {model}"] // (64 << 10) for model in (PER_SM, RESIDENT, HALF)] == [1, 3, 3]
+
+
 def test_versions_that_cannot_be_counted_are_left_out_with_their_reason():
     plan = [Chosen("ch1/planted", version, "", {"n": 8}) for version in ("baseline", "optimized")]
     of_both = {(number, "planted_kernel"): COUNTERS for number in range(2)}
     found, left = counters.compared(plan, of_both, ["no Gluon", {"planted_kernel": COUNTED}])
-    assert found == [kernel()]
-    assert left == {"ch1/planted baseline": "no Gluon"}
+    assert (found, left) == ([kernel()], {"ch1/planted baseline": "no Gluon"})
+    found, left = counters.compared(plan[1:], {(0, "other_kernel"): COUNTERS}, [{"planted_kernel": COUNTED}])
+    assert (found, left) == ([], {"ch1/planted optimized": "other_kernel was launched by the GPU alone"})
