@@ -7,7 +7,6 @@ not depend on what they load. Of each launch the programs are drawn from a seed,
 import inspect
 import math
 import random
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,7 +25,7 @@ from common.traffic.meter import Meter, Places, Sectors
 from common.traffic.operations import Operations
 
 PROGRAMS, LEAST = 24, 4  # of a launch, at most; and however long they take
-LAUNCH_S = 2.0  # after which no further program of a launch is begun
+LANES = 1 << 25  # of loads and stores, after which no further program of a launch is begun: a few seconds
 Scaled = tuple[Kernel, float]  # a launch as a whole, and the variance of its sectors
 FIRST, GAP = 1 << 40, 1 << 12  # of the addresses that are made up
 
@@ -95,18 +94,19 @@ class _Sampler:
     def _sampled(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
         programs, builder = math.prod(shape), interpreter.interpreter_builder
         scope = interpreter._patch_lang(function)
-        begin, each = time.perf_counter(), dict[int, Kernel]()
+        each, lanes = dict[int, Kernel](), 0.0
         places, queues = (Places(), Places()), list[list[Sectors]]()
         try:
             builder.set_grid_dim(*shape)
             for number in self._drawn(programs):
-                if len(each) >= LEAST and time.perf_counter() - begin > LAUNCH_S:
+                if len(each) >= LEAST and lanes > LANES:  # not by a clock: a seed's counts are the same anywhere
                     break
                 self._meter.begin(name)
                 builder.set_grid_idx(*_index(number, shape))
                 function(**values)
                 queues.append([])
                 each[number] = self._meter.taken(*places, queues[-1])
+                lanes += each[number].lanes
         finally:
             scope.restore()
         if not each:

@@ -103,7 +103,7 @@ def test_like_launches_are_looked_at_once(monkeypatch):
 
 
 def test_a_slow_launch_is_looked_at_least_often(monkeypatch):
-    monkeypatch.setattr("common.traffic.sampling.LAUNCH_S", 0.0)
+    monkeypatch.setattr("common.traffic.sampling.LANES", 0)
     monkeypatch.setattr("common.traffic.sampling.PROGRAMS", 100)
     found = sampled(programs.growing, torch.empty(GROWING * 32, device="meta"), GROWING)
     assert found.programs == GROWING
