@@ -37,7 +37,7 @@ BEYOND_L2: dict[tuple[str, str], dict[str, Any]] = {  # more bytes than an L2 ho
     ("ch4/matmul", "optimized/grouped"): {"m": 4096, "n": 4096, "k": 4096},
 }
 SEED = 0
-PER_SM, RESIDENT, HALF = "a program an SM", "all that are resident", "those, half the L2"
+PER_SM, RESIDENT, HALF = "a program an SM", "all resident", "all resident, half the L2"
 MODELS = (PER_SM, RESIDENT, HALF)  # of the L2: how many programs run in step; what all SMs use may be there twice
 
 

@@ -11,8 +11,8 @@ from common.traffic.chosen import MODELS
 from common.traffic.truth import AGREES, FILE, FORMAT, L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, Compared, Truth
 
 LOADS = ("load", "atomic", "TMA load")
-NAMES = ("pair", "version", "kernel")
-HEADINGS = (*NAMES, "size", "sectors, counted", "by the GPU", "off", "")
+NAMES = ("pair", "version", "kernel", "size")
+HEADINGS = (*NAMES, "sectors, counted", "by the GPU", "off", "")
 MEMORY_HEADINGS = (
     *NAMES, "L2 reads / loads", "read, by the GPU", *(f"model, {model}" for model in MODELS), "written, by the GPU",
     "in all",
@@ -29,22 +29,22 @@ MEMORY = """## L2 and memory
 L2 reads / loads: sectors that the L2 was asked for, over the sectors loaded as counted. L1 serves the rest, and the GPU
 joins some requests of neighbouring SMs. Bytes read from memory, by the GPU, and by how much the model of the L2 reads
 more or less: with one program at a time on each SM; with as many as an SM holds; with those, and half of the L2, as if
-all were there twice, for either half of the SMs. Bytes written, by the GPU until the kernel ends, and in all: what the
-L2 still holds then is written later, and the GPU's figure leaves it out."""
+all were there twice, for either half of the SMs. The model has no L1. Bytes written, by the GPU until the kernel ends,
+and in all: what the L2 still holds then is written later, and the GPU's figure leaves it out."""
 
 
 def _names(each: Compared) -> list[str]:
-    return [each.pair, each.version.removeprefix("optimized/"), each.kernel]
+    size = ", ".join(f"{name}={value}" for name, value in each.size.items())
+    return [each.pair, each.version.removeprefix("optimized/"), each.kernel, size]
 
 
 def rows(truth: Truth) -> list[list[str]]:
     """What HEADINGS name, of each kernel."""
     made = []
     for each in truth.kernels:
-        size = ", ".join(f"{name}={value}" for name, value in each.size.items())
         off = "" if each.is_exact else f"{max(each.off.values(), key=abs):+.2%}"
         found = sum(map(each.found, WAYS))
-        made.append([*_names(each), size, f"{each.sectors:,}", f"{found:,.0f}", off, each.said])
+        made.append([*_names(each), f"{each.sectors:,}", f"{found:,.0f}", off, each.said])
     return made
 
 

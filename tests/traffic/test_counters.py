@@ -99,11 +99,11 @@ def test_the_models_error_is_told_apart_by_what_the_l2_holds():
     assert kernel({READ: None}).model_off(PER_SM) is None
     assert errors(comparison(kernel(), kernel({READ: 0.0}), large)) == [
         "what a kernel touches fits into the L2 (1), a program an SM: 0.0% off, at most +0.0%",
-        "what a kernel touches fits into the L2 (1), all that are resident: 50.0% off, at most +50.0%",
-        "what a kernel touches fits into the L2 (1), those, half the L2: 100.0% off, at most +100.0%",
+        "what a kernel touches fits into the L2 (1), all resident: 50.0% off, at most +50.0%",
+        "what a kernel touches fits into the L2 (1), all resident, half the L2: 100.0% off, at most +100.0%",
         "what a kernel touches is larger than the L2 (1), a program an SM: 50.0% off, at most -50.0%",
-        "what a kernel touches is larger than the L2 (1), all that are resident: 50.0% off, at most +50.0%",
-        "what a kernel touches is larger than the L2 (1), those, half the L2: 100.0% off, at most +100.0%",
+        "what a kernel touches is larger than the L2 (1), all resident: 50.0% off, at most +50.0%",
+        "what a kernel touches is larger than the L2 (1), all resident, half the L2: 100.0% off, at most +100.0%",
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_record_is_read_as_it_was_written_and_becomes_a_page(tmp_path):
     assert "1 of 2 kernels agree within 1%, 1 of them to the last sector" in page
     assert "| ch1/planted | optimized | planted_kernel | n=8 | 1,500 | 2,500 | +66.67% | reloaded |" in page
     assert (
-        "| ch1/planted | optimized | planted_kernel | 0.500 | 31.25 KiB | +0.0% | +50.0% | +100.0% | 0 B | 15.62 KiB |"
+        "| ch1/planted | optimized | planted_kernel | n=8 | 0.500 | 31.25 KiB | +0.0% | +50.0% | +100.0% | 0 B | 15.62 KiB |"
         in page
     )
     assert "left out: ch9/x baseline: no GPU" in page
