@@ -75,7 +75,6 @@ def test_a_table_of_another_kind_is_refused(text):
         (kernel({LOADS: 16_000.0, THREADS: 512.0}), truth.RELOADED),  # by each of 16 warps
         (kernel({LOADS: 900.0}), truth.UNEXPLAINED),
         (kernel({STORES: 1000.0}), truth.PARTIAL),
-        (kernel({STORES: 1000.0}, store=0), truth.UNEXPLAINED),
         (kernel({RED: 100.0}), truth.UNEXPLAINED),
         (kernel({RED: 100.0}, atomic=100), truth.AGREES),
         (kernel({GRID: 9.0}), truth.ANOTHER),
@@ -121,7 +120,6 @@ def test_a_record_is_read_as_it_was_written_and_becomes_a_page(tmp_path):
     [
         lambda data: data["kernels"][0]["counted"].pop("programs"),
         lambda data: data["kernels"][0]["counters"].update({GRID: "many"}),
-        lambda data: data["kernels"][0].update(more=1),
         lambda data: data["environment"].pop("date"),
         lambda data: data["environment"]["device"].update(cache_bytes="60 MiB"),
         lambda data: data.update(schema=truth.SCHEMA + 1),
