@@ -72,7 +72,15 @@ def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Itera
         stack.enter_context(patch.object(interpreter.InterpretedFunction, "run", launch))
         stack.enter_context(patch.object(Autotuner, "run", first))
         stack.enter_context(patch.multiple(Builder, **_hooks(meter, is_real)))
+        own_tensor = interpreter._patch_lang_tensor
+        stack.enter_context(patch.object(interpreter, "_patch_lang_tensor", partial(_patch_tensor, own_tensor)))
         yield
+
+
+def _patch_tensor(own: Callable[..., None], tensor: Any, scope: Any) -> None:
+    """Triton 3.6 makes a number of an array of one value, as the bound of a loop: NumPy refuses that by now."""
+    own(tensor, scope)
+    scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
 
 def _hooks(meter: Meter, is_real: bool) -> dict[str, Any]:
