@@ -72,9 +72,31 @@ def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Itera
         stack.enter_context(patch.object(interpreter.InterpretedFunction, "run", launch))
         stack.enter_context(patch.object(Autotuner, "run", first))
         stack.enter_context(patch.multiple(Builder, **_hooks(meter, is_real)))
+        stack.enter_context(_language_restored())
         own_tensor = interpreter._patch_lang_tensor
         stack.enter_context(patch.object(interpreter, "_patch_lang_tensor", partial(_patch_tensor, own_tensor)))
         yield
+
+
+@contextmanager
+def _language_restored() -> Iterator[None]:
+    """Triton's interpreter leaves its language replaced once a kernel has called a function: nothing compiles then."""
+    scope: Any = interpreter._LangPatchScope
+    set_attr, found = scope.set_attr, dict[tuple[int, str], tuple[Any, Any]]()
+
+    def remembering(self: Any, owner: Any, name: str, value: Any) -> None:
+        found.setdefault((id(owner), name), (owner, vars(owner).get(name, remembering)))
+        set_attr(self, owner, name, value)
+
+    try:
+        with patch.object(scope, "set_attr", remembering):
+            yield
+    finally:
+        for (_, name), (owner, value) in found.items():
+            if value is not remembering:
+                setattr(owner, name, value)
+            elif name in vars(owner):  # there was none
+                delattr(owner, name)
 
 
 def _patch_tensor(own: Callable[..., None], tensor: Any, scope: Any) -> None:

@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton")  # not on macOS
 import programs
-from triton import knobs
+from triton import knobs, language
 from triton.runtime import interpreter
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
@@ -122,8 +122,12 @@ def test_an_answer_is_what_it_would_be_and_inputs_stay():
 
 
 def hooked():
-    classes = interpreter.InterpreterBuilder, interpreter.InterpretedFunction, JITFunction, Autotuner
-    return [dict(vars(each)) for each in classes], knobs.runtime.interpret
+    """All that the interpreter replaces: its own classes, and the language, for functions that kernels call, too."""
+    owners = (
+        interpreter.InterpreterBuilder, interpreter.InterpretedFunction, JITFunction, Autotuner, language, language.core,
+        language.math, language.tensor, language.dtype, language.core.tensor_descriptor_base,
+    )  # fmt: skip
+    return [dict(vars(each)) for each in owners], knobs.runtime.interpret
 
 
 def test_no_hook_stays_behind(monkeypatch):
