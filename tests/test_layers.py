@@ -9,8 +9,8 @@ LAYERS = (  # the packages and modules of common/, as common/README.md has them
     {"pairs", "isolation"},
     {"machine", "record", "xray"},
     {"checks", "show", "program"},
-    {"engine"},
-    {"hardware", "calibration", "traffic"},
+    {"engine", "traffic"},
+    {"hardware", "calibration"},
     {"notebook"},
     {"cli"},
 )

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from common.calibration import markdown as calibrations
+from common.calibration import truth_page
 from common.calibration.checks import newest
 from common.calibration.findings import PAIRS
 from common.cli import counts_page
@@ -18,7 +19,6 @@ from common.pairs.source import source_hash
 from common.record import archive, files
 from common.show import summary
 from common.show.tables import NOTHING, link
-from common.traffic import truth_page
 
 MARKER = "<!-- results of {} from recorded/: python -m common.cli.readmes -->"
 HARDWARE = "<!-- hardware from recorded/: python -m common.cli.readmes -->"

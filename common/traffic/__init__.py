@@ -16,7 +16,8 @@ cache.py       a model of a GPU's L2
 versions.py    the versions of a pair, at a size: exact where it is small, else a sample of each grid's programs
 predict.py     the time that such a traffic takes at least, on a named GPU
 show.py        tables, on the console and in Markdown
-counters.py    the same counts beside a GPU's own counters: chosen.py, ncu.py, truth.py, truth_page.py
+
+(The same counts beside a GPU's own counters: common/calibration/counters.py.)
 """
 
 from common.traffic.call import count, counting, traced

@@ -124,8 +124,8 @@ def test_an_answer_is_what_it_would_be_and_inputs_stay():
 def hooked():
     """All that the interpreter replaces: its own classes, and the language, for functions that kernels call, too."""
     owners = (
-        interpreter.InterpreterBuilder, interpreter.InterpretedFunction, JITFunction, Autotuner, language, language.core,
-        language.math, language.tensor, language.dtype, language.core.tensor_descriptor_base,
+        interpreter.InterpreterBuilder, interpreter.InterpretedFunction, JITFunction, Autotuner,
+        language, language.core, language.math, language.tensor, language.dtype, language.core.tensor_descriptor_base,
     )  # fmt: skip
     return [dict(vars(each)) for each in owners], knobs.runtime.interpret
 

@@ -17,13 +17,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from common.calibration.chosen import Chosen, call_of
+from common.calibration.truth import FIXED, METRICS
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
-from common.traffic.chosen import Chosen, call_of
-from common.traffic.truth import FIXED, METRICS
 
 DEADLINE_S = 600
-CHILD = "import sys; from common.traffic.ncu import launch; launch(*sys.argv[1:])"
+CHILD = "import sys; from common.calibration.ncu import launch; launch(*sys.argv[1:])"
 OPTIONS = (
     "--profile-from-start", "off", "--cache-control", "all", "--clock-control", "none",
     "--csv", "--page", "raw", "--print-units", "base", "--print-fp",

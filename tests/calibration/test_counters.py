@@ -7,11 +7,22 @@ import pytest
 
 pytest.importorskip("triton")  # not on macOS
 
+from common.calibration import counters, ncu, truth
+from common.calibration.chosen import (
+    BEYOND_L2,
+    HALF,
+    MODELS,
+    PAIRS,
+    PER_SM,
+    RESIDENT,
+    Chosen,
+    chosen,
+    counted,
+    machine_of,
+)
+from common.calibration.truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, Compared, Truth
+from common.calibration.truth_page import errors, markdown, pages
 from common.record.files import RecordError
-from common.traffic import counters, ncu, truth
-from common.traffic.chosen import BEYOND_L2, HALF, MODELS, PAIRS, PER_SM, RESIDENT, Chosen, chosen, counted, machine_of
-from common.traffic.truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, Compared, Truth
-from common.traffic.truth_page import errors, markdown, pages
 from tests.samples import refused
 
 LOADS, STORES, RED = WAYS["load"][0], WAYS["store"][0], WAYS["atomic"][1]

@@ -1,6 +1,6 @@
 """What a GPU counts itself: kernels of the course under Nsight Compute, beside the exact counts of the same launches.
 
-    python -m common.traffic.counters [--only PATTERN] [--record]
+    python -m common.calibration.counters [--only PATTERN] [--record]
 
 Needs an NVIDIA GPU, `ncu` on the PATH and the permission to read performance counters
 (https://developer.nvidia.com/ERR_NVGPUCTRPERM). Who lacks one of them loses this comparison, and nothing else.
@@ -16,6 +16,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from common.calibration.chosen import Chosen, call_of, chosen, counted, machine_of
+from common.calibration.ncu import CannotCount, Counters, Key, ncu, profiled
+from common.calibration.truth import METRICS, OCCUPANCY, SCHEMA, Compared, Truth, keep
+from common.calibration.truth_page import HEADINGS, MEMORY_HEADINGS, errors, memory_rows, rows
 from common.isolation.process import one_line
 from common.machine.device import describe, has_gpu, versions
 from common.pairs.one_line import printable
@@ -23,10 +27,6 @@ from common.pairs.pair import ROOT
 from common.program import Parser, finish, status_of
 from common.record.files import check_writable
 from common.show.console import grid, make_console
-from common.traffic.chosen import Chosen, call_of, chosen, counted, machine_of
-from common.traffic.ncu import CannotCount, Counters, Key, ncu, profiled
-from common.traffic.truth import METRICS, OCCUPANCY, SCHEMA, Compared, Truth, keep
-from common.traffic.truth_page import HEADINGS, MEMORY_HEADINGS, errors, memory_rows, rows
 from common.xray.occupancy import Machine
 
 Counts = dict[str, dict[str, int]] | str  # of a version, by kernel; or why there are none
@@ -103,7 +103,7 @@ def measure(only: str) -> Truth:
 
 def parse(argv: list[str] | None) -> Namespace:
     """Raises UsageError."""
-    parser = Parser("python -m common.traffic.counters", description=str(__doc__).partition("\n")[0])
+    parser = Parser("python -m common.calibration.counters", description=str(__doc__).partition("\n")[0])
     parser.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match")
     parser.add_argument("--record", action="store_true", help="keep it as recorded/<device>/traffic.json")
     return parser.parse_args(argv)

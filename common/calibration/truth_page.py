@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
+from common.calibration.chosen import MODELS
+from common.calibration.truth import AGREES, FILE, FORMAT, L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, Compared, Truth
 from common.record.files import Problems
 from common.show.formats import binary, digits
 from common.show.tables import head, line, source
-from common.traffic.chosen import MODELS
-from common.traffic.truth import AGREES, FILE, FORMAT, L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, Compared, Truth
 
 LOADS = ("load", "atomic", "TMA load")
 NAMES = ("pair", "version", "kernel", "size")
@@ -19,7 +19,8 @@ MEMORY_HEADINGS = (
 )  # fmt: skip
 INTRODUCTION = """# Exact counts beside Nsight Compute's counters: {name}
 
-Each kernel was profiled once, with empty caches, and the same launches were counted ([how](/common/traffic/truth.py)).
+Each kernel was profiled once, with empty caches, and the same launches were counted
+([how](/common/calibration/truth.py)).
 {source}.
 
 {agree} of {all} kernels agree within {near:.0%}, {exact} of them to the last sector. At these sizes rows begin at
