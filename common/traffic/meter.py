@@ -14,7 +14,7 @@ Sectors = NDArray[np.uint64]
 
 
 class Places:
-    """Sectors that a launch has touched, each kept once; how often each was, if asked for."""
+    """Sectors that a launch has touched, each kept once."""
 
     def __init__(self) -> None:
         self._parts: list[Sectors] = []
@@ -35,7 +35,7 @@ class Places:
 
 @dataclass
 class Launch:
-    """One launch while it runs. `scale`: how many programs each counted one stands for."""
+    """One launch while it runs: what is known of it, where it read and wrote, addresses of atomic operations."""
 
     kernel: Kernel
     read: Places
