@@ -50,7 +50,7 @@ def longest(queues: list[NDArray[np.uint64]]) -> int:
 
 
 def different(sectors: Sectors) -> Sectors:
-    """Each once, in order; most come in order. (np.unique hashes them, which takes ten times as long.)"""
+    """Each once, in order; most come in order, so that nothing has to be sorted or hashed."""
     if sectors.size < 2:
         return sectors
     ordered = sectors if bool((sectors[1:] >= sectors[:-1]).all()) else np.sort(sectors)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -92,6 +93,8 @@ def count_versions(
 def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2: bool) -> Counted:
     if "cupy" in version.imports:
         return Counted(version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them")
+    if not find_spec("triton"):
+        return Counted(version.label, reason="needs the package triton, whose interpreter counts")
     if version.constants.get("REQUIRES", {}).get("gpus", 1) > 1:
         return Counted(version.label, reason="works on several GPUs, of which one is looked at here")
     try:
@@ -105,18 +108,22 @@ def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2:
             with counted() as meter:
                 module.run(**inputs, **state)
     except Exception as error:  # noqa: BLE001 (whatever a version needs that is not there)
-        return Counted(version.label, reason=_why(error), failed=not isinstance(error, OneLine | RuntimeError))
+        reason, is_own_fault = _why(error)
+        return Counted(version.label, reason=reason, failed=is_own_fault)
     traffic, amounts = meter.traffic, {key: float(amount) for key, amount in cost.items()}
     return Counted(version.label, traffic, cost=amounts, sampled=device == "meta" and traffic.programs > 0)
 
 
-def _why(error: Exception) -> str:
+def _why(error: Exception) -> tuple[str, bool]:
+    """Why a version was not counted, and is that its own fault: it is none of what cannot be seen here."""
     if isinstance(error, OneLine):
-        return str(error)
+        return str(error), False
+    told = str(error).lower()
     for text, said in (("inline_asm", "inline assembly"), ("gluon", "Gluon"), ("extern_elementwise", "libdevice")):
-        if text in str(error).lower():
-            return f"{said} does not run in Triton's interpreter"
-    return process.one_line(error)
+        if text in told:
+            return f"{said} does not run in Triton's interpreter", False
+    without_gpu = isinstance(error, RuntimeError) and ("cuda" in told or "nvidia" in told)
+    return process.one_line(error), not without_gpu
 
 
 class _Graphs:

@@ -41,12 +41,17 @@ def test_small_sizes_are_exact(size):
 
 
 def test_one_that_fails_or_dies_leaves_the_others(tmp_path):
-    texts = {"wrong": version("return x + y"), "dies": version("import os; os._exit(3)"), "fine": version()}
+    torn = version("return x + torch.ones(3, device=x.device)")  # shapes that do not fit
+    dies = version("import os; os._exit(3)")
+    texts = {"torn": torn, "wrong": version("return x + y"), "dies": dies, "fine": version()}
     write_pair(tmp_path, "double", texts)
     found = count_pair(discover(tmp_path)[0], "check", H100)
-    assert [each.label for each in found] == ["baseline", "optimized/dies", "optimized/fine", "optimized/wrong"]
-    assert [each.failed for each in found] == [False, True, False, True]
-    assert "name 'y' is not defined" in found[3].reason
+    assert [each.label for each in found] == [
+        "baseline", "optimized/dies", "optimized/fine", "optimized/torn", "optimized/wrong",
+    ]  # fmt: skip
+    assert [each.failed for each in found] == [False, True, False, True, True]
+    assert "must match the size" in found[3].reason
+    assert "name 'y' is not defined" in found[4].reason
     assert "3" in found[1].reason
     assert found[2].traffic == found[0].traffic
 
