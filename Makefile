@@ -50,11 +50,13 @@ rest: .venv/.tested
 	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) $(NBVAL) tests -m "rest and not alone"; two=$$?; \
 	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
 
-lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, or another's: make lab CHAPTER=2
-	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)
+lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answers; another's: make lab CHAPTER=2
+	@mkdir -p work && for file in notebooks/*.ipynb; do [ -e work/$${file##*/} ] || \
+	$(PY) -m jupyter nbconvert --log-level WARN --clear-output --to notebook --output-dir work $$file || exit; done
+	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(subst notebooks,work,$(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)))
 
 notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
-	$(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
+	SPEED_OF_LIGHT_FORECASTER=naive $(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)
 
 readme: .venv/.ready ## write the tables of the READMEs and of recorded/ anew from the records
 	$(PY) -m common.cli.readmes

@@ -14,6 +14,7 @@ def pytest_configure(config):
     If another process was quicker (https://github.com/jupyter/jupyter_client/issues/487), the kernel lives on and never
     answers: "Kernel didn't respond in 60 seconds".
     """
+    os.environ["SPEED_OF_LIGHT_FORECASTER"] = "naive"  # nobody answers here
     if sys.platform == "win32":  # ZeroMQ has no such files there
         return
     folder = tempfile.TemporaryDirectory(prefix="kernels-")

@@ -1,4 +1,4 @@
-"""What a cell shows: the lesson as a diff, results in a table, a guess and the measurement."""
+"""What a cell shows: the lesson as a diff, results in a table."""
 
 import ast
 import difflib
@@ -16,7 +16,6 @@ from common.pairs.pair import Pair, load
 from common.pairs.sizes import class_of
 from common.pairs.source import UNHASHED
 from common.record.result import PairResult, Record, Row
-from common.record.stats import MARGIN
 from common.show import tables
 from common.show.tables import head, line, origin, ratio, variant
 
@@ -86,12 +85,3 @@ def show(record: Record) -> Markdown:
     headings = ["pair", *["size"] * sized, "variant", "verdict", "ratio [95 % interval]", "time"]
     headings += ["of measured limit / datasheet"]
     return Markdown("\n".join([f"*{origin(record)}*", "", table(headings, rows).data, "", *said]))
-
-
-def against(guess: float, row: Row) -> str:
-    """A guessed ratio, and the measured one."""
-    if row.interval is None:
-        return f"you guessed {guess:g}x; {row.verdict}: {row.reason}"
-    low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)
-    side = "too low" if guess < low else "too high" if guess > high else "right"
-    return f"you guessed {guess:g}x; measured {ratio(row)}: {side}"

@@ -78,17 +78,6 @@ def test_a_record_is_shown_with_origin_rows_and_remarks():
     assert text.endswith("- other, fused: needs an NVIDIA GPU")
 
 
-@pytest.mark.parametrize(("guess", "says"), [(1.9, "too low"), (1.97, "right"), (2.0, "right"), (3.0, "too high")])
-def test_a_guess_is_judged_by_the_interval_and_the_margin(guess, says):
-    row = pair_result().rows[0]
-    assert nb.against(guess, row) == f"you guessed {guess:g}x; measured {ratio(row)}: {says}"
-
-
-def test_without_a_ratio_the_verdict_answers_the_guess():
-    row = Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU")
-    assert nb.against(2.0, row) == "you guessed 2x; skipped: needs an NVIDIA GPU"
-
-
 # A chapter
 
 

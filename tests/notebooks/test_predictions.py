@@ -1,0 +1,84 @@
+"""A prediction is asked for before a result is shown, and answered in factors."""
+
+import math
+
+import pytest
+from samples import pair_result
+
+from common.notebook import nb, predictions
+from common.record.result import Row
+from common.show.tables import ratio
+
+
+@pytest.fixture
+def naive(tmp_path, monkeypatch):
+    """What the naive forecaster answers to ch9/stride."""
+    file = tmp_path / "forecaster.toml"
+    file.write_text('["ch9/stride"]\nratio = 8.0\nresource = "memory"\n', encoding="utf-8")
+    monkeypatch.setattr(predictions, "NAIVE", file)
+    monkeypatch.delenv(predictions.FORECASTER, raising=False)
+    return lambda: monkeypatch.setenv(predictions.FORECASTER, "naive")
+
+
+def test_answers_come_back_as_they_were_given(naive, capsys):
+    assert nb.predict("ch9/stride", ratio=2.5, resource="calls") == {"ratio": 2.5, "resource": "calls"}
+    assert capsys.readouterr().out == ""
+
+
+def test_a_run_ends_in_one_line_where_an_answer_is_missing(naive):
+    with pytest.raises(predictions.NoPrediction, match=r"replace None by your answer \(ratio\)") as error:
+        nb.predict("ch9/stride", ratio=None, resource="calls")
+    assert error.value._render_traceback_() == [str(error.value)]
+
+
+def test_the_naive_forecaster_answers_what_is_missing_and_says_so(naive, capsys):
+    naive()
+    assert nb.predict("ch9/stride", ratio=None, resource="calls") == {"ratio": 8.0, "resource": "calls"}
+    assert capsys.readouterr().out == "No reader answered here. The naive forecaster says: ratio = 8.0\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "says"),
+    [
+        (8, 8, "you said 8 sectors, counted 8: right"),
+        (2.0, 1.88, "you said 2 sectors, counted 1.88: 6% too high"),
+        (8, 32, "you said 8 sectors, counted 32: 4.00 times too low"),
+        (10_241, 641, "you said 10,241 sectors, counted 641: 16.0 times too high"),
+        (0, 3, "you said 0 sectors, counted 3: wrong"),
+        (0, 0, "you said 0 sectors, counted 0: right"),
+    ],
+)  # fmt: skip
+def test_counts_are_compared_as_factors(said, found, says):
+    assert nb.compared(said, found, "sectors") == says
+
+
+def test_words_are_right_or_they_are_not():
+    assert nb.compared("memory", "memory") == "you said memory: right"
+    assert nb.compared("memory", "calls") == "you said memory: it is calls"
+
+
+@pytest.mark.parametrize(
+    ("said", "judged"),
+    [(1.5, "33% too low"), (1.97, "right"), (2.0, "right"), (3.0, "50% too high"), (40.0, "20.0 times too high")],
+)
+def test_a_ratio_is_judged_by_the_interval_and_the_margin(said, judged):
+    row = pair_result().rows[0]
+    assert nb.against(said, row) == f"you said {said:#.3g}x, measured {ratio(row)}: {judged}"
+
+
+def test_the_term_that_was_missed_is_named():
+    row = pair_result().rows[0]  # 2.0
+    terms = {"the bytes": 1.0, "the calls": 16.0, "both": 2.1}
+    *_, text = nb.against(15.0, row, terms).splitlines()
+    assert text == "nearest to the measured ratio: both (2.10x); nearest to yours: the calls (16.0x)"
+    *_, text = nb.against(1.1, row, {"the bytes": 1.0}).splitlines()
+    assert text == "nearest to the measured ratio: the bytes (1.00x); it leaves a factor of 2.00 unexplained"
+
+
+def test_without_a_ratio_the_verdict_answers():
+    row = Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU")
+    assert nb.against(2.0, row) == "you said 2.00x; skipped: needs an NVIDIA GPU"
+
+
+def test_off_is_symmetric():
+    assert nb.off(math.e, 1.0).split(" too")[0] == nb.off(1.0, math.e).split(" too")[0]
