@@ -1,4 +1,4 @@
-"""Writes the tables of the READMEs, and the pages of all sizes, from recorded/: python -m common.cli.readmes."""
+"""Writes READMEs' figures, the answers and the pages of all sizes from recorded/: python -m common.cli.readmes."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from common.calibration import markdown as calibrations
 from common.calibration import truth_page
 from common.calibration.checks import newest
 from common.calibration.findings import PAIRS
-from common.cli import counts_page
+from common.cli import answers, counts_page, quoted
 from common.hardware import markdown as sheets
 from common.hardware import sheet
 from common.pairs.one_line import OneLine
@@ -39,7 +39,7 @@ def filled_in(text: str, problems: files.Problems | None = None) -> str:
         pattern = re.escape(marker).replace(re.escape("{}"), r"(ch\d+)")
         for found in re.finditer(f"({pattern})\n.*?{re.escape(END)}", text, re.DOTALL):
             text = text.replace(found[0], f"{found[1]}\n{make(*found.groups()[1:]) or NOTHING}\n{END}")
-    return text
+    return quoted.filled_in(text)
 
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
@@ -58,12 +58,15 @@ def readmes() -> list[Path]:
 
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
-    """recorded/<device>/: <chapter>.md of every recorded chapter, counts.md and traffic.md; `problems` as above."""
+    """recorded/<device>/: <chapter>.md of every recorded chapter, counts.md and traffic.md; chN/ANSWERS.md.
+
+    `problems`: as above. Raises OneLine.
+    """
     made: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
     for chapter, of_chapter in pairs.items():
         made |= summary.pages(chapter, of_chapter, problems)
-    return made | counts_page.pages(pairs, problems) | truth_page.pages(problems)
+    return made | answers.pages() | counts_page.pages(pairs, problems) | truth_page.pages(problems)
 
 
 def main() -> int:

@@ -50,28 +50,30 @@ class Chapter:
         is_current = current([*self.pairs.values()])
         return replace(record, pairs=[pair for pair in record.pairs if is_current(pair) and wanted(pair)])
 
-    def here_or_recorded(self, names: Sequence[str], size: str = "default") -> Record | None:
+    def here_or_recorded(self, names: Sequence[str], size: str = "default", measure: bool = True) -> Record | None:
         """These pairs, in this order: measured now where there is a GPU, else as a GPU's record has them, if there is.
 
-        `size`: one, or a class of them. A pair that has changed since then, or has no such size, is left out.
+        `size`: one, or a class of them. A pair that has changed since then, or has no such size, is left out. With
+        `measure=False` the record is shown on a GPU, too: for pairs that take long.
         """
         asked = [self.pairs[name] for name in names]
-        record = run_pairs(asked, size, fast=True) if has_gpu() else self.recorded(size)
+        record = run_pairs(asked, size, fast=True) if has_gpu() and measure else self.recorded(size)
         return record and replace(record, pairs=[pair for name in names for pair in record.pairs if pair.name == name])
 
-    def reveal(self, names: Sequence[str], size: str = "default") -> dict[str, PairResult]:
+    def reveal(self, names: Sequence[str], size: str = "default", measure: bool = True) -> dict[str, PairResult]:
         """Shows what `here_or_recorded` finds of these pairs, says what is missing; returns what has a ratio.
 
         By the pair's name; where `size` is a class, by its name and size: `add large/8192x8192`.
         """
-        record = self.here_or_recorded(names, size)
+        measured = has_gpu() and measure
+        record = self.here_or_recorded(names, size, measure)
         pairs = record.pairs if record else []
         if record and pairs:
-            display(Markdown("**Measured here**" if has_gpu() else "**Recorded, not measured here**"), show(record))
+            display(Markdown("**Measured here**" if measured else "**Recorded, not measured here**"), show(record))
         if missing := [name for name in names if name not in {pair.name for pair in pairs}]:
             at_size = "" if size == "default" else f" at size {size}"
-            why = "there is no GPU here, and nothing is recorded of it as it is now"
-            print(f"no figures of {', '.join(missing)}{at_size}: {'it has no such size' if has_gpu() else why}")
+            why = "nothing is measured here, and nothing is recorded of it as it is now"
+            print(f"no figures of {', '.join(missing)}{at_size}: {'it has no such size' if measured else why}")
         believed = [pair for pair in pairs if any(row.ratio for row in pair.rows)]
         self.results.update({(pair.name, pair.size): pair for pair in believed})
         is_class = size != "default" and "/" not in size

@@ -1,0 +1,78 @@
+"""Figures that prose quotes, from recorded/: each is a link to its page, whose title names the row it comes from.
+
+    [7.23x](/recorded/nvidia_h200/ch1.md "arithmetic_intensity fused: ratio")
+    [0.703x](/recorded/nvidia_h200/ch3.md "softmax online: ratio at large/4096x16384/bf16")
+
+A title is PAIR VARIANT: FIELD, then ` at SIZE` but for the default. VARIANT is as in the tables: `optimized`, `fused`,
+`fused vs vectorized`; `baseline` has a time only. FIELD is `ratio`, `time`, `limit` (what it reaches of the measured
+limit), `verdict`, or `library`. The generator writes what stands in the brackets.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from common.pairs.one_line import OneLine
+from common.pairs.pair import ROOT, discover
+from common.pairs.sizes import class_of
+from common.record.archive import current, recorded, together
+from common.record.result import PairResult, Row
+from common.show.formats import digits, seconds
+from common.show.summary import fastest_library
+from common.show.tables import variant
+
+QUOTED = re.compile(r'\[[^\[\]]*\]\(/recorded/(?P<device>\w+)/(?P<chapter>ch\d+)\.md "(?P<title>[^"]+)"\)')
+TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>\w+)(?: at (?P<size>[\w/]+))?")
+STALE = "stale"
+
+
+def filled_in(text: str) -> str:
+    """A text with all its quoted figures made anew. Raises OneLine where one names what is not recorded."""
+    return QUOTED.sub(lambda found: link(found["device"], found["chapter"], found["title"]), text)
+
+
+def link(device: str, chapter: str, title: str) -> str:
+    """A figure as a link, in Markdown."""
+    return f'[{figure(device, chapter, title)}](/recorded/{device}/{chapter}.md "{title}")'
+
+
+def figure(device: str, chapter: str, title: str) -> str:
+    """What is recorded under a title; `stale` if the pair has changed since."""
+    asked = TITLE.fullmatch(title)
+    results = _results(device, chapter, class_of(asked["size"] or "default")) if asked else {}
+    result = results.get((asked["pair"], asked["size"] or "default")) if asked else None
+    if not asked or not result:
+        raise OneLine(f'{chapter}: nothing recorded on {device} is called "{title}"')
+    if not _is_current(chapter)(result):
+        return STALE
+    if asked["variant"] == "baseline" and asked["field"] == "time":
+        return seconds(result.arms["baseline"].median_s)
+    row = next((row for row in result.rows if variant(row) == asked["variant"]), None)
+    text = _fields(result, row).get(asked["field"]) if row else None
+    if text is None:
+        raise OneLine(f'{chapter}: nothing recorded on {device} is called "{title}"')
+    return text
+
+
+def _fields(result: PairResult, row: Row) -> dict[str, str]:
+    fields = {"verdict": row.verdict}
+    if row.ratio is not None:
+        arm = result.arms[row.variant]
+        fields |= {"ratio": f"{digits(row.ratio)}x", "time": seconds(arm.median_s)}
+        if arm.of_limit is not None:
+            fields["limit"] = f"{arm.of_limit:.0%}"
+        if best := fastest_library(result, row):
+            fields["library"] = f"{digits(best[0])}x"
+    return fields
+
+
+@cache
+def _results(device: str, chapter: str, of_class: str) -> dict[tuple[str, str], PairResult]:
+    found = [record for path, record in recorded(chapter, of_class) if path.parent.name == device]
+    record = together(found)
+    return {(pair.name, pair.size): pair for pair in record.pairs} if record else {}
+
+
+@cache
+def _is_current(chapter: str) -> Callable[[PairResult], bool]:
+    return current(discover(ROOT / chapter))
