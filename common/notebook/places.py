@@ -106,8 +106,9 @@ def _places(access: Access, begin: int, size: int, columns: int) -> tuple[NDArra
     """Row and column of each lane. Where lanes lie side by side, masked ones stay in the row, beyond its end."""
     elements = np.atleast_1d(access.addresses.astype(np.int64) - begin) // size
     row, column = np.divmod(elements, columns)
-    if elements.shape[-1] > 1 and bool((np.diff(elements, axis=-1) == 1).all()):
-        masked, first = ~np.atleast_1d(access.mask), elements[..., :1]
+    axes = [axis for axis, wide in enumerate(elements.shape) if wide > 1]
+    for axis in (axis for axis in axes if bool((np.diff(elements, axis=axis) == 1).all())):  # a tile's: either
+        masked, first = ~np.atleast_1d(access.mask), elements.take([0], axis)
         row = np.where(masked, first // columns, row)
         column = np.where(masked, first % columns + elements - first, column)
     return row.reshape(-1), column.reshape(-1)

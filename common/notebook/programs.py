@@ -1,0 +1,71 @@
+"""A figure of what one program of a launch touches: the elements that it loads and stores, and its masked lanes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+from numpy.typing import NDArray
+
+from common.notebook.places import BEYOND, NOT_TOUCHED, tile_map
+from common.show.plot import SERIES
+from common.traffic import Access
+
+OUTSIDE, UNTOUCHED, LOADED, STORED, MASKED = range(5)
+COLORS = ("#FFFFFF", "#E4E4E4", SERIES[5], SERIES[1], "#888888")
+NAMES = {LOADED: "loaded", STORED: "stored", MASKED: "masked lane: does nothing", UNTOUCHED: "not touched"}
+CELL, WIDEST = 0.27, 10.0  # inches: an element's side, unless all would be wider than that
+LABELS = 400  # elements whose offsets are written into them, at most
+
+
+def touched(accesses: Sequence[Access], tensor: torch.Tensor, program: int) -> NDArray[np.int64]:
+    """What one program does to each element of a tensor on the CPU: LOADED, STORED or UNTOUCHED.
+
+    A row for each of the tensor's, a vector being one row; further rows and columns where masked lanes would have been.
+    """
+    drawn = np.full(tensor.shape if tensor.dim() > 1 else (1, tensor.numel()), UNTOUCHED)
+    begin, end = tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+    for kind, code in {"load": LOADED, "store": STORED, "atomic": STORED}.items():
+        mine = [each for each in accesses if (each.program, each.kind) == (program, kind)]
+        if any(begin <= int(each.addresses.min()) < end for each in mine):
+            found = tile_map(mine, tensor, kind)
+            more = [(0, max(0, new - old)) for new, old in zip(found.shape, drawn.shape, strict=True)]
+            drawn = np.pad(drawn, more, constant_values=OUTSIDE)
+            part = drawn[: found.shape[0], : found.shape[1]]
+            part[found == BEYOND] = MASKED
+            part[(found != BEYOND) & (found != NOT_TOUCHED)] = code
+    return drawn
+
+
+def one_program(accesses: Sequence[Access], tensors: Mapping[str, torch.Tensor], program: int) -> Figure:
+    """A panel for each tensor, a cell for each element with its offset in it; the program's own are coloured."""
+    maps = {name: touched(accesses, tensor, program) for name, tensor in tensors.items()}
+    is_tall = all(len(drawn) == 1 for drawn in maps.values())  # vectors lie below each other
+    cell = min(CELL, WIDEST / sum(drawn.shape[1] for drawn in maps.values())) if not is_tall else CELL
+    high, wide = ([drawn.shape[axis] * cell for drawn in maps.values()] for axis in (0, 1))
+    size = (max(wide), sum(high) + 0.35 * len(maps)) if is_tall else (sum(wide) + 0.3 * len(maps), max(high) + 0.3)
+    figure = Figure(figsize=(max(size[0], 4.5), size[1] + 0.45), layout="constrained")
+    grid = {"nrows": len(maps)} if is_tall else {"ncols": len(maps), "width_ratios": wide}
+    for axes, (name, drawn) in zip(figure.subplots(squeeze=False, **grid).flat, maps.items(), strict=True):
+        _panel(axes, drawn, tensors[name])
+        axes.set_title(f"{name}, program {program}", fontsize=9, loc="left")
+    shown = [code for code in NAMES if any((drawn == code).any() for drawn in maps.values())]
+    handles = [Patch(facecolor=COLORS[code], edgecolor="gray", label=NAMES[code]) for code in shown]
+    figure.legend(handles=handles, loc="outside lower left", ncols=len(handles), fontsize=8, frameon=False)
+    return figure
+
+
+def _panel(axes: Any, drawn: NDArray[np.int64], tensor: torch.Tensor) -> None:
+    axes.imshow(drawn, cmap=ListedColormap(COLORS), vmin=0, vmax=len(COLORS) - 1, interpolation="nearest")
+    axes.set_anchor("NW")
+    rows, columns = np.nonzero(drawn != OUTSIDE)
+    own = tensor.shape[-1]
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white"))
+        if drawn[row, column] != MASKED and rows.size <= LABELS:
+            axes.text(column, row, row * own + column, ha="center", va="center", fontsize=6)
+    axes.set(xticks=(), yticks=())
+    axes.spines[:].set_visible(False)
