@@ -66,7 +66,7 @@ def check_kernel(run: Callable[..., None], expected: Callable[..., torch.Tensor]
     found = count(run, *arrays.values())
     least = sum(-(-array.nbytes // SECTOR) for array in arrays.values())
     times = digits(found.sectors / least)
-    print(f"right: inputs of {', '.join(map(_written, shapes))}", "(also compiled, on this GPU)" * has_gpu())
+    print(f"right: inputs of {', '.join(map(_written, shapes))}{', also compiled, on this GPU' * has_gpu()}")
     print(f"traffic at {_written(shapes[0])}: {found.sectors:,.0f} sectors, {times} times the least ({least:,})")
 
 
@@ -155,7 +155,7 @@ def _unwritten(name: str, out: torch.Tensor, want: torch.Tensor) -> str:
     """How many elements are as they were, and whether these are the last ones."""
     empty = out.isnan().reshape(-1).nonzero().reshape(-1)
     if len(empty) == want.numel() - int(empty[0]):
-        return "Nor is anything behind it: are there enough programs, and does each write all that is its own?"
+        return "Nor is anything behind it: does the grid have enough programs?"
     return f"{len(empty):,} of {want.numel():,} elements are not: which program should write this one?"
 
 
