@@ -1,12 +1,13 @@
 """40 products of 128 x 128 x 128 in 40 cuBLAS calls: the GPU computes for microseconds and waits for the next call.
 
-One product is 2 * 128^3 = 4.2 MFLOP on 192 KiB, and its 128 x 128 result is work for one or a few of the GPU's
-multiprocessors. CuPy needs some 15 us of CPU time to issue it, so 40 calls take 40 times that, whatever the GPU can
-do.
+Problem: one product is 2 * 128^3 = 4.2 MFLOP on 192 KiB. Its result of 128 x 128 is work for one or a few of the GPU's
+multiprocessors. The CPU needs longer to issue a product than the GPU needs to compute it.
 
-Predict before you measure: all 40 products together are 168 MFLOP, about 3 us at 50 TFLOP/s. How many times faster is
-one call (`optimized_batched_gemm.py`)? And on a CPU, where NumPy's loop makes the same 40 BLAS calls without a
-launch?
+Cost: CuPy needs some 10 to 30 us of CPU time for a call, and 40 calls take 40 times that. All 40 products together are
+168 MFLOP: about 3 us at 50 TFLOP/s.
+
+Predict: what is the largest ratio that one call for all products (`optimized_batched_gemm.py`) could reach, if such a
+call took no longer than one of the 40?
 """
 
 import cupy

@@ -1,15 +1,21 @@
 """Square a vector with the lanes of a warp 256 KiB apart: every lane fetches a 32-byte sector for 4 bytes of it.
 
-A warp's 32 loads become as few memory requests as their addresses allow. Memory arrives in sectors of 32 bytes, so
+Problem: the 32 loads of a warp become as few memory requests as their addresses allow. Memory arrives in sectors of 32
+bytes, so
 
     adjacent lanes    32 * 4 = 128 bytes =  4 sectors, every byte used
-    lanes far apart   32 sectors = 1024 bytes, 4 of each 32 used: 8x the sectors
+    lanes far apart   32 sectors = 1024 bytes, 4 bytes of each used: 8x the sectors
 
-Program `pid` of P takes the elements pid, pid + P, pid + 2 P, ...: together the programs take every element once, and
-at the default size P = 65,536 elements lie between neighbouring lanes.
+Program `pid` of P takes the elements pid, pid + P, pid + 2 P, ...: together the programs take every element once. At
+the default size P = 65,536 elements lie between neighbouring lanes.
 
-Predict before you measure: 8x the sectors both ways. Is it 8x slower than `optimized_coalescing.py`? The rest of a
-sector is wanted by the programs beside this one, which run at the same time: which cache could serve them?
+Cost: 8 sectors for each that the answer needs, on the way in and out. The other 28 bytes of a sector are for the
+programs beside this one, which run at the same time, so the L2 cache may still hold the sector when they ask for it.
+A second cost: lanes that are not adjacent load and store 4 bytes an instruction, where adjacent lanes can move 16. So a
+thread needs 8 loads and 8 stores instead of 2 and 2 (`benchmark.py --xray coalescing` shows both).
+
+Predict: how many times slower than `optimized_coalescing.py` is this if the number of sectors decides, and how many
+times if L2 catches all that is fetched too often?
 """
 
 import torch

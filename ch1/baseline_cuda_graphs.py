@@ -1,15 +1,17 @@
 """Forward of a 20-layer MLP at batch 32, kernel by kernel: 40 calls, each costing the CPU longer than the GPU.
 
-A layer is a product with its bias and a ReLU: 2 * 20 = 40 calls, and at least as many kernels (cuBLAS may split a
-product in two: `--profile` counts them). Python and torch need 5 to 15 us to prepare and queue a call; the product
-itself is 2 * 32 * 256 * 256 = 4.2 MFLOP, well under a microsecond at 50 TFLOP/s plus a few microseconds of latency.
-So the GPU waits for the CPU between kernels:
+Problem: a layer is a product with its bias, and a ReLU. That makes 2 * 20 = 40 calls, and at least as many kernels
+(cuBLAS may split a product in two: `--profile` counts them). A product is 2 * 32 * 256 * 256 = 4.2 MFLOP, less than a
+microsecond of arithmetic. The GPU finishes each kernel before the CPU has issued the next one:
 
     CPU  [launch 1][launch 2][launch 3] ...
     GPU            [k1]      [k2]      [k3] ...     mostly idle
 
-Predict before you measure: `optimized_cuda_graphs.py` queues all kernels with one call. The CPU's 40 calls are gone:
-is the GPU's time per kernel then the new limit, and what ratio does that leave?
+Cost: Python and torch need perhaps 5 to 20 us of CPU time for a call. A kernel with almost no work still keeps the GPU
+busy for some microseconds, from its start to the start of the next one.
+
+Predict: `optimized_cuda_graphs.py` queues the same kernels with one call. Suppose a call takes the CPU 15 us and a
+kernel the GPU 5 us. Which ratio follows?
 """
 
 import torch

@@ -1,17 +1,17 @@
 """Stream 256 MiB through the GPU on one stream: copy in, multiply, copy out, and only one of the three is ever busy.
 
-Each of the 16 chunks is a 2048 x 2048 matrix: 16 MiB in, 2 * 2048^3 = 17 GFLOP, 16 MiB out. On a link of 55 GB/s and
-at 50 TFLOP/s that is about 0.3 ms for each of the three, done by three parts of the GPU that could work at the same
-time:
+Problem: each of the 16 chunks is a 2048 x 2048 matrix. Three parts of the GPU could work on three chunks at the same
+time, but operations on one stream wait for each other, so their times add up:
 
     copy engine in    [in 0]                  [in 1]
     multiprocessors         [mm 0]                  [mm 1]
     copy engine out               [out 0]                 [out 1]
 
-Operations on one stream wait for each other, so the times add up.
+Cost: 16 MiB in, 2 * 2048^3 = 17 GFLOP, 16 MiB out. Over a link of 55 GB/s and at 50 TFLOP/s each of the three takes
+about 0.3 ms.
 
-Predict before you measure: `optimized_double_buffering.py` keeps two chunks in flight. What is the best ratio that
-two can give here? And three?
+Predict: suppose each takes exactly 0.3 ms. Which ratio could overlap reach for these 16 chunks, with as many buffers as
+you like?
 """
 
 import torch

@@ -1,13 +1,15 @@
 """Copy 256 MiB from the host to the device out of pageable memory: the driver copies every byte twice.
 
-The GPU's copy engine reads physical addresses. Pageable memory may be moved or swapped out by the operating system,
-so the driver first copies it, piece by piece and with a CPU core, into a small pinned buffer of its own:
+Problem: the GPU's copy engine reads physical addresses. The operating system may move pageable memory or swap it out.
+So a CPU core first copies it, piece by piece, into a small pinned buffer of the driver (the staging buffer):
 
-    pageable   x -> CPU core -> staging buffer -> PCIe -> device     a core's copying sets the pace
-    pinned     x ---------------------------------> PCIe -> device     the link sets the pace
+    pageable   x -> CPU core -> staging buffer -> PCIe -> device     the core's copy sets the pace
+    pinned     x -----------------------------> PCIe -> device       the link sets the pace
 
-Predict before you measure: a PCIe 5.0 x16 link carries up to 64 GB/s in each direction, one CPU core copies some 5 to
-15 GB/s. How many times slower than `optimized_pinned_memory.py` is this, and how many ms do 256 MiB take each way?
+Cost: each byte is copied twice. A PCIe 5.0 x16 link carries up to 64 GB/s in each direction (its specification). One
+CPU core copies perhaps 5 to 15 GB/s.
+
+Predict: suppose the core copies 10 GB/s and the link 64 GB/s. How many times faster is `optimized_pinned_memory.py`?
 """
 
 import torch

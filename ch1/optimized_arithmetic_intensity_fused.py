@@ -1,15 +1,18 @@
 """A polynomial of 64 M floats in one pass: 0.54 GB moved for the same 0.54 GFLOP, 5.5 times fewer bytes.
 
-The value between two passes lives in a register instead of going out to memory and back. What is left is the least:
-read x, write y, 2 arrays of 256 MiB instead of 11:
+Problem: in four passes the value of each element goes out to memory and back three times.
+
+Idea: the value stays in a register between the steps. What is left is the least: read x, write y, 2 arrays of 256 MiB
+instead of 11:
 
     arithmetic intensity   8 / 8 = 1 FLOP per byte, from 8 / 44 = 0.18
 
-The roofline's x axis is where this moved: to the right, while the variants before could only move up towards the
-roof.
+The variants before could only move a point of the roofline up, towards the roof. This one moves it to the right.
 
-Predict before you measure: it is still left of a ridge point of 12.5 FLOP per byte. How many more multiply-adds could
-each element have for free?
+Cost: the four steps are one kernel now, so a kernel for each combination of steps has to be written.
+
+Predict: with 50 TFLOP/s and 4 TB/s the ridge point is 12.5 FLOP per byte. How many multiply-adds (2 FLOPs each) could
+each element of 8 bytes have before arithmetic becomes the limit?
 """
 
 import cupy

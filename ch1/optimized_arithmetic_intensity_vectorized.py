@@ -1,14 +1,19 @@
 """A polynomial of 64 M floats in four passes, 16 bytes per load: the same 2.95 GB in a quarter of the loads.
 
-Four neighbouring floats are one float4, loaded and stored by one instruction. A warp then asks for 512 bytes at once:
+Problem: the unrolled version issues eight loads and four stores a thread, each of 4 bytes.
+
+Idea: four neighbouring floats are one float4, loaded and stored by one instruction. A warp then asks for 512 bytes at
+once:
 
     unrolled     4 loads of 32 *  4 = 128 bytes
     vectorized   1 load  of 32 * 16 = 512 bytes
 
-It takes addresses that are multiples of 16 (allocations are) and somebody who does the last n % 4 elements.
+Cost: addresses must be multiples of 16 (those of allocations are), and one thread does the last n % 4 elements. A
+thread still has four floats of each array in flight, and a warp moves 1.5 KB either way. 4 TB/s over 132
+multiprocessors at 1.9 GHz are 16 bytes a cycle for each, so 1.5 KB take 96 cycles. In these a multiprocessor can issue
+384 instructions, 4 a cycle; a warp of the unrolled version has about 60.
 
-Predict before you measure: fewer instructions help where issuing them is the limit. Here a warp issues some 10 of
-them for each 1.5 KB it moves: is it?
+Predict: what is the ratio to `optimized_arithmetic_intensity_unrolled.py`?
 """
 
 import cupy

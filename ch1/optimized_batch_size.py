@@ -1,11 +1,15 @@
 """Push 8192 samples through an MLP in batches of 512: 16 batches, 640 calls of the GPU, each with 16x the work.
 
-The work is 8192 * 20 * 2 * 256 * 256 = 21.5 GFLOP however it is cut. A batch of 512 reads each layer's 256 KiB of
-weights for 67 MFLOP instead of 4.2, so weights, launches and calls are paid for 16 times less often, and there are
-enough samples to give more of a large GPU's multiprocessors a tile of the product.
+Problem: in batches of 32 the GPU waits for the CPU, which makes 10,240 calls.
 
-Predict before you measure: what does a batch of 8192 gain over 512, and what does it cost in memory and in the time
-the first answer takes? Where would you expect the curve to become flat?
+Idea: a batch of 512 reads the 256 KiB of weights of a layer for 67 MFLOP instead of 4.2. Weights and calls are paid for
+1/16 as often, and the product has enough rows to occupy more of the GPU's multiprocessors.
+
+Cost: activations take 16 times the memory, and the first answer comes later, because 512 samples finish together. In
+training a larger batch also means fewer updates: another training.
+
+Predict: suppose a call takes the CPU 10 us, and the GPU computes 50 TFLOP/s. A layer is two calls (product, ReLU) and
+2 * 256 * 256 FLOPs a sample. From which batch size on does the arithmetic of a layer take longer than its calls?
 """
 
 import torch

@@ -1,10 +1,14 @@
 """40 products of 128 x 128 x 128 in one cuBLAS call: one launch, and enough work in it for the whole GPU.
 
-The matrices lie one behind the other, [40, 128, 128], so a start, a stride and a count say where all of them are.
-CuPy hands three-dimensional arrays to cublasGemmStridedBatchedEx, which runs the 40 products as one grid.
+Problem: 40 calls for 40 small products: the GPU waits for the CPU.
 
-Predict before you measure: the FLOPs are the same and so are the bytes; what is gone is 39 times the CPU's time for a
-call. From which matrix size on would the two versions be equally fast?
+Idea: the matrices lie one behind the other, [40, 128, 128]. So an address, a stride and a count describe them all. CuPy
+hands three-dimensional arrays to cublasGemmStridedBatchedEx, which runs the 40 products as one grid.
+
+Cost: all matrices must have one shape and lie at equal distances. FLOPs and bytes stay the same.
+
+Predict: suppose a call takes the CPU 15 us, and one product on its own runs at 50 TFLOP/s. From which n on does a
+product of n x n x n take the GPU as long as its call takes the CPU, so that 40 single calls lose nothing?
 """
 
 import cupy

@@ -1,14 +1,16 @@
 """40 products of 128 x 128 x 128 in one cuBLAS call that takes arrays of pointers: the matrices may lie anywhere.
 
-cublasSgemmBatched reads 3 * 40 addresses from device memory instead of computing them from a stride. That buys
-freedom: matrices of one batch may be scattered over many allocations, repeated, or shared. It costs the arrays, 320
-bytes each, which have to be on the device before the call; here three tiny kernels write them.
+Problem: the strided call needs matrices at equal distances. Those of a batch may be scattered over many allocations,
+repeated, or shared.
 
-cuBLAS expects columns, we have rows: a row-major C = A B is a column-major C' = B' A', so B goes first, and every
-leading dimension is a row's length.
+Idea: cublasSgemmBatched reads 3 * 40 addresses from device memory instead of computing them from a stride. (cuBLAS
+expects columns, we have rows. A row-major C = A B is a column-major C' = B' A'. So B goes first, and every leading
+dimension is the length of a row.)
 
-Predict before you measure: one call as in `optimized_batched_gemm.py`, but four launches instead of one. How much of
-the gain is left?
+Cost: three arrays of 320 bytes, which must be on the device before the call. Here three tiny kernels write them, so
+there are four launches where the strided version (`optimized_batched_gemm.py`) has one.
+
+Predict: if every launch took equally long and nothing else counted, what would be the ratio to the strided version?
 """
 
 import cupy
