@@ -8,9 +8,9 @@ import triton.language as tl
 def upper_tail(x):
     """Probability that a standard normal variable is larger than x, within 1.3e-5: Abramowitz and Stegun, 7.1.25.
 
-    A 16-bit answer is rounded by up to 2^-11 of itself, 40 times as much; and what a tile's end takes is not hidden.
-    A polynomial in x, without exponential and reciprocal, is cheaper and as exact in these terms, but far below zero,
-    where GELU is small, an error of that size is most of the answer: `check` refuses it.
+    Rounding to 16 bits is off by up to 2^-11 of the answer, which is 40 times as much. A polynomial in x, without
+    exponential and reciprocal, is cheaper and as exact near zero. Far below zero GELU is small, and the error of the
+    polynomial would be most of the answer: `--check` refuses it.
     """
     t = 1 / (1 + 0.33267253 * tl.abs(x))
     beyond = t * (0.1740121 + t * (-0.0479399 + t * 0.3739278)) * tl.exp2(-0.72134752 * x * x)  # exp(-x^2 / 2)
@@ -22,7 +22,7 @@ def activate(x, ACTIVATION: tl.constexpr):
     if ACTIVATION == "leaky_relu":
         y = tl.maximum(x, 0.01 * x)  # NaN if x is: both are
     elif ACTIVATION == "relu":
-        y = tl.where(x < 0, 0.0, x)  # and not tl.maximum, which drops NaN
+        y = tl.where(x < 0, 0.0, x)  # not tl.maximum, which drops NaN
     elif ACTIVATION == "gelu":
         y = x * upper_tail(-x)  # = x / 2 * (1 + erf(x / sqrt(2)))
     elif ACTIVATION == "silu":

@@ -1,4 +1,4 @@
-"""Attention, for what is no lesson of its pairs: exact answers head by head, torch's kernels, what it costs, tiles."""
+"""Attention, what its pairs share: exact answers head by head, torch's kernels, costs, tile sizes."""
 
 from functools import partial
 
@@ -6,14 +6,14 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-LARGE_SHARED = 200 << 10  # bytes of shared memory a block: more has only what has tensor cores that read it
+LARGE_SHARED = 200 << 10  # bytes of shared memory a block: only GPUs whose tensor cores read it have more
 SMALL = (32, 32, 1, 4)  # BLOCK_M, BLOCK_N, STAGES, WARPS in float32, twice the bytes, and beyond 128 dimensions
 
 
 def by(backend, q, k, v, causal):
     """torch's own attention by the kernels named: FLASH_ATTENTION, CUDNN_ATTENTION or EFFICIENT_ATTENTION.
 
-    On a CPU, in float32 and of odd shapes, which not all of them take, by torch's plain operations (MATH).
+    On a CPU, in float32 and for odd shapes, which not all of these kernels accept: by torch's plain operations (MATH).
     """
     takes = q.is_cuda and q.dtype != torch.float32 and q.shape[2] % 8 == q.shape[3] % 8 == 0
     with sdpa_kernel(getattr(SDPBackend, backend if takes else "MATH")):
@@ -33,7 +33,7 @@ def gradients_by(backend, q, k, v, do, causal):
 
 
 def exact(q, k, v, causal):
-    """o, and a head's scores at a time: all of them in float64 may not fit in memory."""
+    """o, one head after the other: all scores in float64 may not fit in memory."""
     heads = (each.flatten(0, 1) for each in (q, k, v))
     return torch.stack([_weights(q, k, causal) @ v for q, k, v in zip(*heads, strict=True)]).view_as(q)
 
@@ -60,7 +60,7 @@ def _gradients(q, k, v, do, causal):
 
 
 def flops(products, q, causal):
-    """Of so many products of n x n x d a head; a causal mask leaves n (n + 1) / 2 of the n^2 scores."""
+    """FLOP of a number of products of n x n x d a head; a causal mask leaves n (n + 1) / 2 of the n^2 scores."""
     batch, heads, n, d = q.shape
     scores = n * (n + 1) // 2 if causal else n * n
     kind = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float32: "fp32", torch.float64: "fp64"}[q.dtype]
@@ -68,9 +68,9 @@ def flops(products, q, causal):
 
 
 def widened(*tensors):
-    """Contiguous, with zeros up to a power of two of dimensions, 16 at least: they add nothing to any product.
+    """Contiguous, with zeros up to a power of two of dimensions, 16 at least: zeros add nothing to any product.
 
-    At multiples of 16 bytes, as descriptors want it.
+    At multiples of 16 bytes, as descriptors need it.
     """
     d = tensors[0].shape[3]
     more = max(16, 1 << (d - 1).bit_length()) - d

@@ -1,15 +1,15 @@
-"""Multiply two matrices in 16 bits, 32 x 32 of the answer a program: each element is fetched 128 times at 4096^3.
+"""Multiply two matrices in 16 bits, a tile of 32 x 32 a program: each element is fetched 128 times at 4096^3.
 
-c = a @ b, summed in float32. A program walks along k: it loads 32 x 64 of a and 64 x 32 of b, multiplies them on the
-tensor cores and adds to its tile of c. What it loads serves 32 columns or 32 rows, no more:
+Problem: c = a @ b, summed in float32. A program computes one tile of c. It walks along k: it loads 32 x 64 of a and
+64 x 32 of b, multiplies them on the tensor cores and adds the products to its tile. An element of a serves 32 columns
+of c, an element of b serves 32 rows.
 
-    a tile and step    (32 + 32) * 64 * 2 bytes = 8 KiB for 2 * 32 * 32 * 64 FLOP    16 FLOP a byte
-    all of 4096^3      4096^3 * (1/32 + 1/32) * 2 bytes = 8.6 GB from the caches     a and b are 67 MB
+    a step of k      (32 + 32) * 64 * 2 bytes = 8 KiB for 2 * 32 * 32 * 64 FLOP: 16 FLOP for each byte
+    all of 4096^3    4096^3 * (1/32 + 1/32) * 2 bytes = 8.6 GB from the caches, where a and b are 67 MB
 
-The tiles are taken row by row; a step's loads are waited for before it is multiplied.
-
-Predict before you measure: an H200 computes 989 TFLOP/s by its datasheet, and its L2 delivers some 9 TB/s. What does
-16 FLOP a byte allow? And which tile would it take to be limited by the tensor cores?
+Cost: L2 delivers these bytes. A step is multiplied only after its loads have arrived.
+Predict: an H200 computes 989 TFLOP/s in float16 (datasheet). If its L2 delivers 9 TB/s, how many TFLOP/s do 16 FLOP for
+each byte allow?
 """
 
 import torch
@@ -35,7 +35,7 @@ SIZES = {
     "order/nt/bf16": {"transposed": "b", "dtype": "bfloat16"},  # of a, then of b: transposed or not
     "order/tn/bf16": {"transposed": "a", "dtype": "bfloat16"},
     "order/tt/bf16": {"transposed": "ab", "dtype": "bfloat16"},
-    "odd/4093/bf16": {"m": 4093, "n": 4093, "k": 4093, "dtype": "bfloat16"},  # a prime: rows begin at odd addresses
+    "odd/4093/bf16": {"m": 4093, "n": 4093, "k": 4093, "dtype": "bfloat16"},  # a prime: 7 of 8 rows begin off 16 bytes
 }  # fmt: skip
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(32), tl.constexpr(32), tl.constexpr(64)
 WARPS, STAGES = 4, 1
@@ -72,7 +72,7 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk,
     # 64 bits: a stride times an index may exceed 2^31
     stride_am, stride_ak = tl.cast(stride_am, tl.int64), tl.cast(stride_ak, tl.int64)
     stride_bk, stride_bn = tl.cast(stride_bk, tl.int64), tl.cast(stride_bn, tl.int64)
-    # Rows and columns beyond the last: any that exist, their sums are not stored
+    # Rows and columns beyond the last one wrap around: their sums are not stored
     a_ptrs = a_ptr + offs_m % M * stride_am + offs_k[None, :] * stride_ak
     b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n % N * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)

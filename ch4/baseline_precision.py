@@ -1,16 +1,15 @@
 """Multiply matrices of float16 and add up in float32: a sum of 4096 products is rounded to float16 once, at the end.
 
-A product of two float16 numbers, 11 bits each, is exact in 22. The tensor cores add 16 of them at a time to a sum of 24
-bits; what these adds lose is far below what the last step loses, which makes float16 of the sum:
+Problem: how exact must a sum be? A product of two float16 numbers, 11 bits each, is exact in 22 bits. The tensor cores
+add 16 products at a time to a sum of 24 bits. The error of these additions is far below that of the last step, which
+rounds the sum to float16:
 
-    eps = 2^-10; rounding is off by up to eps / 2 of the result, by about 0.2 eps = 2e-4 of it on average (RMS)
+    eps = 2^-10; one rounding is off by up to eps / 2 of the result, by about 0.2 eps on average (RMS), for any k
 
-and that for any k. The sums of a tile of 128 x 256 are 32,768 registers, half of what an SM has: 128 for each of 256
-threads.
-
-Predict before you measure: in float16 the sums of `optimized_precision_fp16.py` are half as many registers, and are
-rounded every 16 products. By what factor does the error grow at k = 4096, and is anything won? In the datasheet of your
-GPU, is there a rate for sums in float16?
+Cost: registers. The sums of a tile of 128 x 256 are 32,768 registers, half of an SM's: 128 for each of 256 threads.
+Predict: `optimized_precision_fp16.py` rounds its sum to float16 after every 16 products. The sum of j random products
+has a size of sqrt(j), each rounding is off by 0.2 eps of that, and independent errors add up as squares. How many times
+larger is the error at k = 4096?
 """
 
 import torch

@@ -1,18 +1,17 @@
 """Multiply 16 rows by a long matrix, a program for each tile of the result: 64 programs, and 68 SMs are idle.
 
-c = x @ w_b, [16, 16,384] @ [16,384, 4096]: a language model that answers 16 requests at once does little else. All of
-w_b is read for 16 rows, and memory is the limit:
+Problem: c = x @ w_b, [16, 16,384] @ [16,384, 4096], as in a language model that answers 16 requests. All of w_b is
+read for 16 rows, so memory is the limit:
 
     w_b         16,384 * 4096 * 2 bytes            = 128 MiB, once
-    products    2 * 16 * 16,384 * 4096 = 2.1 GFLOP = 16 for each byte, where tensor cores would keep up with 200
+    products    2 * 16 * 16,384 * 4096 = 2.1 GFLOP = 16 for each byte, where the ridge point is 206 (H200, datasheet)
 
-A program walks all of k for its tile of 16 x 64, in blocks of 10 KiB. Of these no more than three are in flight
-at a time. If each takes 1 us to come, as it may from a busy DRAM, then at most this arrives:
+Cost: a program walks all of k for its tile of 16 x 64, in blocks of 10 KiB, of which at most three are in flight. If a
+block takes 1 us to arrive (assumed, for a busy memory), the programs receive at most
 
-    64 programs * 3 * 10 KiB / 1 us = 2.0 TB/s    of the 4.8 TB/s in an H200's datasheet
+    64 programs * 3 * 10 KiB / 1 us = 2.0 TB/s, of the 4.8 TB/s in an H200's datasheet
 
-Predict before you measure: tiles of 16 x 32 would be 128 programs. Why would that not help much? What must
-`optimized_split_k.py` add up that is never added up here, and how many bytes is that?
+Predict: `optimized_split_k.py` has four times as many programs. How many times as fast can it be at most?
 """
 
 import torch
@@ -34,7 +33,7 @@ SIZES = {
     "medium/16x4096x16384/transposed": {"transposed": True},  # as torch.nn.Linear keeps its weights
     "medium/1x4096x16384": {"m": 1}, "medium/16x1024x65536": {"n": 1024, "k": 65_536},
     "medium/16x8192x8192": {"n": 8192, "k": 8192}, "medium/64x4096x16384": {"m": 64},
-    "medium/16x64x262144": {"n": 64, "k": 262_144},  # 16 x 64 sums over 262,144 tokens: a state of linear attention
+    "medium/16x64x262144": {"n": 64, "k": 262_144},  # sums over 262,144 tokens: a state of linear attention
     "medium/16x64x262144/bf16": {"n": 64, "k": 262_144, "dtype": "bfloat16"},
     "medium/16x128x262144": {"n": 128, "k": 262_144},
     "large/256x256x65536": {"m": 256, "n": 256, "k": 65_536},

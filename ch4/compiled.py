@@ -1,14 +1,14 @@
-"""torch.compile as a library to be compared with: for each shape, order in memory and type, as our kernels are."""
+"""torch.compile as a library to compare with: compiled for each shape, memory order and type, as our kernels are."""
 
 from functools import cache
 
 import torch
 
-SEARCHED = 1 << 20  # elements from which on a search among kernels, some tens of seconds, is made: smaller is no lesson
+SEARCHED = 1 << 20  # elements: below that, no search among kernels, which takes tens of seconds
 
 
 def compiled(function, like, *fixed, mode=None):
-    """`function` for tensors such as `like` and `fixed` values; on a CPU as it is: only a GPU's time is of interest.
+    """`function` for tensors like `like` and `fixed` values; not compiled on a CPU, whose time is not measured.
 
     `mode`: one of torch.compile's, such as "max-autotune-no-cudagraphs", which times many kernels and keeps the best.
     """
@@ -18,5 +18,5 @@ def compiled(function, like, *fixed, mode=None):
 
 @cache
 def _compiled(function, mode, shape, stride, dtype, disable, *fixed):
-    torch._dynamo.reset()  # of one function, no more than 8 kernels are compiled: those of other shapes count
+    torch._dynamo.reset()  # torch compiles at most 8 kernels of one function, other shapes included
     return torch.compile(function, dynamic=False, fullgraph=True, mode=mode, disable=disable)

@@ -1,4 +1,4 @@
-"""Attention's forward pass for a backward pass to come: o, and of each row the logarithm of its softmax's sum."""
+"""Attention's forward pass as the backward pass needs it: o, and for each row the logarithm of its softmax's sum."""
 
 import attending
 import torch
@@ -7,7 +7,7 @@ import triton.language as tl
 
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
 LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 3, 4)}
-OTHERS = {64: (64, 64, 2, 4), 128: (64, 32, 2, 4)}  # tensor cores that take all they multiply from registers
+OTHERS = {64: (64, 64, 2, 4), 128: (64, 32, 2, 4)}  # tensor cores that read their operands from registers
 LOG2_E = 1.4426950408889634
 
 
@@ -32,7 +32,7 @@ def forward_kernel(
     m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     l_i = tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
-    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # columns before it: in blocks that every row sees all of
+    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # columns before it: blocks that every row sees completely
     hi = tl.minimum(start_m + BLOCK_M, N_CTX) if CAUSAL else N_CTX
     offsets = offs_n[:, None] * HEAD_DIM + offs_d
     for start_n in tl.range(0, lo, BLOCK_N, num_stages=STAGES):

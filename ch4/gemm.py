@@ -1,15 +1,15 @@
 """The matrix product that `tune.py` searches: c = activation(a @ b), its tiles, stages, warps and variant as arguments.
 
-The pairs of this chapter hold kernels of their own, with constants where this one has a configuration: a version is
-read alone. A configuration is a dict with the keys of DEFAULT. Three variants of the same product:
+The pairs of this chapter have kernels of their own, with constants in place of a configuration, so that each can be
+read alone. A configuration is a dict with the keys of DEFAULT. There are three variants of the same product:
 
     pointers      a program for each tile; the threads compute an address for every 16 bytes that they copy
     descriptors   the same with tensor descriptors: on capability 9.0 and up one instruction copies a whole block (TMA)
-    persistent    descriptors, and as many programs as run at once: each walks over many tiles
+    persistent    descriptors, and one program an SM: each walks over many tiles
 
     import gemm; c = gemm.matmul(a, b, gemm.load("best.json"), "leaky_relu")
 
-Any m, n and k, 0 and odd ones too; descriptors want rows at multiples of 16 bytes (so n and k multiples of 8, not 0).
+Any m, n and k, also 0 and odd. Descriptors need rows at multiples of 16 bytes: n and k multiples of 8, and not 0.
 """
 
 import json
@@ -32,13 +32,13 @@ def activate(x, ACTIVATION: tl.constexpr):
     if ACTIVATION == "leaky_relu":
         x = tl.maximum(x, 0.01 * x)  # NaN if x is: both are
     elif ACTIVATION == "relu":
-        x = tl.where(x < 0, 0.0, x)  # and not tl.maximum, which drops NaN
+        x = tl.where(x < 0, 0.0, x)  # not tl.maximum, which drops NaN
     return x
 
 
 @triton.jit
 def swizzle(pid, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, GROUP_M: tl.constexpr):
-    """(row, column) of a program's tile: GROUP_M tiles of rows before the next column, so that they share b in L2."""
+    """(row, column) of a program's tile: GROUP_M rows of tiles before the next column, which share b in L2."""
     num_pid_n, num_pid_m = tl.cdiv(N, BLOCK_N), tl.cdiv(M, BLOCK_M)
     first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
     group_size_m = min(num_pid_m - first_pid_m, GROUP_M)
@@ -63,7 +63,7 @@ def matmul_kernel(
     EVEN_K: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
 ):  # fmt: skip
     pid_m, pid_n = swizzle(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
-    offs_m = ((pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M).to(tl.int64)[:, None]  # beyond the last: any that exists
+    offs_m = ((pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M).to(tl.int64)[:, None]  # beyond the last row: wrap around
     offs_n = ((pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N).to(tl.int64)[None, :]
     offs_k = tl.arange(0, BLOCK_K)
     a_ptrs = a_ptr + offs_m * stride_am + offs_k[None, :] * stride_ak
@@ -98,13 +98,13 @@ def descriptor_kernel(
 
 
 def describable(x):
-    """Can a descriptor be made of a matrix? Rows side by side, each at a multiple of 16 bytes."""
+    """Can a descriptor be made of a matrix? Its rows must be contiguous and begin at multiples of 16 bytes."""
     aligned = x.data_ptr() % 16 == 0 and x.stride(0) * x.element_size() % 16 == 0
     return x.numel() > 0 and x.stride(1) == 1 and aligned
 
 
 def launch(a, b, c, configuration, activation="none"):
-    """Write activation(a @ b) to c, whose rows are side by side. a: [m, k], b: [k, n], any strides for `pointers`."""
+    """Write activation(a @ b) to c, whose rows are contiguous. a: [m, k], b: [k, n], any strides for `pointers`."""
     (M, K), N = a.shape, b.shape[1]
     if not c.numel():
         return

@@ -1,4 +1,4 @@
-"""The matrices that this chapter multiplies: drawn in any order in memory, counted, and made fit for descriptors."""
+"""The matrices of this chapter: drawn in any memory order, counted, and copied where a descriptor needs it."""
 
 import torch
 
@@ -6,22 +6,22 @@ FLOPS = {torch.float16: "fp16_flops", torch.bfloat16: "bf16_flops", torch.float3
 
 
 def operand(rows, columns, dtype, is_transposed, step, device):
-    """A random matrix [rows, columns]; `step` is the distance of neighbours in memory, along columns if transposed."""
+    """A random matrix [rows, columns]. Neighbours in a row (in a column, if transposed) are `step` elements apart."""
     down, across = (columns, rows) if is_transposed else (rows, columns)
     x = torch.randn(down, across * step, device=device).to(getattr(torch, dtype))[:, ::step]
     return x.T if is_transposed else x
 
 
 def product_cost(a, b):
-    """The least work of a @ b: a multiply-add for each row of a, column of b and k; both read, the product written."""
+    """The least work of a @ b: a multiply-add for each row of a, column of b and k; a, b read, a @ b written."""
     flops = 2 * a.numel() * b.shape[1]
     return {FLOPS[a.dtype]: flops, "dram_bytes": a.nbytes + b.nbytes + a.shape[0] * b.shape[1] * a.element_size()}
 
 
 def describable(x):
-    """(x, False) or (x.T, True), whichever has its rows side by side at multiples of 16 bytes; else (a copy, False).
+    """(x, False) or (x.T, True) if its rows are contiguous and begin at multiples of 16 bytes; else (a copy, False).
 
-    x: [rows, columns], neither of them 0. A copy costs a read and a write of x; odd columns of 16-bit numbers need one.
+    x: [rows, columns], neither of them 0. A copy reads and writes x. An odd number of 16-bit columns needs one.
     """
     unit = 16 // x.element_size()
     for y, is_transposed in ((x, False), (x.T, True)):
@@ -31,7 +31,7 @@ def describable(x):
 
 
 def padded(like, rows, columns):
-    """An empty matrix [rows, columns] of a type, its rows at multiples of 16 bytes: contiguous where that allows it."""
+    """An empty matrix [rows, columns] of like's type. Rows begin at multiples of 16 bytes, with gaps where needed."""
     unit = 16 // like.element_size()
     width = -(-columns // unit) * unit
     return torch.empty(rows, width, dtype=like.dtype, device=like.device)[:, :columns]

@@ -1,19 +1,18 @@
-"""Attention whose tensor cores work while exponentials are taken: a block's p @ v is issued one block later.
+"""Attention that overlaps the softmax with matrix products: p @ v of each block is issued one block later.
 
-Within a warp, a block is a chain: q @ k.T, then the softmax of its scores, then p @ v. On capability 9.0 a product runs
-by itself once issued, but here each is waited for, as the next step needs it. So the chain is cut: block j's scores,
-then block j-1's p @ v, which is not waited for until block j+1:
+Problem: in `optimized_attention_tma.py` the three steps of a block run in sequence within a warp: qk = q @ k.T, the
+softmax of qk, acc += p @ v. The tensor cores are idle during the softmax, unless another warp uses them.
+Idea: on capability 9.0 a matrix product is asynchronous. After block j's scores we issue p @ v of block j - 1, and wait
+for it in block j + 1:
 
     issue qk = q @ k[j].T, wait
     issue acc = acc * alpha + p @ v[j-1]     p and alpha are of block j-1
     p, alpha = softmax of qk                 meanwhile
 
-    a block of 64 x 64, d = 64 (9.0): 128 cycles a product, 256 for 4096 powers of two at 16 a cycle
-
-The cost is registers: p [BLOCK_M, BLOCK_N] lives on beside the next qk, 32 a thread each with 128 threads. Where rows
-are 128 (d = 128 without a mask) it is 64 each, and 128 for acc: 256, one more than a thread can have.
-
-Predict before you measure: if every warp were alone, what would it gain at most? And if others fill its waits anyway?
+Cost: registers. p [BLOCK_M, BLOCK_N] is alive beside the next qk: 32 a thread each, with 128 threads. With 128 rows
+(d = 128 without a mask) they are 64 each, with 128 for acc: 256, one more than a thread can have.
+Predict: for a block of 64 x 64, d = 64, an SM needs 128 cycles a product, and 256 cycles for 4096 powers of two at 16 a
+cycle (capability 9.0). If a warp were alone, how many times as fast could it be at most?
 """
 
 import attending
@@ -24,7 +23,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 VERSUS = "tma"
 REQUIRES = {"capability": (9, 0)}
-TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
+TOLERANCE = (0.1, 0.25)  # with a causal mask, values and errors of the first rows are much larger
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS
 LARGE = {64: (64, 64, 2, 4), 128: (64, 64, 2, 4)}
 LARGE_FULL = {64: (64, 64, 2, 4), 128: (128, 64, 2, 4)}  # without a mask
@@ -74,8 +73,8 @@ def attention_kernel(
     m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     l_i = tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
-    p, alpha = tl.zeros((BLOCK_M, BLOCK_N), tl.float32), m_i  # of no block yet
-    # Columns before `lo`: in blocks that every row sees all of
+    p, alpha = tl.zeros((BLOCK_M, BLOCK_N), tl.float32), m_i  # there is no block before the first
+    # Columns before `lo`: blocks that every row sees completely
     lo = (start_m if CAUSAL else N_CTX - 1) // BLOCK_N * BLOCK_N
     MASKED: tl.constexpr = max(BLOCK_M, BLOCK_N) if CAUSAL else BLOCK_N  # columns
     for beyond in tl.static_range(0, MASKED, BLOCK_N):
@@ -87,7 +86,7 @@ def attention_kernel(
             v = v_desc.load([head, start_n - BLOCK_N, 0]).reshape(BLOCK_N, HEAD_DIM)
             acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None], input_precision="ieee")
         p, alpha, m_i, l_i = online_softmax(qk, m_i, l_i, qk_scale)
-    pending = lo + MASKED - BLOCK_N  # the block whose weights are in p
+    pending = lo + MASKED - BLOCK_N  # first column of the block whose weights are in p
     for start_n in tl.range(0, lo, BLOCK_N, num_stages=STAGES):
         weights = p.to(k_desc.dtype)  # while q @ k.T runs
         qk = tl.dot(q, k_desc.load([head, start_n, 0]).reshape(BLOCK_N, HEAD_DIM).T, input_precision="ieee")

@@ -1,19 +1,17 @@
-"""Attention without what a causal mask makes zero: half the blocks are skipped, and one or two a row of blocks masked.
+"""Attention without the blocks that a causal mask makes zero: half of them are skipped, and few of the rest are masked.
 
-The softmax of a program's rows needs the columns up to its last row's. The others are n (n - 1) / 2 of n^2 scores:
+Problem: `optimized_attention.py` computes n^2 scores, of which a causal mask makes n (n - 1) / 2 zero.
+Idea: a program needs the columns up to that of its last row only.
 
     blocks before the first row    all their scores are seen: no comparison, no selection
-    blocks on the diagonal         masked, BLOCK_M / BLOCK_N of them
+    blocks on the diagonal         computed and masked, BLOCK_M / BLOCK_N of them
     blocks behind the last row     not even read
 
-Without a mask, only a block that reaches beyond n needs one. The programs with the longest way to go start first, so
-that no long one is left over at the end. And exp(x / sqrt(d) - m) is 2^(x * c - m * c) with c = log2(e) / sqrt(d): the
-GPU knows powers of two only, and what exp multiplies by before goes into the one multiply-add that is needed anyway.
-
-    a score, d = 64, on an SM (9.0)    256 operations of the tensor cores, 4096 a cycle: 1/16 of a cycle
-                                       1 power of two, 16 a cycle: 1/16 of a cycle, too
-
-Predict before you measure: what is skipping worth at n = 1024 and at 16,384? Where is the rest of the factor 2?
+Without a mask, only a block that reaches beyond n is masked. And exp(x / sqrt(d) - m) becomes 2^(x * c - m * c) with
+c = log2(e) / sqrt(d): the GPU has an instruction for powers of two, and the factor is part of one multiply-add.
+Cost: two loops instead of one. Programs have different lengths, so the longest start first.
+Predict: with blocks of 64 x 64 and n = 4096, how many times fewer blocks are computed, and is the measured ratio larger
+or smaller than that?
 """
 
 import attending
@@ -23,10 +21,10 @@ import triton.language as tl
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
-TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
+TOLERANCE = (0.1, 0.25)  # with a causal mask, values and errors of the first rows are much larger
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
 LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 3, 4)}
-OTHERS = {64: (64, 64, 2, 4), 128: (64, 32, 2, 4)}  # tensor cores that take all they multiply from registers
+OTHERS = {64: (64, 64, 2, 4), 128: (64, 32, 2, 4)}  # tensor cores that read their operands from registers
 LOG2_E = 1.4426950408889634
 
 
@@ -75,7 +73,7 @@ def attention_kernel(
     m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     l_i = tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
-    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # columns before it: in blocks that every row sees all of
+    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # columns before it: blocks that every row sees completely
     hi = tl.minimum(start_m + BLOCK_M, N_CTX) if CAUSAL else N_CTX
     offsets = offs_n[:, None] * HEAD_DIM + offs_d
     for start_n in tl.range(0, lo, BLOCK_N, num_stages=STAGES):

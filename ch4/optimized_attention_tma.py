@@ -1,15 +1,12 @@
 """Attention whose blocks of k and v are fetched by one thread: the tensor memory accelerator computes all addresses.
 
-A descriptor says how a tensor lies in memory and how large a block of it is. One instruction of one thread then brings
-a block of k to shared memory, in the order that the tensor cores want, with zeros where it reaches beyond n:
-
-    copies by threads    64 x 128 values of 2 bytes are 1024 copies of 16 bytes, each with an address in registers
-    by descriptor        1, and those registers are free
-
-The blocks with a mask come first, out of the loop: causal, those on the diagonal, else the last one. The others are
-blocks that every row sees all of.
-
-Predict before you measure: no byte less is moved, no operation saved but those of addresses. What is it worth?
+Problem: in `optimized_attention_skipped.py` the threads copy: 64 x 128 values of 2 bytes are 1024 copies of 16 bytes,
+each with an address in registers.
+Idea: a descriptor says how a tensor lies in memory and how large a block is. One instruction of one thread fetches a
+block to shared memory, in the order that the tensor cores need, with zeros beyond n.
+Cost: the bytes and the products are the same. The masked blocks come first, outside the loop: with a causal mask those
+on the diagonal, without one the last block.
+Predict: is it faster than `optimized_attention_skipped.py`, or slower?
 """
 
 import attending
@@ -20,7 +17,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 VERSUS = "skipped"
 REQUIRES = {"capability": (9, 0)}
-TOLERANCE = (0.1, 0.25)  # with a causal mask the first rows are many times the others, and so are their errors
+TOLERANCE = (0.1, 0.25)  # with a causal mask, values and errors of the first rows are much larger
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS
 LARGE = {64: (64, 64, 3, 4), 128: (64, 64, 2, 4)}
 LOG2_E = 1.4426950408889634
@@ -69,7 +66,7 @@ def attention_kernel(
     m_i = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     l_i = tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
-    # Columns before `lo`: in blocks that every row sees all of
+    # Columns before `lo`: blocks that every row sees completely
     lo = (start_m if CAUSAL else N_CTX - 1) // BLOCK_N * BLOCK_N
     MASKED: tl.constexpr = max(BLOCK_M, BLOCK_N) if CAUSAL else BLOCK_N  # columns
     for beyond in tl.static_range(0, MASKED, BLOCK_N):

@@ -1,17 +1,16 @@
 """Multiply 40 pairs of 128 x 128 matrices in one launch: the grid has a tile of every product, 160 programs at once.
 
-In float16 a program takes 64 x 64 of one product. Both of its blocks of k = 64 are in flight before it multiplies
-the first, so that DRAM is waited for once, by all:
+Problem: `baseline_batched_matmul.py` waits for a launch and for memory 40 times.
+Idea: one launch. A program takes 64 x 64 of one product. Both of its blocks of k = 64 are in flight before it
+multiplies the first one, so that all programs wait for memory once.
 
     40 products * 4 tiles = 160 programs    one for each of 132 SMs, two for some
-    40 * 3 * 32 KiB = 3.75 MiB              a microsecond of an H200's memory, as by its datasheet
-    40 * 2 * 128^3 = 168 MFLOP              less of its tensor cores
+    40 * 3 * 32 KiB = 3.75 MiB              0.8 us of an H200's memory, by its datasheet
+    40 * 2 * 128^3 = 168 MFLOP              0.2 us of its tensor cores
 
-Neither is the limit: a launch, a load from DRAM and a store come one after the other, whatever their size. In float32,
-without tensor cores, the same products are some microseconds of arithmetic.
-
-Predict before you measure: by what factor does the time grow from 64^3 to 128^3 to 256^3, each 8 times the arithmetic
-and 4 times the bytes?
+Cost: neither is the limit. A launch, a load from memory and a store come one after the other, however small they are.
+In float32, without tensor cores, the products take longer: 168 MFLOP at 67 TFLOP/s are 2.5 us.
+Predict: from 64^3 to 128^3 the arithmetic grows by 8 and the bytes by 4. By what factor does the time grow?
 """
 
 import torch
@@ -19,8 +18,8 @@ import triton
 import triton.language as tl
 
 REQUIRES = {"capability": (8, 0)}
-ENOUGH = 128  # tiles for all SMs, or nearly; of the smaller ones in float32 twice as many
-# The largest is taken of which there are so many, and that no product is smaller than
+ENOUGH = 128  # tiles that fill the SMs of a large GPU, nearly; twice as many of the small ones in float32
+# `config_of` takes the largest tile that fits in a product and of which there are so many
 CONFIGS_FP16 = [  # and bfloat16, on tensor cores
     {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
     {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},

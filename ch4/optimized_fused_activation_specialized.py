@@ -1,16 +1,15 @@
 """Multiply two matrices and apply an activation with warp specialization: a producer copies while consumers activate.
 
-y = activation(a @ b), in 16 bits. The kernel of `optimized_matmul_specialized.py`: the producer, four warps, only asks
-for blocks, up to 3 steps ahead, also across tiles; the consumers, two groups of four, multiply, activate and store:
+Problem: in `optimized_fused_activation_tma.py` the warps that activate also have to ask for the next blocks.
+Idea: the kernel of `optimized_matmul_specialized.py`. The producer, four warps, only asks for blocks, up to 3 steps
+ahead, also across tiles. The consumers, two groups of four warps, multiply, activate and store.
 
     producer     4 warps, 40 registers a thread
     consumers    2 x 4 warps, 232 registers each: 128 sums, and room for an activation
 
-Both groups read the same blocks of b, so that one can be ahead of the other by 3 stages, no more: while both activate,
-no warp multiplies.
-
-Predict before you measure: which of the activations costs more than it did in `optimized_fused_activation_tma.py`, and
-how could one group of consumers multiply while the other one activates?
+Cost: both groups read the same blocks of b, so one group can be at most 3 stages ahead of the other. Both activate at
+nearly the same time, and then no warp multiplies.
+Predict: with a GELU at 4096^3, is it faster than `optimized_fused_activation_tma.py`, or slower?
 """
 
 import torch
@@ -71,7 +70,7 @@ def describe(ptr, rows, columns, stride, BLOCK_R: tl.constexpr, BLOCK_C: tl.cons
     return desc
 
 
-@triton.jit(do_not_specialize=["K"])  # a k of 1 as a constant leaves no loop, and the compiler fails
+@triton.jit(do_not_specialize=["K"])  # with a constant k of 1 there is no loop, and the compiler fails
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
     A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr, ACTIVATION: tl.constexpr,
@@ -99,7 +98,7 @@ def setup(a, b, activation):
     if a.is_cpu:
         return {"programs": 3, "warps": WARPS, "stages": STAGES}
     gpu = torch.cuda.get_device_properties(a.device)
-    warps = WARPS if gpu.major == 9 else 8  # later ones: two groups write what the tensor cores have summed
+    warps = WARPS if gpu.major == 9 else 8  # later capabilities: two groups write the sums
     a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
     c_tile = BLOCK_M.value * BLOCK_N.value * a.element_size() + 1024  # and barriers
     stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_tile) // a_stage, 1))
@@ -110,7 +109,7 @@ def run(a, b, activation, programs, warps, stages):
     (M, K), N = a.shape, b.shape[1]
     c = padded(a, M, N)
     if not (a.numel() and b.numel()):
-        return c.zero_().contiguous()  # as any of the activations makes of 0
+        return c.zero_().contiguous()  # all of the activations map 0 to 0
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
     tiles = triton.cdiv(M, BLOCK_M.value) * triton.cdiv(N, BLOCK_N.value)
     strides = a.stride(0), b.stride(0), c.stride(0)

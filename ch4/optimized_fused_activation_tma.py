@@ -1,16 +1,15 @@
 """Multiply two matrices and apply an activation by tensor descriptors: sums are activated while blocks arrive.
 
-y = activation(a @ b), in 16 bits. The kernel of `optimized_matmul_tma.py`: 132 programs take all tiles in turn, blocks
-come and go by TMA, and those of the next tile are under way before this one's sums are complete:
+Problem: in `optimized_fused_activation.py` an SM loads nothing while it activates and stores a tile.
+Idea: the kernel of `optimized_matmul_tma.py`. 132 programs take all tiles in turn, and the blocks of the next tile are
+in flight before the sums of this one are complete.
 
-    a tile     64 steps of 0.56 us at 4096^3
-    its end    128 sums a thread: activated, rounded, 64 KiB to shared memory, which TMA writes from there
+    a tile     64 steps of 0.56 us at 4096^3 (H200, datasheet): some 65,000 cycles
+    its end    128 sums a thread are activated, rounded and written to shared memory, from which TMA stores them
 
-What remains of the activation is its instructions: 128 * 2 (leaky ReLU) to 128 * 20 (GELU) for each of 8 warps; an SM
-issues four in a cycle.
-
-Predict before you measure: how many cycles is that, of 65,000 a tile? Is the activation then for nothing, and the time
-that of the product alone (`yardstick_product`)?
+Cost: the activation's instructions remain: for each of 8 warps 128 * 2 (leaky ReLU) to 128 * 20 (GELU). An SM issues
+four instructions in a cycle.
+Predict: by how many percent do the instructions of a leaky ReLU make a tile longer, and those of a GELU?
 """
 
 import torch
@@ -27,7 +26,7 @@ REQUIRES = {"capability": (9, 0)}
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 3
-FLATTEN = tl.constexpr(True)  # the loops over tiles and steps are one: the next tile's blocks are asked for in time
+FLATTEN = tl.constexpr(True)  # one loop over tiles and steps: the next tile's blocks are requested early
 
 
 def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
@@ -96,7 +95,7 @@ def run(a, b, activation, programs, stages):
     (M, K), N = a.shape, b.shape[1]
     c = padded(a, M, N)
     if not (a.numel() and b.numel()):
-        return c.zero_().contiguous()  # as any of the activations makes of 0
+        return c.zero_().contiguous()  # all of the activations map 0 to 0
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
     a_blocks = [BLOCK_K.value, BLOCK_M.value] if a_is_transposed else [BLOCK_M.value, BLOCK_K.value]
     b_blocks = [BLOCK_N.value, BLOCK_K.value] if b_is_transposed else [BLOCK_K.value, BLOCK_N.value]

@@ -1,20 +1,18 @@
 """Multiply two matrices in 16 bits with warp specialization: four warps copy ahead, two groups of four multiply.
 
-c = a @ b, summed in float32. In `optimized_matmul_tma.py` every warp waits for blocks, issues products and asks for the
-next blocks, with three barriers of all 256 threads a step. Here the compiler cuts the loop in two:
+Problem: in `optimized_matmul_tma.py` each warp waits for blocks, issues products and asks for the next blocks, with
+three barriers of all 256 threads a step.
+Idea: the compiler splits the loop into two roles. They meet through barriers in shared memory, a pair for each stage.
 
     producer     4 warps, 40 registers a thread     waits for a free stage, asks the TMA for a and b
     consumers    2 x 4 warps, 232 registers each    wait for a full stage, multiply 64 x 256, free the stage
 
-Producer and consumers meet through barriers in shared memory, a pair for each stage; no other barrier is for more than
-one group. While consumers store their sums, the producer is filling stages for the next tile: 3 of 48 KiB, which with
-a tile of c of 64 KiB make 208 KiB of the 227.
-
-The descriptors are made by the kernel, in memory that Triton asks of an allocator: the compiler splits a's block among
-the consumers, which it cannot do to a descriptor made outside.
-
-Predict before you measure: tensor cores work while a warp waits for others, if a product is in flight. How much of a
-step of 0.56 us can three barriers cost? Does 3 stages instead of 4 matter?
+While the consumers store a tile, the producer fills stages for the next one.
+Cost: 3 stages instead of 4, because c's whole tile is in shared memory: 3 * 48 + 64 = 208 KiB of 227. The kernel makes
+the descriptors in memory that Triton requests from an allocator: the compiler splits a's block among the consumers,
+which it cannot do with a descriptor made outside.
+Predict: a barrier costs time only if the tensor cores have no product in flight then. Is it faster than
+`optimized_matmul_tma.py`, or slower?
 """
 
 import torch
@@ -63,7 +61,7 @@ def describe(ptr, rows, columns, stride, BLOCK_R: tl.constexpr, BLOCK_C: tl.cons
     return desc
 
 
-@triton.jit(do_not_specialize=["K"])  # a k of 1 as a constant leaves no loop, and the compiler fails
+@triton.jit(do_not_specialize=["K"])  # with a constant k of 1 there is no loop, and the compiler fails
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c,
     A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr,
@@ -91,7 +89,7 @@ def setup(a, b):
     if a.is_cpu:
         return {"programs": 3, "warps": WARPS, "stages": STAGES}
     gpu = torch.cuda.get_device_properties(a.device)
-    warps = WARPS if gpu.major == 9 else 8  # later ones: two groups write what the tensor cores have summed
+    warps = WARPS if gpu.major == 9 else 8  # later capabilities: two groups write the sums
     a_stage = (BLOCK_M.value + BLOCK_N.value) * BLOCK_K.value * a.element_size()
     c_tile = BLOCK_M.value * BLOCK_N.value * a.element_size() + 1024  # and barriers
     stages = min(STAGES, max((gpu.shared_memory_per_block_optin - c_tile) // a_stage, 1))

@@ -1,19 +1,16 @@
 """Multiply two matrices in 16 bits with tensor descriptors: one instruction copies a block, 132 programs do every tile.
 
-c = a @ b, summed in float32. On capability 9.0 and up a descriptor (address, shape, strides, block) lets the tensor
-memory accelerator (TMA) fetch a block of a matrix by its coordinates, zeros beyond the edges:
-
-    cp.async    16 bytes a thread: 12 addresses, masks and copies for each of 256 threads and each step of 48 KiB
-    TMA         2 instructions of one thread a step, no address in any register
-
-As many programs as SMs walk over all tiles. c leaves by TMA as well, in two parts of 32 KiB beside the 192 KiB of the
-stages, and is still in flight when the next tile begins. 512 tiles at 4096^3 are 3.9 rounds of 132 programs.
-
-A descriptor wants rows side by side that begin at multiples of 16 bytes. A transposed matrix is read as it lies and
-its block is turned by the tensor cores; any other (an odd number of columns, gaps) is copied first: 2 passes of it.
-
-Predict before you measure: the loads of `optimized_matmul_pipelined.py` were hidden already. What is left to win? And
-at 4093^3, where rows begin at odd addresses and cp.async cannot copy 2 bytes: what do three copies save?
+Problem: in `optimized_matmul_pipelined.py` 256 threads issue the copies of a step, 16 bytes each: 12 addresses, masks
+and copies a thread. At the end of a tile, the SM loads nothing for the next one.
+Idea: a descriptor (address, shape, strides, block) lets the tensor memory accelerator (TMA, from capability 9.0 on)
+fetch a block by its coordinates, with zeros beyond the edges: two instructions of one thread a step. As many programs
+as SMs walk over all tiles, and the blocks of the next tile are in flight before this one is stored. c is stored by TMA
+too, in two parts of 32 KiB.
+Cost: rows must begin at multiples of 16 bytes. A transposed matrix is read as it lies. Any other matrix (an odd number
+of columns, gaps) is copied first: one read and one write. At 4093^3 `pipelined` cannot use cp.async either, which moves
+4 bytes at least, and it loads 2 bytes at a time through registers.
+Predict: how many times as fast as `pipelined` is it at 4096^3, where the loads are hidden already, and at 4093^3, where
+it makes three copies of 33.5 MB?
 """
 
 import torch
@@ -27,7 +24,7 @@ REQUIRES = {"capability": (9, 0)}
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 WARPS, STAGES = 8, 4
-FLATTEN = tl.constexpr(True)  # the loops over tiles and steps are one: the next tile's blocks are asked for in time
+FLATTEN = tl.constexpr(True)  # one loop over tiles and steps: the next tile's blocks are requested early
 
 
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):

@@ -1,22 +1,19 @@
 """Multiply matrices of float16 and add up in float16: half the registers, and at k = 4096 the precision of bfloat16.
 
-The tensor cores add 16 products at a time to the sum so far, which is then rounded to 11 bits: k / 16 roundings, each
-of a sum that has grown. Of products like random ones, a sum of j terms is as large as sqrt(j), and each rounding off by
-0.2 eps of that (RMS; eps = 2^-10). Independent errors add up as squares do:
+Problem: the sums in float32 of `baseline_precision.py` take 128 registers of each thread.
+Idea: sums in float16 take 64.
+Cost: precision. The tensor cores add 16 products at a time, and then the sum is rounded to 11 bits: k / 16 roundings.
 
-    sqrt(sum of (0.2 eps)^2 * j, over j = 16, 32, .. k) / sqrt(k) = 0.2 eps * sqrt(k / 32)
+    error    sqrt(sum of (0.2 eps)^2 * j, over j = 16, 32, .. k) / sqrt(k) = 0.2 eps * sqrt(k / 32)     eps = 2^-10
 
-    k = 256    0.6 eps = 6e-4 of the result's own size
-    k = 4096   2.3 eps = 2.2e-3     what one rounding to bfloat16 leaves is 0.2 * 2^-7 = 1.6e-3
-    k = 16384  4.5 eps = 4.4e-3
+    k = 256      0.6 eps = 6e-4 of the result's own size
+    k = 4096     2.3 eps = 2.2e-3, where one rounding to bfloat16 leaves 0.2 * 2^-7 = 1.6e-3
+    k = 16384    4.5 eps = 4.4e-3
 
-So PRECISION here is bfloat16's: that is what such an answer is worth, and what it is judged as. And a sum that passes
-65,504 on its way is infinite from there on, though the end may not be; x and w_b of size 32 are enough at k = 4096:
-
-    32 * 32 * sqrt(4096) = 65,536
-
-Predict before you measure: the registers are half as many (64 for sums); is the multiplication faster, on a GPU whose
-datasheet has one rate for both? (PyTorch: torch.backends.cuda.matmul.allow_fp16_accumulation.)
+Therefore PRECISION is bfloat16's, and the answer is judged by that. A sum that exceeds 65,504 on its way is infinite
+from there on. Values of x and w_b around 32 are enough at k = 4096: 32 * 32 * sqrt(4096) = 65,536.
+PyTorch has a switch for such sums: torch.backends.cuda.matmul.allow_fp16_accumulation.
+Predict: an H200's datasheet has one rate for both kinds of sums. Is this version faster, equally fast, or slower?
 """
 
 import torch

@@ -1,20 +1,19 @@
-"""Multiply matrices of float16, add up 64 products in float16 and these sums in float32: an error that does not grow.
+"""Multiply matrices of float16, add up 64 products in float16 and these sums in float32: the error does not grow.
 
-A step of 64 begins at zero, adds 16 products at a time and rounds four times; then its sum goes to one in float32, on
-the CUDA cores. The steps' errors add up as squares do, as do their sums, so that k does not matter:
+Problem: the error of `optimized_precision_fp16.py` grows as sqrt(k).
+Idea: a step of 64 begins at zero and rounds four times. Then its sum is added to one in float32, on the CUDA cores.
 
     a step's sum    0.2 eps * sqrt(64 / 32 + 1/2) = 0.3 eps (eps = 2^-10)
-    the result      the same, and its own rounding: sqrt(0.3^2 + 0.2^2) eps = 0.4 eps = 4e-4
+    the result      the same, and its own rounding: sqrt(0.3^2 + 0.2^2) eps = 0.4 eps, for any k
 
-against 0.2 eps in `baseline_precision.py`, and no sum of 64 is likely to pass 65,504. Whether it is worth something is
-a question to a GPU whose tensor cores add faster in float16. Its price: sums of both kinds are kept, so that a tile is
-128 x 128 here (64 registers of each of 256 threads, and 32; twice that, and a thread is at the 255 that it may have).
-And in each step of 64:
+No sum of 64 is likely to exceed 65,504.
+Cost: both kinds of sums need registers, so that a tile is 128 x 128 (64 and 32 registers of each of 256 threads). And
+a step has more to do, one thing after the other:
 
-    64 * 128 * 128 = 1 Mi multiply-adds    512 cycles of an H200's SM: 2048 a cycle
-    128 * 128 sums converted and added     2 * 128 cycles of 128 lanes, while these warps multiply nothing
+    tensor cores    64 * 128 * 128 = 1 Mi multiply-adds, 2048 in a cycle of an H200's SM: 512 cycles
+    CUDA cores      128 * 128 sums converted and added, 128 lanes: 2 * 128 cycles
 
-Predict before you measure: on a GPU with one rate for both, is this faster or slower than float32 all the way?
+Predict: by these cycles, what is the ratio to float32 all the way?
 """
 
 import torch

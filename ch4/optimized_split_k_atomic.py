@@ -1,17 +1,15 @@
 """Multiply 16 rows by a long matrix with k split in 4, added up by atomics: one workspace for all, no fixed order.
 
-c = x @ w_b, [16, 16,384] @ [16,384, 4096]. As in `optimized_split_k.py` 256 programs read w_b together. Instead of
-writing 1 MiB of sums they add them, element by element, to a result in float32 that L2 holds:
+Problem: `optimized_split_k.py` writes 1 MiB of partial sums and reads it again.
+Idea: 256 programs add their sums, element by element, to a result in float32 that L2 holds.
 
     set to zero    16 * 4096 * 4 bytes = 256 KiB written
     atomic adds    4 * 16 * 4096 = 262,144 of them, 4 to each address
-    to float16     256 KiB read, 128 KiB written    3 launches in all
+    to float16     256 KiB read, 128 KiB written
 
-Which of 4 programs comes first is chance, and so are the last bits of the sum: (a + b) + c is not a + (b + c). Two
-calls with equal inputs may differ. In float16, without the copy in float32, each add would round as well.
-
-Predict before you measure: three launches against two. Which of them costs more, here and with 256 x 256 results,
-where 32 programs add to each address?
+Cost: 3 launches. The order of the 4 additions is chance, and so are the last bits of a sum: (a + b) + c is not
+a + (b + c). Two calls with equal inputs may differ. In float16, without the copy in float32, each addition would round.
+Predict: is it faster than the two launches of `optimized_split_k.py`, or slower?
 """
 
 import torch

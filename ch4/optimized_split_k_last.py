@@ -1,17 +1,17 @@
 """Multiply 16 rows by a long matrix with k split in 4, in one launch: the last program of a tile adds up its 4 sums.
 
-c = x @ w_b, [16, 16,384] @ [16,384, 4096]. As in `optimized_split_k.py` 256 programs write 1 MiB of sums. Then each of
-them counts itself at its tile; the one that finds all others there adds up the 4 sums, always in the same order:
+Problem: `optimized_split_k.py` needs a second launch to add up.
+Idea: 256 programs write 1 MiB of partial sums. Then each program adds 1 to a counter of its tile. The program that
+finds all others counted adds up the 4 sums, always in the same order:
 
     write the sums; barrier    all threads of this program have written
-    count, acq_rel             what was written before is seen by whoever counts later
-    if last                    read 4 * 4 KiB, all at a time; write the tile; set the counter back
+    count, acq_rel             a program that counts later sees what was written before
+    if last                    read 4 * 4 KiB, write the tile, set the counter to 0
 
-A launch is saved. But the last one reads its 16 KiB alone, and of 132 SMs only 64 have a last one; the second launch
-had 256 programs for that.
-
-Predict before you measure: which is shorter, the launch or the lonely reading? And with 16 x 64 results and
-k = 262,144, where one program reads 256 sums of 4 KiB, four at a time?
+Cost: the last program of a tile reads all sums of the tile alone, four at a time. The second launch has programs on
+many SMs for that.
+Predict: with a result of 16 x 64 and k = 262,144 one program reads 256 sums of 4 KiB, and all other SMs are idle. Is it
+faster than `optimized_split_k.py` there, or slower?
 """
 
 import torch
@@ -74,7 +74,7 @@ def matmul_kernel(
     if tl.atomic_add(arrived_ptr + pid, 1, sem="acq_rel") == splits - 1:
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for start in range(0, splits, AT_ONCE):
-            for i in tl.static_range(AT_ONCE):  # loads that do not wait for each other; .cg: from L2, which has them
+            for i in tl.static_range(AT_ONCE):  # independent loads; .cg: from L2, where the sums are
                 there, part_ptrs = mask & (start + i < splits), partials_ptr + (start + i) * size + offsets
                 acc += tl.load(part_ptrs, mask=there, other=0.0, cache_modifier=".cg")
         tl.store(c_ptr + offsets, acc, mask=mask)

@@ -1,18 +1,17 @@
-"""Multiply two matrices in 16 bits with the tile that the size names: a larger one reads less, until registers end.
+"""Multiply two matrices in 16 bits with the tile that the size names: a larger one reads less and needs more registers.
 
-c = a @ b, summed in float32. The same kernel; the sums of a tile stay in the registers of its 4 or 8 warps, and from
-capability 10.0 on in a memory of the tensor cores. All of 4096^3, from the caches, and registers a thread:
+Problem: the tile of `baseline_tile_size.py` fetches 4.3 GB at 4096^3.
+Idea: the same kernel with a larger tile, and fewer bytes.
 
-    tile         bytes     sums       tile         bytes     sums
-    64 x 64      4.3 GB    32         64 x 256     2.7 GB    128
-    64 x 128     3.2 GB    64         128 x 256    1.6 GB    128
-    128 x 128    2.1 GB    64         256 x 256    1.1 GB    256    of 255 that a thread may have
+    tile         bytes     sums a thread      tile         bytes     sums a thread
+    64 x 64      4.3 GB    32                 64 x 256     2.7 GB    128
+    64 x 128     3.2 GB    64                 128 x 256    1.6 GB    128
+    128 x 128    2.1 GB    64                 256 x 256    1.1 GB    256, and a thread may have 255 registers
 
-At 256 x 256 what does not fit is spilled: written to memory and read again at every step of the loop, by each of 256
-threads. `python benchmark.py --xray tile_size --size large` counts the instructions that do it.
-
-Predict before you measure: 64 x 256 and 256 x 64 read as much as each other. Are they equally fast? Where is the cliff,
-and on which GPUs is there none?
+Cost: the sums lie in the registers of 4 or 8 warps (from capability 10.0 on, in a memory of the tensor cores). A
+register too many is spilled: written to memory and read again, in every step of the loop.
+`python benchmark.py --xray tile_size --size large` counts the instructions that do it.
+Predict: the tile of 256 x 256 fetches a quarter of the bytes of 64 x 64. What is the ratio at `large/256x256`?
 """
 
 import torch
@@ -23,7 +22,7 @@ from operands import operand, product_cost
 REQUIRES = {"capability": (8, 0)}
 BLOCK_K = tl.constexpr(64)
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
-STAGES = 3  # at most: what fits in shared memory
+STAGES = 3  # at most: as many as fit in shared memory
 
 
 def inputs(m=4096, n=4096, k=4096, tile="128x256", dtype="float16", transposed="", device="cuda"):
@@ -63,7 +62,7 @@ def matmul_kernel(
     # 64 bits: a stride times an index may exceed 2^31
     stride_am, stride_ak = tl.cast(stride_am, tl.int64), tl.cast(stride_ak, tl.int64)
     stride_bk, stride_bn = tl.cast(stride_bk, tl.int64), tl.cast(stride_bn, tl.int64)
-    # Rows and columns beyond the last: any that exist, their sums are not stored
+    # Rows and columns beyond the last one wrap around: their sums are not stored
     a_ptrs = a_ptr + offs_m % M * stride_am + offs_k[None, :] * stride_ak
     b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n % N * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
@@ -86,7 +85,7 @@ def setup(a, b, tile):
 def run(a, b, tile, block_m, block_n, stages):
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
-    warps = 4 if block_m == 64 else 8  # four for each 64 rows, as the instructions of capability 9.0 want; 8 at most
+    warps = 4 if block_m == 64 else 8  # four for each 64 rows, for the instructions of capability 9.0; 8 at most
     grid, strides = (triton.cdiv(M, block_m) * triton.cdiv(N, block_n),), (*a.stride(), *b.stride())
     matmul_kernel[grid](a, b, c, M, N, K, *strides, block_m, block_n, num_warps=warps, num_stages=stages)
     return c

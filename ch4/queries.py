@@ -1,4 +1,4 @@
-"""Attention's gradient of the queries: a program keeps a block of dq and walks over the keys, 3 products a block."""
+"""Attention's gradient of the queries: a program keeps a block of dq and walks over the keys; 3 products a block."""
 
 import attending
 import torch
@@ -7,7 +7,7 @@ import triton.language as tl
 
 # head dimensions up to 64 and 128 -> BLOCK_M, BLOCK_N, STAGES, WARPS, with 227 KiB of shared memory a block (9.0, 10.0)
 LARGE = {64: (64, 64, 3, 4), 128: (128, 64, 3, 8)}
-OTHERS = {64: (64, 32, 2, 4), 128: (64, 32, 2, 8)}  # tensor cores that take all they multiply from registers
+OTHERS = {64: (64, 32, 2, 4), 128: (64, 32, 2, 8)}  # tensor cores that read their operands from registers
 LOG2_E = 1.4426950408889634
 
 
@@ -48,7 +48,7 @@ def queries_kernel(
     tl.store(delta_ptr + head * padded + offs_m, delta)
     lse = tl.load(lse_ptr + head * padded + offs_m)
     dq = tl.zeros((BLOCK_M, HEAD_DIM), tl.float32)
-    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # keys before it: in blocks that every row sees all of
+    lo = (start_m if CAUSAL else N_CTX) // BLOCK_N * BLOCK_N  # keys before it: blocks that every row sees completely
     hi = tl.minimum(start_m + BLOCK_M, N_CTX) if CAUSAL else N_CTX
     k_ptr, v_ptr = k_ptr + off_h, v_ptr + off_h
     dq = walk_keys(

@@ -1,14 +1,11 @@
 """Search the fastest configuration of a matrix product: tiles, groups, stages, warps, variant, in generations.
 
-Each candidate is checked by arithmetic (does an SM have the shared memory and the registers?), compiled, verified
-against float64 and only then timed, beside the default and an A/A control (the default again), so that a win is told
-from noise. What was tried goes to a history (JSON lines): the same command goes on where it was killed, and measures
-nothing twice.
+Each candidate is checked by arithmetic (does an SM have the shared memory and the registers?), compiled and verified
+against float64. Only then it is timed, in turns with the default and an A/A control (the default again), which shows
+how large noise is. Every trial is written to a history (JSON lines). The same command continues a history that was
+interrupted, and measures nothing twice.
 
-Without a GPU the same loop searches a proxy for time, computed from the machine code of a named GPU (--arch).
-
-Predict before you run: how much faster than the default (128 x 256 x 64, 3 stages, 8 warps) is the best of a thousand
-configurations, and how far is the default from itself?
+Without a GPU the same loop searches a proxy for time, computed from the machine code for a named GPU (--arch).
 """
 
 import signal

@@ -1,4 +1,4 @@
-"""What tune.py does: a search, or one of the things instead of it; returns the exit status."""
+"""What tune.py does: a search, or what is asked for instead of one; returns the exit status."""
 
 import argparse
 import json
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, tell: Tell) -> int:
 
 
 def setting(args: argparse.Namespace) -> tuple[Gpu | Proxy, Space, Configuration]:
-    """(bench, space, default) on a GPU, or for a machine that is X-rayed for. Raises OneLine, Death."""
+    """(bench, space, default) on a GPU, or for a machine whose code is only compiled. Raises OneLine, Death."""
     problem = Problem(*args.problem, args.dtype, args.activation)
     device = "cpu" if args.arch else args.device or default_device()
     if device == "cpu":
@@ -63,7 +63,7 @@ def setting(args: argparse.Namespace) -> tuple[Gpu | Proxy, Space, Configuration
 
 
 def about_of(bench: Gpu | Proxy, default: Configuration, who: str, seed: int) -> dict[str, Any]:
-    """The first line of a history, as it is read again."""
+    """The first line of a history."""
     found = versions() if isinstance(bench, Gpu) else {}
     about = {
         "schema": history.SCHEMA, "searched": "time" if isinstance(bench, Gpu) else "proxy",
@@ -110,7 +110,7 @@ def tune(args: argparse.Namespace, tell: Tell) -> int:
 
 
 def write(kept: history.History, args: argparse.Namespace, problems: list[str]) -> None:
-    """What was asked for besides the report."""
+    """Write the files that were asked for besides the report."""
     with noting(problems):
         if args.export:
             show.export(kept, args.export)
@@ -121,7 +121,7 @@ def write(kept: history.History, args: argparse.Namespace, problems: list[str]) 
 
 
 def path_of(about: dict[str, Any]) -> Path:
-    """Where a history lies unless another place is named."""
+    """The path of a history, if no other is given."""
     folder = ROOT / "results" / "ch4"
     folder.mkdir(parents=True, exist_ok=True)
     p, machine = about["problem"], about["machine"]["name"].lower().replace(" ", "_")

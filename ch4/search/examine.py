@@ -36,7 +36,7 @@ Tell = Callable[[str, float], None]
 
 
 def examine(problem: Problem, configuration: Configuration, machine: Machine, generation: int = 0) -> Trial:
-    """Compile one configuration and look at its machine code: a trial by the proxy, or why it is none."""
+    """Compile one configuration and score its machine code by the proxy; a trial, or the reason why there is none."""
     predicted = asdict(predict(configuration, machine))
     trial = partial(Trial, configuration, generation, predicted=predicted)
     try:
@@ -85,7 +85,7 @@ def proxy(problem: Problem, configuration: Configuration, machine: Machine, kern
 def examined(
     problem: Problem, configurations: list[Configuration], machine: Machine, generation: int, tell: Tell
 ) -> list[Trial]:
-    """A trial each, compiled on all cores; a compiler that dies has one culprit."""
+    """A trial for each configuration, compiled on all cores. If a compiler dies, one configuration is blamed for it."""
     done: dict[str, Trial] = {}
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     server.start({})

@@ -1,4 +1,4 @@
-"""The loop: propose, compile, verify, time, write down; until the evaluations or the seconds are used up."""
+"""The loop: propose, compile, verify, time, record; until the evaluations or the seconds are used up."""
 
 import random
 import time
@@ -56,7 +56,7 @@ class Gpu:
         return [_timed(trial, times) for trial in compiled], control
 
     def final(self, history: History, tell: Tell) -> dict[str, Any]:
-        """The finalists against the default, its A/A control and torch, all anew."""
+        """Measure the finalists again, with the default, its A/A control and torch."""
         finalists = {trial.name: trial.configuration for trial in history.measured[:FINALISTS]}
         anew, seed = [*finalists.values()], self.seed + 1
         times = measured(self.problem, anew, self.default, self.device, seed, tell, FINAL_BLOCKS)
@@ -77,7 +77,7 @@ class Gpu:
 
 
 def _timed(trial: Trial, times: Measured) -> Trial:
-    """A trial that was compiled, with its time, or why it has none."""
+    """A trial that was compiled, with its time, or the reason why it has none."""
     if trial.name in times.seconds:
         ratio, seconds = times.ratio(trial.name), stats.overall_median(times.seconds[trial.name])
         return replace(trial, score=ratio.ratio, low=ratio.low, high=ratio.high, seconds=seconds)
@@ -89,7 +89,7 @@ def _timed(trial: Trial, times: Measured) -> Trial:
 
 @dataclass(frozen=True)
 class Replay:
-    """The record of a sweep in place of a GPU: what each configuration was found to be."""
+    """A recorded sweep in place of a GPU: it has the score of every configuration."""
 
     sweep: dict[str, Trial]
 
@@ -101,9 +101,9 @@ def search(
     history: History, space: Space, proposer: Proposer, bench: Bench, default: Configuration, most: int,
     budget_s: float, tell: Tell, size: int = GENERATION,
 ) -> None:  # fmt: skip
-    """Go on with a history until it has `most` trials, or after `budget_s` begin no new generation.
+    """Continue a history until it has `most` trials; after `budget_s` no new generation begins.
 
-    The default is the first to be tried. Raises ProposerError, KeyboardInterrupt.
+    The default is tried first. Raises ProposerError, KeyboardInterrupt.
     """
     begin = time.monotonic()
     while len(history.trials) < most and time.monotonic() - begin < budget_s:
@@ -119,7 +119,7 @@ def search(
 
 
 def _telling(history: History, batch: int, most: int, tell: Tell) -> Tell:
-    """What a generation says of itself, as a part of the whole search."""
+    """Progress of a generation, as a part of the whole search."""
     start = f"generation {history.generations}"
     best = f", best {history.measured[0].score:.3g}" if history.measured else ""
     before = len(history.trials)

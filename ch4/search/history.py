@@ -1,7 +1,7 @@
-"""What a search has tried and what came of it: a file of JSON lines, written anew whenever a generation is done.
+"""All trials of a search and their outcomes: a file of JSON lines, written anew after each generation.
 
 The first line says what is searched; the others are trials, remarks (why a proposal was refused) and A/A controls (how
-far the default was from itself). A search that was killed goes on from here: what has a line is not measured again.
+far the default was from itself). An interrupted search continues from here: what has a line is not measured again.
 """
 
 import json
@@ -23,7 +23,7 @@ class Trial:
     """A configuration and its outcome: `measured`, or what went wrong, with the reason.
 
     score: times as fast as the default (as a proxy: the share of the peak); low, high: its 95 % interval.
-    predicted, found: registers of a thread, bytes of shared memory of a block, and whatever else was found.
+    predicted, found: registers of a thread, bytes of shared memory of a block; `found` may have more.
     """
 
     configuration: Configuration
@@ -72,7 +72,7 @@ class History:
         return max((trial.generation for trial in self.trials), default=-1) + 1
 
     def add(self, trials: Iterable[Trial], control: dict[str, float] | None = None) -> None:
-        """A generation's outcome, in one write. Raises RecordError, as the next two do."""
+        """Write the outcome of a generation, at once. Raises RecordError, as the next two do."""
         lines = [{"kind": "trial", **asdict(trial)} for trial in trials]
         self._keep(lines + ([{"kind": "repeat", **control}] if control else []))
 
@@ -90,7 +90,7 @@ class History:
             write_text(self.path, self.text)
 
     def take(self, kind: str, **line: Any) -> None:
-        """What one line says. Raises ValueError, TypeError, KeyError where that is nothing."""
+        """Add what one line says. Raises ValueError, TypeError, KeyError if the line is not valid."""
         if kind == "trial":
             self.trials.append(Trial(**line))
         elif kind == "remark":
@@ -104,7 +104,7 @@ class History:
 
 
 def opened(path: Path, about: dict[str, Any]) -> History:
-    """The history at `path` to go on with, or a new one. Raises RecordError, also where it is another search's."""
+    """The history at `path` to continue, or a new one. Raises RecordError, also if it is of another search."""
     check_writable(path)
     if not path.exists():
         history = History(about, path, text=json.dumps({"kind": "search", **about}) + "\n")

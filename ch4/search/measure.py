@@ -47,7 +47,7 @@ def measured(
     problem: Problem, configurations: list[Configuration], default: Configuration, device: str, seed: int, tell: Tell,
     blocks: int = BLOCKS,
 ) -> Measured:  # fmt: skip
-    """All of them, whatever becomes of the process. Raises Death where the fault is none of theirs."""
+    """Measure all of them, also if a process dies. Raises Death where no configuration is the cause."""
     left, died = {name_of(each): each for each in configurations}, dict[str, tuple[str, str]]()
     info, limits = survey_apart(device)
     variables = {"TRITON_INTERPRET": "1"} if info["kind"] == "cpu" else {}
@@ -87,7 +87,7 @@ def pair_of(folder: Path, problem: Problem, named: dict[str, Configuration], def
 
 
 def concluded(result: PairResult, died: dict[str, tuple[str, str]]) -> Measured:
-    """Raises Death where the default is at fault, or nothing could be timed."""
+    """Raises Death where the default fails, or nothing could be timed."""
     bad = dict(died)
     for row in result.rows:
         if row.reason.startswith("the baseline: ") or not (result.arms or row.verdict in FAILED):

@@ -4,9 +4,8 @@
     OPENAI_API_KEY     sent to that address alone; may be missing for a server that asks for none
     OPENAI_MODEL       the model's name there
 
-It is told the problem, the machine, the axes, what was measured and every failure so far. What it answers is parsed
-strictly; whatever is wrong with it is told to it in the next request, and after MOST_FAILURES useless answers in a row
-the search ends with what it has.
+It is told the problem, the machine, the axes, what was measured and every failure so far. Its answer is parsed strictly;
+the next request says what was wrong with it, and after MOST_FAILURES useless answers in a row the search ends.
 """
 
 import json
@@ -60,7 +59,7 @@ class Model:
         raise ProposerError(f"the model gave nothing to try, {MOST_FAILURES} times in a row; the last time: {problem}")
 
     def _accepted(self, history: History, count: int, proposed: list[Any]) -> list[Configuration]:
-        """Those that can be tried; a remark for each other. Raises Useless where there are none."""
+        """The proposals that can be tried; a remark for each of the others. Raises Useless if there are none."""
         tried, accepted = history.names, dict[str, Configuration]()
         for each in proposed[:count]:
             why = self._space.problem_with(each)
@@ -96,7 +95,7 @@ class Model:
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
-        """Nowhere: the key is for one address."""
+        """No redirects: the key is for one address."""
 
 
 _DIRECT = urllib.request.build_opener(_NoRedirect)

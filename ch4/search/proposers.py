@@ -1,6 +1,6 @@
-"""Who says what to try next: propose(history, count) -> configurations that are valid and were not tried.
+"""What to try next: propose(history, count) -> configurations that are valid and were not tried.
 
-The same seed and the same history give the same proposals, so that a search that was killed goes on as it would have.
+The same seed and the same history give the same proposals, so that an interrupted search continues as it would have.
 """
 
 import itertools
@@ -18,7 +18,7 @@ CROSSED = 0.3  # of the children take each axis from one of two parents
 NEWCOMERS = 0.1  # of all that are drawn owe nothing to parents: the way out of a local best
 DRAWN = 16  # children for each that is measured
 BY_PROMISE = 0.75  # of a generation are those that promise most, the others are drawn from the rest
-MOST_DRAWS = 200  # for a child that nobody has seen
+MOST_DRAWS = 200  # for a child that was not tried yet
 PAIR_WEIGHT = 0.7  # of a pair of values against a value alone: the fit explains by single values what it can
 RIDGE = 1.0  # how reluctantly the fit departs from the mean
 
@@ -33,7 +33,7 @@ class Proposer(Protocol):
 
 
 class Shuffled:
-    """The whole space, in an order that is no order: to its end an exhaustive sweep, before that a random search."""
+    """The whole space in random order: complete it is an exhaustive sweep, and stopped early a random search."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space, self._order = space, random.Random(seed).sample(list(space.valid), len(space.valid))
@@ -44,7 +44,7 @@ class Shuffled:
 
 
 class Evolutionary:
-    """The best so far, changed by a step or crossed with one another, and of these children those that promise most."""
+    """Children of the best so far, changed by a step or crossed; of these, those with the highest expected score."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self._space, self._seed = space, seed

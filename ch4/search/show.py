@@ -1,4 +1,4 @@
-"""What a search has found, on the console and as a figure; every figure computed from its history."""
+"""The results of a search, on the console and as a figure, computed from its history."""
 
 import json
 from collections import Counter
@@ -75,7 +75,7 @@ def _predictions(compiled: list[Trial]) -> list[str]:
 
 
 def _noise(history: History) -> list[str]:
-    """The win beside what is no win: the A/A control, the default against itself."""
+    """The win, and beside it the A/A control: the default against itself."""
     said, ratios, final = [], [control["ratio"] for control in history.controls], history.final
     if ratios:
         ends = f"{min(ratios):.4f} to {max(ratios):.4f}"
@@ -83,7 +83,7 @@ def _noise(history: History) -> list[str]:
     if final:
         said += [
             f"measured anew, best over default: {ratio(final['over_default'])}: {final['verdict']}",
-            f"beside it, default over itself (A/A control): {ratio(final['repeat'])}: a win of that size is none",
+            f"beside it, default over itself (A/A control): {ratio(final['repeat'])}: a win of that size is noise",
         ]
     if "over_torch" in final:
         said.append(f"best over torch: {ratio(final['over_torch'])}")
@@ -97,7 +97,7 @@ def ratio(found: dict[str, float]) -> str:
 
 
 def figure(history: History) -> Figure:
-    """Every trial by generation, and the best so far with its 95 % interval. Wants one that was measured."""
+    """Every trial by generation, and the best so far with its 95 % interval. Needs one that was measured."""
     drawn, axes = new_figure()
     measured = history.measured
     axes.plot(

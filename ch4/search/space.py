@@ -69,7 +69,7 @@ def _sides(length: int) -> list[int]:
 
 
 def predict(configuration: Configuration, machine: Machine) -> Resources:
-    """What the compiler should need: every stage holds a block of a and one of b; the sums lie in registers.
+    """What the compiler is expected to need: every stage holds a block of a and one of b; the sums lie in registers.
 
     From capability 9.0 on the tensor cores read the blocks from shared memory. Before, fragments of them pass through
     registers as well, and the stage that is being multiplied needs no buffer of its own; capability 7.5 has no
@@ -126,7 +126,7 @@ class Space:
         return min(self.valid.values(), key=lambda each: self.steps(each, wanted))
 
     def problem_with(self, proposed: Any) -> str:
-        """What is wrong with a configuration that somebody else has thought of; empty if nothing."""
+        """What is wrong with a proposed configuration; empty if nothing."""
         if not isinstance(proposed, dict) or proposed.keys() != self.axes.keys():
             return f"must be an object with exactly the keys {', '.join(self.axes)}"
         for key, values in self.axes.items():

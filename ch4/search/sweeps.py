@@ -1,4 +1,4 @@
-"""A search held against an exhaustive sweep of the same space: another search's best, or searches replayed on it."""
+"""A search compared with an exhaustive sweep of the same space: another search's best, or searches replayed on it."""
 
 import argparse
 import math
@@ -90,7 +90,7 @@ def replay(sweep: History, args: argparse.Namespace, tell: Tell) -> int:
 def shares_by_evaluation(space: Space, trials: dict[str, Trial], proposer: str, seed: int, most: int) -> np.ndarray:
     """(evaluations,): each one's score over the sweep's best, in the order of a search that does not know the default.
 
-    A default that somebody found by reasoning would be most of what the search seems to find.
+    A default that was found by reasoning would be most of what the search seems to find.
     """
     kept, (first,) = History({}), random.Random(f"begin {seed}").sample(list(space.valid.values()), 1)
     search(kept, space, SEEDED[proposer](space, seed), Replay(trials), first, most, math.inf, lambda *_: None)
