@@ -1,26 +1,26 @@
 """Fully connected geometric product: 44 matrix products one by one in 3D, 273 kernels that move 87 tensors.
 
-A path is a triple of grades, such as vector times vector giving a bivector; each of the 20 (2D: 10) has a matrix W[p].
-To blade k, what the path p gives is multiplied by it, with s_ij = +1 or -1 and the gated xh, yh (B, N) for each blade:
+Problem: a path is a triple of grades, such as vector times vector giving a bivector. Each of the 20 paths (2D: 10) has
+a matrix W[p]. With s_ij = +1 or -1 and the gated xh, yh (B, N) of each blade:
 
     out_k = sum over the paths p to k of (sum over i, j of s_ij xh_i yh_j) @ W[p]
 
-44 pairs of k and p (2D: 14), so many products of B x N by N x N. Written as it is said, a kernel an operation (2D: 95
-of them), all of them through memory. u is what x has, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4:
+There are 44 pairs of k and p (2D: 14), so there are 44 products of B x N by N x N. This version runs the formula as it
+stands: each operation is a kernel (2D: 95 of them) that reads and writes memory.
+Cost: u is the bytes of x, 8 blades (64 MiB of float32 at B = 4096, N = 512), in 2D 4 blades:
 
                                        3D        2D
     gates of x and y                  8.0 u    10.0 u
     products of blades, their sums   42.5 u    20.5 u     64 terms, or 16
-    matrix products                  11.7 u     7.4 u     read their sum, write what comes of it, read W[p]
-    adding up, side by side          17.5 u    11.5 u
+    matrix products                  11.7 u     7.4 u     read their sum, write their result, read W[p]
+    sums of these, into one tensor   17.5 u    11.5 u
     normalization                     7.0 u     6.5 u
     in all                             87 u      56 u     where x, y and out are 3
 
-And 44 * 2 * B * N * N = 94 GFLOP (2D: 30). By its datasheet an H200 does 67 TFLOP/s in float32 and moves 4.8 TB/s: 1.4
-ms and 1.2 ms, one after the other (2D: 0.45 ms and 0.39 ms).
-
-Predict before you measure: torch.compile (the column "library") makes few kernels of all but the matrix products.
-Which of the two times can it shorten?
+and 44 * 2 * B * N * N = 94 GFLOP (2D: 30). By its datasheet an H200 does 67 TFLOP/s in float32 and moves 4.8 TB/s: 1.4
+ms for the FLOPs and 1.2 ms for the bytes, one after the other (2D: 0.45 ms and 0.39 ms).
+Predict: torch.compile (the column "library") makes few kernels of everything except the matrix products. Which of the
+two times can it shorten?
 """
 
 import connected

@@ -1,13 +1,12 @@
 """Fully connected geometric product and its gradients by autograd: 790 kernels that move 252 tensors in 3D.
 
-Forward as in `baseline_fcgp.py`, 44 products of B x N by N x N (2D: 14), each of which has two of its own on the way
-back:
+Problem: forward is `baseline_fcgp.py`, 44 products of B x N by N x N (2D: 14). Each has two products on the way back:
 
     out_k += z @ W[p]     dz = dout_k @ W[p]^T     dW[p] += z^T @ dout_k     44 * 6 * B * N * N = 283 GFLOP (2D: 90)
 
-What autograd adds is not in the formulas: what a factor's uses bring is added up, one by one. (Blades and matrices are
-taken apart once, by `unbind`: x[i] in every product would get a gradient as large as x each time, zeros but for one
-blade.) u is what x has, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4; 2D has 269 kernels:
+Autograd also adds up, one by one, the gradients that each use of a factor brings. (Blades and matrices are taken apart
+once, by `unbind`. With x[i] in every product, each would bring a gradient as large as x, 0 except in one blade.)
+Cost: u is the bytes of x, 8 blades (64 MiB of float32 at B = 4096, N = 512), in 2D 4 blades and 269 kernels:
 
                                                    3D         2D
     forward                                       86.7 u     55.9 u
@@ -17,11 +16,10 @@ blade.) u is what x has, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4;
     gates, normalization                          40.2 u     44.2 u
     in all                                         252 u      164 u
 
-where least would be 8: read x and y and write out; read x, y and out's gradient, write dx and dy. By its datasheet an
-H200 needs 3.5 ms for 252 u, and 4.2 ms for the FLOPs in float32 (2D: 1.1 ms and 1.3 ms).
-
-Predict before you measure: torch.compile (the column "library") makes few kernels of all but the matrix products.
-Which of the two times can it shorten, and what is left to win then?
+The least is 8 u: read x and y and write out; read x, y and out's gradient, write dx and dy. By its datasheet an H200
+needs 3.5 ms for 252 u, and 4.2 ms for the FLOPs in float32 (2D: 1.1 ms and 1.3 ms).
+Predict: torch.compile (the column "library") makes few kernels of everything except the matrix products. If it moved
+only 8 u, and the two times add up, how many times as fast as this version could it be?
 """
 
 import connected

@@ -1,17 +1,17 @@
-"""Gate multivectors whose blades lie side by side: neighbouring lanes use 4 bytes each, 32 bytes apart.
+"""Gate multivectors whose blades are adjacent in memory: each lane uses 4 of the 32 bytes of its sector.
 
-x is (8 blades, batch, features). In memory the blades of a feature follow each other, as one would write it down:
-[batch, feature, blade]. A lane takes a feature, since all blades of it are multiplied by the same phi(x[0]); in a
-product of two multivectors every blade would be multiplied by several others. Of one blade, a warp loads
+Problem: x has 8 blades, `batch` rows and `features` features. In memory the 8 blades of one feature follow each other,
+[batch, feature, blade]. One lane takes one feature, because all blades of a feature are multiplied by the same
+phi(x[0]). One load instruction fetches one blade for the 32 lanes of a warp:
 
     lane 0    [xxxx............................]     4 of a sector's 32 bytes
-    lane 1    [xxxx............................]     ... 32 sectors in all, where 128 bytes are 4
+    lane 1    [xxxx............................]     ... 32 sectors in all, where 128 adjacent bytes are 4
 
-The other seven loads want the rest of the same sectors, and so do the seven other stores: the DRAM need not carry more
-than 2 u, u being the bytes of x. But each of the 16 instructions is 32 sectors for L1, and a store goes on to L2.
-
-Predict before you measure: 8x the sectors between SMs and caches. Is it 8x slower than `optimized_layout.py`? Which
-cache could serve the loads, and which the stores? What of 2D, 4 blades, 16 bytes a feature?
+Cost: the other 7 loads need the rest of the same sectors, and so do the 8 stores. If a cache keeps the sectors until
+then, DRAM carries 2 u, the least (u: the bytes of x). But each of the 16 instructions asks for 32 sectors instead of 4:
+loads ask L1, stores ask L2.
+Predict: between SMs and caches 8x the sectors of `optimized_layout.py` move, from and to DRAM the same bytes. How many
+times slower is this version?
 """
 
 import torch

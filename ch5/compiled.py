@@ -1,4 +1,4 @@
-"""torch.compile, in its default mode, as a library to be compared with: for each shape, order in memory and type."""
+"""torch.compile in its default mode, as a library to compare with: compiled for each shape, memory order and type."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What the pairs of the fully connected product share that is no lesson: their inputs, what they cost, gradients."""
+"""What the pairs of the fully connected product share: their inputs, what they cost, and gradients by autograd."""
 
 import torch
 from clifford.algebra import algebra

@@ -1,7 +1,7 @@
 """torch.compile once more, told to compute again rather than to keep.
 
-TorchInductor keeps in memory what takes more than 4 reads or 30 operations to compute (torch/_inductor/config.py), lest
-much be computed twice. A blade of a product of multivectors reads more: 8 others in 2D, 16 in 3D.
+TorchInductor writes to memory what takes more than 4 reads or 30 operations to compute (torch/_inductor/config.py), so
+that little is computed twice. A blade of a product of multivectors reads more: 8 others in 2D, 16 in 3D.
 """
 
 from compiled import compiled

@@ -1,4 +1,4 @@
-"""Multivectors to multiply, drawn at random; the gradients of their product, by autograd, or by a compiler."""
+"""Random multivectors to multiply, and the gradients of their product by autograd or by a compiler."""
 
 import torch
 from clifford import algebra

@@ -1,16 +1,18 @@
 """Fully connected geometric product and gradients, one TF32 product an element: 7 times the rate, 10 bits.
 
-As `optimized_fcgp_backward.py`, with cuBLAS allowed to multiply float32 on the tensor cores: z, W and the gradients
-stay float32 in memory, are taken as TF32 (10 bits of fraction), and added up in float32. A factor is off by up to 2^-11
-of itself, or 2^-10: another precision, labelled as that, never on unless asked for. By an H200's datasheet
+Problem: three TF32 products (`optimized_fcgp_backward_tf32x3.py`) take three times the FLOPs of one, and more bytes.
+Idea: as `optimized_fcgp_backward.py`, with cuBLAS allowed to multiply float32 on the tensor cores. z, W and the
+gradients stay float32 in memory, are taken as TF32 (10 bits of fraction), and added up in float32. A factor is off by
+up to 2^-11 of itself, or 2^-10. This is another precision: it is labelled as such, and is used only where it is asked
+for.
+Cost: by an H200's datasheet
 
     3D    283 GFLOP at 495 TFLOP/s    0.57 ms    53 u at 4.8 TB/s    0.74 ms     z, dz and the tensors, as with float32
     2D     90 GFLOP                   0.18 ms    41 u                0.29 ms
 
-So it is the bytes now that take longer. 16-bit tensors are multiplied as they are.
-
-Predict before you measure: how much faster than the three products of `optimized_fcgp_backward_tf32x3.py`? And what
-would 16 bits win, at twice the rate and half the bytes?
+Now the bytes take longer than the arithmetic. 16-bit tensors are multiplied as they are, at twice TF32's rate and with
+half the bytes.
+Predict: how many times as fast as the three products of `optimized_fcgp_backward_tf32x3.py` is this version?
 """
 
 import connected

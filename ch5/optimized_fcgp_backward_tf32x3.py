@@ -1,22 +1,23 @@
 """Fully connected geometric product and gradients: float32 out of three TF32 products, at 7 times the rate.
 
-Each operand is split into two TF32 numbers, what it is rounded to and what that leaves, and three of their four
-products are made on the tensor cores, of z, W and now also of out's gradient (`optimized_fcgp_tf32x3.py`). The answer
-is judged as float32, like the baseline's. By an H200's datasheet
+Problem: the float32 products of `optimized_fcgp_backward.py` run on the CUDA cores.
+Idea: split each operand into two TF32 numbers and make three of their four products on the tensor cores, as
+`optimized_fcgp_tf32x3.py` does, here for z, W and out's gradient. The answer is judged as float32.
+Cost: by an H200's datasheet
                                            3D                           2D
     CUDA cores      at 67 TFLOP/s          283 GFLOP         4.2 ms     90 GFLOP         1.3 ms
     tensor cores    at 495 TFLOP/s         3 * 283 GFLOP     1.7 ms     3 * 90 GFLOP    0.55 ms
 
-a third of the limit beside the time. Three products into one result cost bytes as well. out and dW are small beside
-what is summed over; but dz is as large as z, 5.5 u (2D: 3.5 u), and is written, then twice read, added to and written:
+This can reach a third of the limit beside the time. Three products into one result also cost bytes. out and dW are
+small beside what is summed over. But dz is as large as z, 5.5 u (2D: 3.5 u), and it is written once, then twice read,
+added to and written:
 
     dz = dout' @ W^T;  dz += dout @ W'^T;  dz += dout @ W^T     5 * 5.5 = 27.5 u, where it was 5.5 (2D: 17.5 u, 3.5)
 
-Sums over N = 512 features are that short: 2 * 512 FLOPs for 8 bytes read and written are 128 a byte, and an H200's
-ridge in TF32 is at 495 / 4.8 = 103.
-
-Predict before you measure: how near to 3 products' time of tensor cores does it come, and at N = 1024? How would one
-product over 3 * 512 do?
+A sum over N features is 2 N FLOPs for 8 bytes read and written: 128 a byte at N = 512, 256 at N = 1024. An H200's ridge
+in TF32 is at 495 / 4.8 = 103.
+Predict: the ratio over `optimized_fcgp_backward.py` is at most 4.2 / 1.7 = 2.5. How large is it at N = 512? Is it
+larger or smaller at N = 1024?
 """
 
 import connected

@@ -1,22 +1,19 @@
-"""Fully connected geometric product, z formed where the product loads it: 5 tensors move, z is made 8 times.
+"""Fully connected geometric product, z formed where the product loads it: 5 tensors move, z is formed 8 times.
 
-A program has 64 rows and 64 columns of all blades of an output grade. It walks along the features that are summed over,
-16 at a time: loads that tile of all blades of x and y, forms from it the z of each path and blade in registers, and
-multiplies them by the path's tile of W. z is never in memory:
+Problem: in `optimized_fcgp.py` z is written to memory and read again: 11 of 18 u (2D: 7 of 14 u).
+Idea: a program computes 64 rows and 64 columns of all blades of an output grade. It walks along the features that are
+summed over, 16 at a time. It loads that tile of all blades of x and y, forms the z of each path and blade in registers,
+and multiplies them by the path's tile of W. z is never in memory.
+Cost: read x and y 2 u, write out 1 u, normalize it 2 u: 5 u instead of 18 (2D: 14). But each of the 512 / 64 = 8 tiles
+of columns, and each of G = 4 grades (2D: 3), loads the same rows of x and y and forms their z again. The first program
+reads memory, the others L2. With D blades and at most K = 6 paths (2D: 4):
 
-    read x and y 2 u, write out 1 u, normalize it 2 u     5 u instead of 18 (2D: 14), and no z beside them
+    G * 64 * 8 programs * (2 * D * 64 + K * 64) * 512 * 4 bytes     5.9 GB at most (2D: 2.4 GB)
 
-But a row of x and y is loaded, and its z formed, for each of the 512 / 64 = 8 tiles of columns, and each of G = 4
-grades (2D: 3). The first to come reads memory, the others L2. With D blades and at most K = 6 paths (2D: 4):
-
-    G * 64 * 8 programs * (2 * D * 64 + K * 64) * 512 * 4 bytes     5.9 GB at most, some 0.6 ms of an H200's L2
-                                                                    2D: 2.4 GB, 0.3 ms
-
-against 18 u = 1.2 GB (2D: 0.5 GB) from memory, and beside 94 (30) GFLOP. In float32 a tile of 64 x 64 is multiplied on
-the CUDA cores, by code of a compiler; that of cuBLAS is made by hand.
-
-Predict before you measure: faster or slower than `optimized_fcgp.py` in float32? In 16 bits (size "types"), where
-tensor cores leave the CUDA cores to z? At which N would you try it again?
+against 18 u = 1.2 GB (2D: 0.5 GB) from memory, beside 94 (30) GFLOP. In float32 Triton multiplies a tile of 64 x 64 on
+the CUDA cores with code that its compiler makes; cuBLAS has code that is tuned by hand.
+Predict: arithmetic limits `optimized_fcgp.py` in float32. Is this version faster or slower? And in float16, where the
+products run on tensor cores?
 """
 
 import connected

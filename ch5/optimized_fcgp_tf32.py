@@ -1,18 +1,19 @@
 """Fully connected geometric product, one TF32 product an element: 7 times float32's rate, 10 bits of fraction.
 
-As `optimized_fcgp.py`, with cuBLAS allowed to multiply float32 on the tensor cores: z and W stay float32 in memory, are
-taken as TF32 (8 bits of exponent, 10 of fraction), and added up in float32. W is turned first: Hopper's tensor cores
-want TF32 operands whose neighbours along the sum are neighbours in memory. A factor that is rounded so is off by up to
-2^-11 of itself, or 2^-10 if it is cut; float32's by 2^-24 (the notebook computes what becomes of a product). That is
-another precision, labelled as that, never on unless asked for. By an H200's datasheet
+Problem: three TF32 products (`optimized_fcgp_tf32x3.py`) take three times the FLOPs of one, and more bytes.
+Idea: let cuBLAS multiply float32 on the tensor cores once. z and W stay float32 in memory; each factor is taken as TF32
+(8 bits of exponent, 10 of fraction), and sums are float32. W is transposed first: Hopper's tensor cores need TF32
+operands whose neighbours along the sum are neighbours in memory. A factor is off by up to 2^-11 of itself if it is
+rounded, 2^-10 if it is cut; float32's by 2^-24. This is another precision: it is labelled as such, and is used only
+where it is asked for.
+Cost: by an H200's datasheet
 
     3D    94 GFLOP at 495 TFLOP/s    0.19 ms    18 u at 4.8 TB/s    0.25 ms     z and the tensors, as with float32
     2D    30 GFLOP                   0.06 ms    14 u                0.10 ms
 
-What was hidden behind the arithmetic is now the longer part. 16-bit tensors are multiplied as they are.
-
-Predict before you measure: how much faster than the three products of `optimized_fcgp_tf32x3.py`, which is nearly
-float32? Is z in memory still cheap?
+Now the bytes take longer than the arithmetic. 16-bit tensors are multiplied as they are.
+Predict: three products need 0.57 ms for FLOPs and 0.59 ms for 42 u in 3D. If the two times of each version add up, how
+many times as fast is this version?
 """
 
 import connected

@@ -1,23 +1,25 @@
 """Clifford layer of two operators: a batched product, then gate, product and norm in one pass; 5.25 tensors in 3D.
 
+Problem: in `baseline_layer.py` the product of x and y is some 270 kernels that move 86 of 91 u.
+Idea: two calls do the work.
+
     y = x @ L[grade] + bias     torch.bmm, a matrix for each blade: that of its grade; the bias is added in place
     out = product of x and y    one kernel: a batch row of all blades and features, from read to normalized
 
-u is what x has, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4:
+Cost: u is the bytes of x, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4:
 
                                                             3D         2D
     y      read x, write y, add the bias to 1 blade of D    2.25 u     2.5 u     17.2 GFLOP (2D: 8.6)
     out    read x and y, write out                          3 u        3 u
-    in all                                                  5.25 u     5.5 u     instead of 90 (61)
+    in all                                                  5.25 u     5.5 u     instead of 91 (60)
 
 By its datasheet an H200 needs 0.07 ms for the bytes, and still 0.26 ms for the FLOPs in float32 (2D: 0.04 ms and 0.13
-ms): the layer is now as long as its matrix product. In 16 bits (989 TFLOP/s, half the bytes) the two change places once
-more. The limit beside the time counts float32 at TF32's rate, see connected.py: of that the CUDA cores reach 14 %.
-
-Size "fcgp": the product is fully connected, a matrix product for each grade, 94 GFLOP, 1.4 ms (2D: 30, 0.45 ms).
-
-Predict before you measure: how much faster than `baseline_layer.py`? Faster or slower than torch.compile? At which
-size of the sweep most, at which least? (`clifford.CliffordLayer` is this as a module.)
+ms): most of the layer's time is now its matrix product. In 16 bits (989 TFLOP/s, half the bytes) the bytes take longer
+again. The limit beside the time counts float32 at TF32's rate (see connected.py); the CUDA cores can reach 14 % of it.
+At size "fcgp" the product is fully connected, a matrix product for each grade, 94 GFLOP, 1.4 ms (2D: 30, 0.45 ms).
+`clifford.CliffordLayer` is this layer as a module.
+Predict: how many times as fast as `baseline_layer.py` is this version at the default size? And is it faster than
+torch.compile, whose matrix product is the same?
 """
 
 import connected

@@ -1,17 +1,16 @@
-"""Gate multivectors whose features lie side by side, blade after blade: a warp uses every byte that it fetches.
+"""Gate multivectors whose features are adjacent in memory: a warp uses every byte that it fetches.
 
-x is (8 blades, batch, features), contiguous: first one blade of all rows and features, then the next. A lane takes
-features, since all blades of one are multiplied by the same phi(x[0]), and finds each blade in a plane of its own,
-batch * features elements further on. Of one blade, a warp loads
+Problem: in `baseline_layout.py` neighbouring lanes read 4 bytes each, 32 bytes apart.
+Idea: x is (8 blades, batch, features), contiguous: first one blade of all rows and features, then the next blade. A
+lane still takes a feature. It finds each blade in a plane of its own, batch * features elements further on:
 
     lane 0    [xxxx]
-    lane 1        [xxxx]     ... side by side: 4 sectors of 32 bytes for 32 lanes, every byte used
+    lane 1        [xxxx]     ... adjacent: 4 sectors of 32 bytes for 32 lanes, every byte used
 
-and, where the planes begin at multiples of 16 bytes, four features a lane at once: 16 bytes an access. A matrix product
-over features finds its operands in this order, too: a plane is a matrix [batch, features].
-
-Predict before you measure: 2 u, u being the bytes of x, cross the memory bus in both versions. What does
-`yardstick_copy`, which moves the same bytes and computes nothing, take beside this?
+Cost: 2 u (u: the bytes of x), in DRAM and in the caches. Where the planes begin at multiples of 16 bytes, one access
+loads 4 features, 16 bytes. A matrix product over features needs this order, too: a plane is a matrix [batch, features].
+Predict: `yardstick_copy` moves the same 2 u and computes nothing; the gate computes an erf for each feature. How many
+percent of the copy's time does the gate take?
 """
 
 import torch

@@ -1,8 +1,9 @@
-"""Weighted geometric product, every product of two blades an operation of its own: 64 of 512 remain in 3D, 86 u move.
+"""Weighted geometric product, each product of two blades an operation: 64 instead of 512 in 3D, and 86 u move.
 
-What the table of `baseline_sgp.py` has of zeros is left out: D^2 products of a blade of x and a blade of y stand in the
-code, with their signs, added up for each path and blade of the answer (44 of these in 3D, 14 in 2D), times the path's
-weight, and added up once more. A blade is u / D, and every operation a kernel that reads and writes all of its blades:
+Problem: most of the table of `baseline_sgp.py` is 0, and every multiplication by 0 is done all the same.
+Idea: write out the D^2 products of a blade of x and a blade of y that are not 0, with their signs. Add them up for each
+path and blade of the answer (44 such sums in 3D, 14 in 2D), multiply each sum by the weight of its path, and add these.
+Cost: every operation is a kernel that reads and writes whole blades (a blade has u / D bytes):
 
     blades that move                                               3D                       2D
     products          read 2, write 1                              64         192           16          48
@@ -12,11 +13,10 @@ weight, and added up once more. A blade is u / D, and every operation a kernel t
                                                                               552 = 69 u               148 = 37 u
     gates, normalization, blades into one tensor                                    17 u                     19 u
 
-More than 200 launches (2D: 90), and more bytes than what they replace (49 u; 36 u). But no product or sum needs more
-than three blades, 24 MiB at the default size: most of what one writes, the next may still find in L2.
-
-Predict before you measure: an eighth of the multiplications, 1.7x the bytes, 6.7x the launches; in 2D a quarter, 1.6x,
-2.7x. Faster or slower than the einsum? And at 8192 x 1024, where a blade is 32 MiB?
+That is 86 u (2D: 56 u) instead of 49 u (36 u). But a product or sum needs only three blades, 24 MiB at the default size
+and 1.5 MiB at 1024 x 128: the next operation may find in L2 what the last one wrote.
+Predict: in 3D this version does an eighth of the multiplications, moves 1.75x the bytes and launches 6.7x the kernels.
+Is it faster or slower than the einsum at the default size? And at size sweep/3d/1024x128?
 """
 
 import torch

@@ -1,7 +1,10 @@
 """Weighted geometric product, forward and backward, by autograd through 64 products in 3D: 259 u, 834 launches.
 
-Forward, every product of two blades is an operation, as in `optimized_sgp.py`: 86 u, 273 launches (2D: 56 u, 95), and
-autograd keeps the factors of each. Backward, it takes them one by one. A blade is u / D; x and y have 2 D of them:
+Problem: `baseline_sgp_backward.py` multiplies by zeros and keeps an intermediate of D u.
+Idea: forward, each product of two blades is an operation, as in `optimized_sgp.py`; autograd keeps the two factors of
+each. Blades are taken apart once, by `unbind`. (The gradient of a view x[i] is as large as x, and 0 except in one
+blade. A view in each product would move 538 u for these instead of 46 u; 2D: 138 u instead of 22 u.)
+Cost: forward 86 u and 273 launches (2D: 56 u, 95). Backward, where a blade has u / D bytes and x and y have 2 D blades:
 
     blades that move                                                     3D                   2D
     products          two gradients of a blade each: read 2, write 1     128   384            32    96
@@ -13,12 +16,8 @@ autograd keeps the factors of each. Backward, it takes them one by one. A blade 
                                                                               1032 = 129 u         260 = 65 u
     gates, normalization, blades into one tensor                                      44 u               48 u
 
-Blades are taken apart once (`unbind`), as the gradient of x[i], a view, is as large as x, zeros but for one blade: had
-every product its own, 128 of these and their sums would move 538 u instead of 46 (2D: 32, 138 u instead of 22).
-
-Predict before you measure: 2x the bytes and some 7x the launches of `baseline_sgp_backward.py`; in 2D, with 169 u and
-283 launches, 1.6x and some 2.9x. Faster or slower than the einsum? A compiler may join all operations between two
-reductions: what does it leave of 259 u?
+Predict: in 3D this version moves 2x the bytes of `baseline_sgp_backward.py` and launches 7x the kernels. Is it faster
+or slower? And what share of its time does torch.compile take, which joins the operations between two reductions?
 """
 
 import torch

@@ -1,22 +1,25 @@
-"""Weighted geometric product, forward and backward, in one kernel each way: 8 u, and nothing kept between them.
+"""Weighted geometric product, forward and backward, in one pass each way: 8 u, and nothing kept between them.
+
+Problem: `optimized_sgp_backward.py` keeps every factor, and reads and writes memory in each of 834 kernels.
+Idea: save only x and y. Backward computes the product again, in registers: that moves no bytes, while keeping the
+product would write 1 u and read 1 u. Both sums over a row that the normalization's gradient needs are made while the
+row is in registers. The gates are one factor c = phi(x[0]) phi(y[0]). With X, Y the gradients without it, one sum S =
+sum over i of x[i] X[i] serves both gates:
+
+    dx[i] = c X[i],   dx[0] = c X[0] + density(x[0]) phi(y[0]) S,   dy likewise, with Y and the same S
+
+Cost: the least that each way can move, 8 u:
 
     forward     read x and y, write the answer                    3 u
     backward    read x, y and the gradient, write dx and dy       5 u
 
-Backward computes the product again from x and y, in registers: that takes no byte, while keeping it would write 1 u
-and read 1 u. Both sums over a row that the normalization's gradient needs are made while the row is there. The gates
-are one factor c = phi(x[0]) phi(y[0]); with X, Y the gradients without it, S = sum over i of x[i] X[i] serves both:
-
-    dx[i] = c X[i],   dx[0] = c X[0] + density(x[0]) phi(y[0]) S,   dy likewise, with Y and the same S
-
-and a path's sums of products serve dx and the weights' gradient. That one goes over all rows: each program adds up its
-own rows in registers, without atomics, and a second kernel adds what all have: 264 * 20 * 512 * 4 bytes for 264
-programs, 10 MiB (2D: 396 * 10 * 512 * 4, 8 MiB). So runs are bit-equal. Extra memory: the answer, dx and dy, 3 u, and
-these. (Autograd launches the same kernels through the operator `clifford.ops.sgp`.)
-
-Predict before you measure: `yardstick_add` moves 8 u in four kernels. Backward keeps x, y, the gradient, dx and 20
-sums of a feature at once: with how few threads on an SM is the bandwidth still reached? How near do these come to the
-yardstick in 2D, where it moves 256 MiB, of which the last two together move 5 u and 16 MiB?
+The weights' gradient is a sum over all rows. Each program adds up its own rows in registers, without atomics; a second
+kernel adds the programs' sums: 264 * 20 * 512 * 4 bytes for 264 programs, 10 MiB (2D: 396 * 10 * 512 * 4, 8 MiB). So
+two runs give equal bits. Extra memory: the answer, dx and dy, 3 u, and these sums. Backward needs registers for x, y,
+the gradient, dx and 20 sums of each feature: 52 numbers in 3D, where forward needs 44. Autograd launches the same
+kernels through the operator `clifford.ops.sgp`.
+Predict: `yardstick_add` moves 8 u in four kernels. Does this version come as near to the measured memory limit as the
+forward kernel alone, `optimized_sgp_fused.py`?
 """
 
 import torch

@@ -1,6 +1,10 @@
 """Weighted geometric product in one kernel: gate, products and normalization of whole rows in registers, 3 u.
 
-A program reads rows of x and of y, all blades and features of them, and keeps them until the answer is written:
+Problem: in `optimized_sgp.py` every operation reads and writes memory: 86 u in 3D.
+Idea: a program reads whole rows of x and y, all blades and all features of them, and keeps them in registers until the
+answer is written. The sums of squares of a row are ready before the row leaves, so the normalization needs no second
+pass. Both gates are one factor for each feature, phi(x[0]) * phi(y[0]), applied to the answer.
+Cost: one program has
 
                                                                                      3D        2D
     in memory           read x, read y, write the answer: the least there is          3 u       3 u
@@ -8,15 +12,12 @@ A program reads rows of x and of y, all blades and features of them, and keeps t
                         20 or 10 weights for each of them, read once for all rows    40 KiB    20 KiB
     in shared memory    the next row of x and y, in flight meanwhile                 32 KiB    16 KiB    and this row
 
-So a row's sums of squares are there before it leaves, and the normalization needs no second pass. The gates are one
-factor a feature, phi(x[0]) * phi(y[0]), which multiplies the answer instead of 2 D blades. All D^2 products are
-multiply-adds of the program's own numbers: they cost no bytes, and some 250 FLOP where 96 bytes move (2D: 70 and 48).
-A row wider than 1024 features is shared by several programs, and a first kernel finds its sums: 2 u more. As an
-operator of PyTorch, with gradients, this kernel is `clifford.ops.sgp`.
-
-Predict before you measure: `yardstick_add` reads two tensors, writes one and computes next to nothing. How near to its
-time does this come, and what would keep it from there? What does torch.compile, given `optimized_sgp.py`, leave? In 2D
-3 u are 96 MiB, little for a GPU with 132 SMs: does `yardstick_add` reach the measured limit there?
+All D^2 products are multiply-adds of numbers in registers: some 250 FLOP for 96 bytes that move (2D: 70 for 48). A row
+wider than 1024 features is shared by several programs, and a first kernel finds its sums: 2 u more. The same kernel is
+the PyTorch operator `clifford.ops.sgp`, with gradients.
+Predict: `yardstick_add` reads two tensors, writes one and computes next to nothing: the same 3 u, in the same rounds.
+How many percent of the measured memory limit does this kernel reach? And how many times as long does torch.compile
+take, which is given the lines of `optimized_sgp.py`?
 """
 
 import torch

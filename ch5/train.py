@@ -1,11 +1,9 @@
 """Train two Clifford layers to tell the signed volume of four points, beside a plain network of as many parameters.
 
-All bodies to learn from lie the same way. At the end both are asked about new ones, as they lie, and turned and
-mirrored at random: a layer that is equivariant knows these, too. The layers run as operators (on a GPU by the fused
-kernels), or with --eager by formulas in plain PyTorch: the same curve, in another time. volume.py has what is trained.
-
-Predict before you run: how large is the error of each for bodies that lie as those it learned from, where 100 % is what
-the answer 0 has, and for turned and mirrored ones?
+All bodies to learn from lie the same way: long in x, flat in z. At the end both models are asked about new bodies, as
+they lie, and turned and mirrored at random. The layers are equivariant, so a turned body is nothing new to them. The
+layers run as operators (on a GPU by the fused kernels), or with --eager by formulas in plain PyTorch: the same losses
+but for rounding, in another time. An error of 100 % is what the answer 0 has. volume.py has what is trained.
 """
 
 import argparse

@@ -1,10 +1,10 @@
 """What train.py trains: two Clifford layers that learn signed volumes, and a plain network of as many parameters.
 
-Four points span a body of volume det(p1 - p0, p2 - p0, p3 - p0) / 6: negative where p1, p2, p3, seen from p0, go round
-the other way. Turn the points, and it stays what it is; mirror them, and it changes its sign. It is a multiple of e123,
-the product of three vectors, which two layers can form: the first multiplies vectors to bivectors, the second bivectors
-with vectors. All bodies to learn from lie the same way: long in x, flat in z. What has learned volumes, and not bodies
-that lie that way, knows those of turned and mirrored ones as well.
+Four points span a body of volume det(p1 - p0, p2 - p0, p3 - p0) / 6. The volume is negative if p1, p2, p3, seen from
+p0, go round the other way. If the points are turned, the volume stays the same; if they are mirrored, it changes its
+sign. It is a multiple of e123, the product of three vectors. Two layers can form it: the first multiplies vectors to
+bivectors, the second bivectors by vectors. All bodies to learn from lie the same way: long in x, flat in z. A model
+that has learned volumes, and not only bodies that lie this way, is right for turned and mirrored bodies as well.
 """
 
 from math import isqrt
