@@ -1,13 +1,14 @@
-"""Count bytes into 256 bins with an atomic addition to device memory for each: all SMs queue at the same 1 KiB of L2.
+"""Count bytes into 256 bins with an atomic addition to device memory for each: all SMs add to the same 1 KiB.
 
-Atomics of device memory are carried out in L2, and those to one address one after the other. The 256 counters are 8
-lines of 128 bytes, in few of the many parts that an L2 consists of:
+Problem: atomic additions to device memory are carried out in L2, and those to one address one after the other. All
+256 Mi additions go to 256 counters, which are 8 lines of 128 bytes:
 
-    256 Mi additions, most lanes of a warp to another address: nearly each is a request of its own, to 8 lines
+    268,435,456 additions / 256 counters = 1,048,576 additions to each
 
-Predict before you measure: an SM of `optimized_atomics.py` counts for itself first, in its shared memory. How many
-additions does it send to L2 then? If all bytes were the same, a warp could send one request for its 32 additions: would
-that be faster or slower?
+Cost: if every counter took one addition a cycle, all counters at the same time, the additions would take 1,048,576
+cycles: 0.53 ms at 1.98 GHz, the highest clock of an H200. Reading the bytes takes 0.06 ms at 4.8 TB/s (datasheet).
+
+Predict: does this version take about 0.53 ms, or much longer?
 """
 
 import cupy

@@ -1,15 +1,15 @@
-"""Evaluate one of two series by the parity of the index: half the lanes of every warp wait while the other half works.
+"""Evaluate one of two series by the parity of the index: half the lanes of every warp wait for the other half.
 
-Elements with an even index go through the series of exp, the others through that of sin: 16 multiply-adds at each of
-16 points. Neighbouring lanes disagree on the branch, and the lanes of a warp that are at work share an instruction:
+Problem: elements with an even index need the series of exp, the others that of sin. The lanes of a warp share each
+instruction. Neighbouring lanes disagree on the branch, so a warp executes both:
 
     even lanes    exp exp exp exp  -   -   -   -
     odd lanes      -   -   -   -  sin sin sin sin
 
-So a warp takes the time of both branches, with 16 of its 32 lanes at work in each.
+Cost: 16 multiply-adds at each of 16 points, 256 a branch, 512 a warp. An SM issues 4 a cycle: 1,017,000 cycles for the
+33,554,432 / 32 warps, 0.51 ms at 1.98 GHz. The memory takes 0.06 ms at 4.8 TB/s (both by the datasheet of an H200).
 
-Predict before you measure: `optimized_divergence.py` computes the same for every element. How much faster can that be?
-Would it show if a branch took no longer than a load from memory?
+Predict: in `optimized_divergence.py` a warp executes one branch. Is it 2 times faster, or less, and why?
 """
 
 import math

@@ -1,14 +1,12 @@
-"""Four element-wise steps over 256 MiB, each over the whole vector: what one writes has left L2 when the next reads it.
+"""Four element-wise steps over 256 MiB, each over the whole vector: L2 has lost the values when the next step reads.
 
-    y = tanh(2x + 1) / 2        four calls: mul, add, tanh, mul, all into y
+Problem: y = tanh(2x + 1) / 2 takes four calls: mul, add, tanh, mul, all into y. Each call reads and writes 256 MiB. An
+L2 holds some tens of MiB: at the end of a call it has the end of y, and the next call begins at the start of y.
 
-Each call reads and writes 256 MiB. An L2 of some tens of MiB keeps what was written last: the end of y. The next call
-begins at its start.
+Cost: 8 * 256 MiB cross the memory bus.
 
-    8 * 256 MiB cross the memory bus, where 2 would do
-
-Predict before you measure: `optimized_l2_reuse.py` makes the same calls on one eighth of the vector at a time. How many
-of the 8 passes are left?
+Predict: `optimized_l2_reuse.py` makes the same four calls for one eighth of the vector at a time. If an eighth of y
+stays in L2 between its four calls, how many times 256 MiB cross the memory bus?
 """
 
 import torch

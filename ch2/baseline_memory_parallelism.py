@@ -1,17 +1,16 @@
-"""Add two vectors, one element after the other: a thread waits for the memory once for each, two loads in flight.
+"""Add two vectors, one element after the other: a thread has two loads in flight, then it waits.
 
-One block of 512 threads an SM walks over the vectors. The compiler may not move a load before a store that comes
-earlier in the text, as for all it knows they are to the same address, so that each round trip to memory begins when
-the last one has ended:
+Problem: one block of 512 threads an SM walks over the vectors. The store to y could be to the same address as the next
+load of a or b, for all that the compiler knows. So it may not move a load before an earlier store, and each round
+waits for the memory once:
 
     load a, load b, wait, store; load a, load b, wait, store; ...
-    bytes in flight       512 threads * 2 * 4 bytes = 4 KiB an SM
+    bytes in flight       512 threads * 2 loads * 4 bytes = 4 KiB an SM
 
-Little's law: bandwidth = bytes in flight / latency. `python ch2/hardware_info.py` measures your GPU's latency: with
-4 KiB on each of its SMs, how much of its bandwidth can that be?
+Cost: by Little's law, bandwidth = bytes in flight / latency.
 
-Predict before you measure: `optimized_memory_parallelism.py` loads 16 elements of each vector before it waits. It
-moves the same bytes with the same threads: what can be faster, and by how much at most?
+Predict: with 4 KiB on each of 132 SMs and a latency of 400 ns (an assumption), how long does it take to read the
+512 MiB of a and b?
 """
 
 import cupy

@@ -1,17 +1,16 @@
-"""Reverse blocks of 128 float4s through a tile sized for any block: 48 KiB each, so an SM has room for few warps.
+"""Reverse blocks of 128 float4s through a tile that is declared too large: 48 KiB a block, so few warps fit on an SM.
 
-A block of 4 warps needs 128 * 16 bytes = 2 KiB of shared memory. Its tile was declared for the largest block there
-might ever be, and shared memory is given out by declaration. On an SM with 228 KiB of it:
+Problem: a block of 4 warps needs 128 * 16 bytes = 2 KiB of shared memory. The tile is declared for the largest block
+that could ever run, and the SM reserves what is declared. With 228 KiB of shared memory on an SM:
 
-    48 + 1 KiB a block    4 blocks = 16 warps, of 64 that it could hold
-    bytes in flight       16 warps * 32 lanes * 16 bytes = 8 KiB
+    48 + 1 KiB a block    4 blocks = 16 warps, of 64 that the SM can hold (1 KiB belongs to the system)
+    bytes in flight       16 warps * 32 lanes * 16 bytes = 8 KiB an SM
 
-Little's law: bandwidth = bytes in flight / latency, whatever the memory could do. `python ch2/hardware_info.py`
-measures your GPU's latency: how much is it for all its SMs with 8 KiB each? That is a bound, and for reads alone: a
-block's 8 KiB are in flight for a part of its time only. It also waits at its barrier, stores, ends, and is replaced.
+Cost: by Little's law, bandwidth = bytes in flight / latency. This is a bound for reads, if every thread has its load in
+flight all the time. As many bytes are written as are read.
 
-Predict before you measure: what does `optimized_occupancy.py` gain by asking for what it needs, and where does that
-end: at the law, or at the memory's own bandwidth?
+Predict: with 8 KiB on each of 132 SMs and a latency of 400 ns (an assumption), which bandwidth does the law allow for
+reads and writes together? Is that less than the 4.8 TB/s of an H200's datasheet?
 """
 
 import cupy

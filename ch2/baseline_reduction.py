@@ -1,14 +1,16 @@
 """Sum integers with an atomic addition for every element: 64 Mi additions to one address, one after the other.
 
-An atomic addition is right whatever the order of the threads, and so the shortest way to a sum:
+Problem: an atomic addition gives the right sum in any order of the threads. But all additions go to one word of L2:
 
-    67,108,864 additions to one word of L2
+    67,108,864 additions to one address
 
-The elements are 32-bit integers and the sum has 64 bits, so that every order gives the same. (Floats would lose digits
-here as well: the last of them would be added to a sum thousands of times their size.)
+The elements are 32-bit integers and the sum has 64 bits, so that the result does not depend on the order. (A sum of
+floats would: the last elements would lose digits when they are added to a much larger sum.)
 
-Predict before you measure: what is the limit here, the memory's bandwidth or something else? `optimized_reduction.py`
-sends one addition to L2 for each block; in which ratio do you expect the times?
+Cost: one addition a cycle for this address takes 67,108,864 cycles, at 1.98 GHz (the highest clock of an H200). Reading
+256 MiB takes 0.056 ms at 4.8 TB/s (datasheet).
+
+Predict: `optimized_reduction.py` needs few atomic additions. If it takes no longer than reading, which ratio follows?
 """
 
 import cupy

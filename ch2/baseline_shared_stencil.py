@@ -1,15 +1,15 @@
-"""Average every 7 neighbours of a vector, each thread reading what it needs: it is the caches that meet neighbours.
+"""Average every 7 neighbours of a vector, each thread reads what it needs: the L1 cache serves what threads share.
 
-    y[i] = (x[i - 3] + x[i - 2] + ... + x[i + 3]) / 7, with zeros beyond the ends
-
-A thread computes 4 neighbours and loads 12 elements for them, 16 bytes at a time. Of the three loads two are also
-those of the threads beside it, which find them in the SM's L1 cache:
+Problem: y[i] = (x[i - 3] + x[i - 2] + ... + x[i + 3]) / 7, with zeros beyond the ends. A thread computes 4 neighbours
+and loads 12 elements for them, 16 bytes at a time. Two of its three loads are also made by the threads beside it:
 
     from L1               3 loads of 16 bytes for 4 elements
-    from device memory    each element once
+    from device memory    each element once, if L1 keeps it until the neighbours have read it
 
-Predict before you measure: `optimized_shared_stencil.py` reads every element once into shared memory, as textbooks
-from the time before such caches advise. Does it pay?
+Cost: three times as many loads as elements need.
+
+Predict: `optimized_shared_stencil.py` loads every element once, into shared memory, and reads it three times from
+there. Is it faster, slower, or the same?
 """
 
 import cupy

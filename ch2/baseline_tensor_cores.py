@@ -1,13 +1,13 @@
 """Multiply two matrices of float32 on the CUDA cores: one multiply-add a lane and cycle, all 24 bits of it.
 
-A program computes a tile of 64 x 64 of the result. Every step loads 64 x 16 of x and 16 x 64 of w_b and multiplies
-them in float32, as IEEE 754 says ("ieee"). The arithmetic is 2 * 8192^3 = 1.1 TFLOP; an SM of capability 9.0 has 128
-lanes for it:
+Problem: a program computes a tile of 64 x 64 of the result. Every step loads 64 x 16 of x and 16 x 64 of w_b and
+multiplies them in float32, as IEEE 754 says ("ieee"). An SM of capability 9.0 has 128 lanes for this:
 
     132 SMs * 128 lanes * 2 FLOP = 33,792 FLOP a cycle at most
 
-Predict before you measure: tensor cores multiply whole tiles in one instruction, but cut what they multiply. Your
-GPU's datasheet says how fast; what does `optimized_tensor_cores_tf32.py` lose in precision?
+Cost: 2 * 8192^3 = 1.1 TFLOP.
+
+Predict: how long does the product take at least, at 1.98 GHz (the highest clock of an H200)?
 """
 
 import torch

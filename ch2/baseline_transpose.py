@@ -1,15 +1,16 @@
-"""Transpose a matrix element by element, reading down its columns: 32 lanes read 32 sectors to use 4 bytes of each.
+"""Transpose a matrix by reading down its columns: 32 lanes read 32 sectors and use 4 bytes of each.
 
-Program `pid` writes the 1024 elements of the result from pid * 1024 on, side by side. To find them it reads down
-columns of x: neighbours in the result are a whole row of x apart.
+Problem: memory arrives in sectors of 32 bytes. Program `pid` writes 1024 neighbouring elements of the result. In x
+these elements lie below each other, a whole row apart:
 
-    a store    32 lanes * 16 bytes = 512 bytes = 16 sectors of 32 bytes, every byte used
-    a load     32 lanes in 32 rows             = 32 sectors, 4 bytes used of each
+    a store    32 lanes * 16 bytes = 512 bytes = 16 sectors, every byte used
+    a load     32 lanes in 32 rows             = 32 sectors, 4 bytes of 32 used
 
-What a sector brings besides may wait in a cache for the program that wants it, if it is not displaced before.
+Cost: if the caches keep nothing, a byte read costs 8 bytes of traffic, and a byte written costs 1. A cache can keep
+the rest of a sector until another program asks for it.
 
-Predict before you measure: `optimized_transpose.py` reads and writes along rows. By how much is it faster, if the
-caches kept nothing? And if they kept everything?
+Predict: `optimized_transpose.py` costs 1 for a byte read and 1 for a byte written. How many times faster is it if the
+caches keep nothing, and if they keep everything?
 """
 
 import torch

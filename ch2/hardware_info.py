@@ -1,13 +1,11 @@
 """The measured datasheet of this machine: what it is, and what each part of it reaches.
 
-On a GPU: SMs, clocks, caches; read, write and copy bandwidth by working set, in which L1, L2 and DRAM show as steps;
-latency of one load after the other, by the same sets; matrix products in each precision; transfers to and from the
-host, and between GPUs. On a CPU: caches, read bandwidth by working set, the loops of STREAM, matrix products. Where
-there is a datasheet, its figures stand beside the measured ones.
+On a GPU: SMs, clocks, caches; bandwidth of reads, writes and copies by working set, where L1, L2 and DRAM show as
+steps; latency by working set, from loads that depend on each other; matrix products in each precision; transfers to and
+from the host, and between GPUs. On a CPU: caches, read bandwidth by working set, the loops of STREAM, matrix products.
+Where there is a datasheet, its figures stand beside the measured ones.
 
-It takes seconds, once: the sheet is kept in results/ until the device, the driver or torch is another.
-
-Predict before you run: how many times faster is a read from L2 than one from DRAM, and one from L1 than one from L2?
+The first run takes some seconds. The result is kept in results/ until the device, the driver or torch changes.
 """
 
 import signal

@@ -1,15 +1,17 @@
-"""Count bytes into 32 histograms a block, one for each lane: no two lanes of a warp meet, in a counter or in a bank.
+"""Count bytes into 32 histograms a block, one for each lane: the lanes of a warp never wait for each other.
 
-Counter `byte` of lane `lane` is word 32 * byte + lane of shared memory, which lies in bank `lane`:
+Problem: in `optimized_atomics.py` several lanes of a warp want different counters in the same bank.
 
-    one histogram      32 lanes, 256 counters in 32 banks at random: some three or four find the same bank
-    one for a lane     32 lanes, 32 banks, one pass
+Idea: the counter of `byte` for lane `lane` is word 32 * byte + lane of shared memory. It lies in bank `lane`:
 
-It takes 32 KiB a block instead of 1, to be zeroed before and added up after. Blocks of 1024 threads share it, so that
-two of them fill an SM of capability 8.0 or 9.0 with warps.
+    one histogram          32 lanes, 256 counters in 32 banks at random: about 3.2 passes
+    one for each lane      32 lanes in 32 banks: one pass
 
-Predict before you measure: how much of the time went into lanes waiting for one another? Would half of the histograms
-do?
+Cost: 32 KiB of shared memory a block instead of 1 KiB. It is set to zero first and added up at the end. Two blocks of
+1024 threads still fit on an SM of capability 8.0 or 9.0, and fill it with warps.
+
+Predict: 256 Mi / 32 additions of a warp on 132 SMs, one cycle each, at 1.98 GHz: is that longer than reading 256 MiB
+at 4.8 TB/s (datasheet of an H200)?
 """
 
 import cupy

@@ -1,14 +1,15 @@
-"""Transpose through a 32 x 33 tile of shared memory: a column of padding puts each row's words one bank further on.
+"""Transpose through a 32 x 33 tile of shared memory: one column of padding puts a column of the tile in 32 banks.
 
-With rows of 33 words, word (r, c) of the tile lies in bank (33 r + c) % 32 = (r + c) % 32:
+Problem: in `baseline_bank_conflicts.py` the 32 words of a column lie in the same bank.
+
+Idea: rows of 33 words. Word (r, c) of the tile lies in bank (33 r + c) % 32 = (r + c) % 32:
 
     written along a row     banks r, r + 1 ... r + 31         one pass
     read down a column      banks c, c + 1 ... c + 31         one pass
 
-The price is 32 unused words, 3 % of the tile.
+Cost: 32 unused words, 3 % of the tile.
 
-Predict before you measure: nothing but the padding has changed. Which other width than 33 would do, and which would
-be as bad as 32?
+Predict: which of the widths 34, 35 and 36 would be as good as 33?
 """
 
 import cupy

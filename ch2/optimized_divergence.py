@@ -1,14 +1,16 @@
-"""Evaluate one of two series by the parity of the index, a warp for the even ones, a warp for the odd: nobody waits.
+"""Evaluate one of two series by the parity of the index: all lanes of a warp take the same branch.
 
-A block still takes 256 neighbouring elements. Its first 4 warps take those with an even index, its last 4 the others,
-so that the lanes of a warp agree on the branch and skip the one they do not take:
+Problem: in `baseline_divergence.py` each warp executes both branches, with half of its lanes idle in each.
+
+Idea: a block still takes 256 neighbouring elements. Its first 4 warps take those with an even index, its last 4 warps
+the others. The lanes of a warp agree on the branch, and the warp skips the other one:
 
     a warp of the first four    exp exp exp exp
     a warp of the last four     sin sin sin sin
 
-Its lanes now read every other word: twice the sectors a load, which the other four warps find in the cache.
+Cost: the lanes of a warp read every other word.
 
-Predict before you measure: each lane does what it did before, and none is idle. Is it exactly 2x?
+Predict: how many sectors of 32 bytes does a load of a warp touch now, and how many in the baseline?
 """
 
 import math

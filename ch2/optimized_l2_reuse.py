@@ -1,16 +1,17 @@
-"""Four element-wise steps over 256 MiB, an eighth at a time: a step finds in L2 what the step before has written.
+"""Four element-wise steps over 256 MiB, an eighth at a time: a step reads from L2 what the step before has written.
 
-    y = tanh(2x + 1) / 2        four calls for each of 8 chunks
+Problem: in `baseline_l2_reuse.py` each of the four calls reads from memory and writes to memory.
 
-A chunk of y is 32 MiB, and L2 has some tens of them. The first step reads x from memory, which passes through L2 and
-displaces a part of it; the other three read and write y in L2, and memory sees y when it is displaced. At best
+Idea: y = tanh(2x + 1) / 2 with four calls for each of 8 chunks. A chunk of y has 32 MiB, and an L2 some tens of MiB.
+(The first call also reads x, which displaces a part of it.) At best
 
-    2 * 256 MiB cross the memory bus, instead of 8: read x, write y
+    2 * 256 MiB cross the memory bus: read x, write y
     6 * 256 MiB are read from L2 and written to it, at the rate of L2
-    32 calls instead of 4, and between any two the SMs run empty
 
-Predict before you measure: `python ch2/hardware_info.py` says how much faster your L2 is than your memory. How much of
-4x is left? What becomes of it in chunks of 4 MiB, and what if all four steps were one kernel, as in chapter 3?
+Cost: 32 calls instead of 4. Between two calls the SMs become idle and start again.
+
+Predict: assume that L2 copies at twice the rate of the memory, and that a call costs nothing. How many times faster is
+this version?
 """
 
 import torch

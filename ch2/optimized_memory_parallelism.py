@@ -1,15 +1,17 @@
-"""Add two vectors, 16 elements of each at a time: a thread has 32 loads in flight while it waits.
+"""Add two vectors, 16 elements of each at a time: a thread has 32 loads in flight, then it waits.
 
-The loads of 16 rounds come first, none of them after a store, so that the compiler may issue all of them before it
-needs the first result:
+Problem: in `baseline_memory_parallelism.py` a thread has two loads in flight, and there are few threads.
+
+Idea: the loads of 16 rounds come first, before any store. The compiler can issue all of them before it needs the first
+result:
 
     load a, load b, load a, load b ... 32 loads, wait, 16 stores
-    bytes in flight       512 threads * 32 * 4 bytes = 64 KiB an SM, in 32 registers a thread
+    bytes in flight       512 threads * 32 loads * 4 bytes = 64 KiB an SM
 
-More threads would do the same (`optimized_occupancy.py`); where a kernel has no room for them, this does.
+Cost: 32 registers a thread for the values. More threads would have the same effect (`optimized_occupancy.py`); this
+works where there is no room for more threads.
 
-Predict before you measure: 16 times the bytes are in flight. What keeps the kernel from being 16 times as fast?
-What would 32 elements at a time cost, and what would they gain?
+Predict: 16 times as many bytes are in flight. Why is it not 16 times as fast?
 """
 
 import cupy

@@ -1,14 +1,15 @@
-"""Reverse blocks of 128 float4s through a tile of the size they need: 2 KiB, so an SM holds all the warps it can.
+"""Reverse blocks of 128 float4s through a tile of the size that they need: 2 KiB a block, so an SM is full of warps.
 
-The work of a thread is the same, and so is the code but for a number. What changes is how many threads are at it:
+Problem: in `baseline_occupancy.py` the shared memory of an SM is used up by 16 of 64 warps.
 
-    2 + 1 KiB a block     16 blocks = 64 warps: the warps run out first, no longer the shared memory
+Idea: declare what the block needs. Only a number in the code changes:
+
+    2 + 1 KiB a block     16 blocks = 64 warps: now the warps are the limit
     bytes in flight       64 warps * 32 lanes * 16 bytes = 32 KiB an SM
 
-`benchmark.py --xray occupancy` shows the two numbers before anything is run.
+Cost: none. `python benchmark.py --xray occupancy` shows both numbers of warps before anything runs.
 
-Predict before you measure: four times the bytes are in flight. Is the kernel four times as fast? Would twice the
-warps still help, if an SM had room for them?
+Predict: four times as many bytes are in flight. Is the kernel four times as fast?
 """
 
 import cupy

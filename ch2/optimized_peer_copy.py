@@ -1,12 +1,15 @@
-"""Copy 256 MiB from one GPU to another directly: every byte crosses once, over NVLink where there is one.
+"""Copy 256 MiB from one GPU to another directly: every byte crosses one link, NVLink where there is one.
 
-    GPU 0 -> GPU 1    256 MiB, by the copy engine of one of them, into the memory of the other
+Problem: in `baseline_peer_copy.py` every byte crosses two PCIe links and is stored in the host's memory between.
 
-Neither the host's memory nor its processor sees them. NVLink of capability 9.0 GPUs has 900 GB/s by the datasheet, in
-both directions together: 256 MiB take 0.6 ms at best. Over PCIe with peer access it is one link's time instead of two.
+Idea: the copy engine of one GPU writes into the memory of the other. `nvidia-smi topo -m` says over which link:
 
-Predict before you measure: where there is neither, the driver takes the way over the host by itself, in pieces, with
-both links busy at once. What would that be worth?
+    GPU 0 -> GPU 1    256 MiB, 0.6 ms over NVLink at 450 GB/s (datasheet of capability 9.0, one direction)
+
+Cost: none for the program. It needs two GPUs that may access each other's memory.
+
+Predict: two GPUs without NVLink and without peer access. The driver then copies through the host in small pieces, with
+both PCIe links busy at the same time. Which ratio is possible at best?
 """
 
 import torch

@@ -1,16 +1,17 @@
 """Average every 7 neighbours of a vector, staged in shared memory: each element is loaded once, and read from there.
 
-A block loads its 1024 elements and 4 more on either side, waits until all are there, and reads what it needs from
-shared memory:
+Problem: in `baseline_shared_stencil.py` each element is loaded by three threads.
+
+Idea: a block loads its 1024 elements and 4 more on either side into shared memory, waits until all are there, and reads
+its neighbours from there:
 
     from device memory    258 loads of 16 bytes for 1024 elements, instead of 768
-    from shared memory    768 loads, 258 stores, and a barrier
+    in shared memory      258 stores, a barrier, 768 loads
 
-An L1 cache is the same memory as shared memory, on the same SM, and as fast to read. What staging saved on GPUs that
-had no such cache, it now adds: stores and a barrier.
+Cost: L1 cache and shared memory are the same memory of an SM. Staging saved traffic on GPUs that did not cache loads.
+Where L1 keeps the neighbours, staging adds instructions.
 
-Predict before you measure: the bytes that cross the memory bus are the same. Which of the two is faster, if any? When
-would you still stage by hand?
+Predict: how many loads and stores does a thread make before it adds up, here and in the baseline?
 """
 
 import cupy

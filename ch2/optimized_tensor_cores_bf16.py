@@ -1,16 +1,17 @@
 """Multiply two matrices on the tensor cores in bfloat16: 8 bits of each factor, half the bytes, twice TF32's rate.
 
-bfloat16 is the upper half of a float32: the same exponent, 7 bits of fraction. The weights are converted once, in
-`setup`; x is converted in every call, which counts:
+Problem: in `optimized_tensor_cores_tf32.py` each factor takes 4 bytes, and the tensor cores work at half the rate that
+they have for 16-bit factors (datasheet of an H200: 494.5 and 989.5 TFLOP/s).
 
-    read 256 MiB, write 128 MiB    for 1.1 TFLOP of products
+Idea: bfloat16 is the upper half of a float32: the same exponent, 7 bits of fraction. The weights are converted once, in
+`setup`. x is converted in every call: 256 MiB are read and 128 MiB written before the product begins.
 
-Each factor is rounded, up or down, by up to 2^-8 of itself; sums stay float32, and so does the result:
+Cost: precision. A factor is rounded, up or down, by up to 2^-8 of itself. Sums and the result stay float32:
 
     sqrt(2) * 2^-8 / sqrt(3) = 3e-3 of the result's own size at most
 
-Predict before you measure: is it twice as fast as `optimized_tensor_cores_tf32.py`? Which part of the time does not
-shrink with the precision?
+Predict: is it twice as fast as `optimized_tensor_cores_tf32.py`? Which part of its time does a higher rate of the
+tensor cores not shorten?
 """
 
 import torch

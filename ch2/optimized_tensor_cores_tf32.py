@@ -1,18 +1,20 @@
-"""Multiply two matrices on the tensor cores in TF32: what is multiplied keeps 11 of its 24 bits, sums keep all.
+"""Multiply two matrices on the tensor cores in TF32: a factor keeps 11 of its 24 bits, the sums keep all.
 
-The inputs stay float32 in memory. A tensor core takes them for TF32, 8 bits of exponent and 10 of fraction, and does
-not look at the other 13: each factor is cut towards zero, by up to 2^-10 of itself, by about a third of that on
-average. Products are exact and added up in float32. Errors of one sign do not average out, nor grow with the sum:
+Problem: in `baseline_tensor_cores.py` a lane multiplies one number at a time. By an H200's datasheet the CUDA cores
+reach 67 TFLOP/s in float32, the tensor cores 494.5 TFLOP/s in TF32.
+
+Idea: one instruction of a tensor core multiplies whole tiles. The inputs stay float32 in memory. The tensor core reads
+8 bits of exponent and 10 of fraction, and ignores the other 13: a factor is cut towards zero. A program computes a
+larger tile, 128 x 256 and 32 deep, to keep the tensor cores busy. On capability 9.0 they read tiles from shared memory
+and want TF32 values side by side along k, so `setup` transposes w_b once, as is done with weights.
+
+Cost: precision. A factor loses up to 2^-10 of itself, about a third of that on average. All errors have the same sign:
 
     about 2 * 2^-10 / 3 = 7e-4 of the result's own size, against 1e-6 in float32
 
-One instruction now multiplies tiles, and a program needs larger ones to keep the tensor cores supplied: 128 x 256 of
-the result, 32 deep. On capability 9.0 it reads them from shared memory and wants TF32 side by side along k, so `setup`
-turns w_b once, as one would weights. (What the tile alone is worth is not told apart here: the column "library" is
-the time of the best float32 product at hand.)
+(This pair changes the tile and the arithmetic together. The column "library" has the best float32 product at hand.)
 
-Predict before you measure: by how much is it faster, if your datasheet holds, and what could keep the tensor cores
-from it?
+Predict: which ratio follows from the datasheet? Will the measured ratio be larger or smaller?
 """
 
 import torch
