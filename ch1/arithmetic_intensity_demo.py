@@ -1,17 +1,15 @@
 """The knee of the roofline: one array read and written once, with 1 to 512 FLOPs per element in between.
 
-Every element v becomes a * v + b, again and again: one fused multiply-add (2 FLOPs) that needs the one before it. It is
-read once and written once however long the chain, 8 bytes of DRAM traffic, so AI = FLOPs per element / 8. While memory
-is the limit, arithmetic is free: the time stays where it is and FLOP/s doubles with every step. Past the knee the time
-doubles instead.
+Every element v becomes a * v + b, many times: each is one fused multiply-add (2 FLOPs) that needs the one before it.
+However long this chain is, the element is read once and written once, 8 bytes of DRAM traffic. So the arithmetic
+intensity (AI) is FLOPs per element / 8. While memory is the limit, arithmetic is free: the time does not change, and
+FLOP/s double with every step. Past the knee the time doubles instead.
 
 On a GPU a CUDA C++ kernel (compiled by NVRTC through CuPy, no nvcc needed) keeps four chains per thread in registers,
-so that the arithmetic units are the limit. On a CPU there is no compiler to count on: one thread of torch walks the
-array in chunks that stay in the L2 cache, one in-cache pass per multiply-add. DRAM still sees one read and one write,
-but the other limit is the rate of those passes (8 bytes of cache traffic for 2 FLOPs) and not the arithmetic units:
-expect the knee before the ridge point.
-
-Predict before you run: from the bandwidth and the peak of your machine, at how many FLOPs per element is the knee?
+so that the arithmetic units are the limit. On a CPU there may be no compiler. There one thread of torch walks the array
+in chunks that stay in the L2 cache, with one pass per multiply-add. DRAM still sees one read and one write, but the
+other limit is the rate of those passes (8 bytes of cache traffic for 2 FLOPs), not that of the arithmetic units. So the
+knee lies before the ridge point.
 """
 
 from collections.abc import Callable

@@ -3,14 +3,13 @@
     goodput = time in the step's forward, backward and optimizer work / wall time of the loop
 
 The loop takes a batch from a DataLoader, copies it to the device and takes one training step. On a GPU the step's time
-is read from two device events around it, so nothing has to be synchronized inside the loop; the wall time ends after
-a synchronization. On a CPU, where a call returns when its work is done, both are perf_counter. Cold start is excluded:
-every pass begins with warm-up steps before the clock.
+is read from two events in the stream around it, so that nothing has to be synchronized inside the loop. The wall time
+ends after a synchronization. On a CPU, where a call returns when its work is done, both are read with perf_counter.
+Cold start is excluded: every pass begins with warm-up steps before the clock.
 
-What goodput does not see: between its two events a step may leave the GPU waiting for the next launch, and that wait
-counts as useful. A loop can have a high goodput and still be slow; performance_basics_optimized.py compares times.
-
-Predict before you run: a batch of 32 samples, 2 MFLOP each. Which share of the loop goes to the loader and the copies?
+Goodput does not show whether the GPU is busy within the step: between the two events it may wait for the next launch,
+and that wait counts as useful. A loop can have a high goodput and be slow. performance_basics_optimized.py compares
+times.
 """
 
 from script import Parser, positive, spread, start, where

@@ -5,12 +5,10 @@
     test 3   larger batches, the whole step replayed as one CUDA graph (on a CPU, without graphs: larger batches alone)
     test 4   the step alone over batch sizes, until memory or the list ends
 
-Every variant trains the same fresh model on the same samples: forward, backward and optimizer for each. A larger batch
-saves steps, so launches, Python and optimizer updates; that makes it another training, and only loops with equal
-batches must end with equal weights. Times are wall times of the loop divided by its samples. Cold start is excluded:
-warm-up steps and graph capture come before the clock. The variants take turns, so that a noisy moment hits them alike.
-
-Predict before you run: which test gains most here, and does a higher goodput mean a faster loop?
+Every variant trains the same fresh model on the same samples, with forward, backward and optimizer. A larger batch
+means fewer steps: fewer launches, less Python, fewer updates by the optimizer. That is another training, so only loops
+with equal batches must end with equal weights. Times are wall times of the loop divided by its samples. Cold start is
+excluded: warm-up steps and graph capture come before the clock. The variants take turns, so that noise affects all.
 """
 
 import argparse

@@ -6,10 +6,8 @@
 
 Left of the ridge an operation waits for memory, right of it for arithmetic. The roofs are measured here and now, and
 stand beside the datasheet's where there is one. AI counts the useful minimum: every input read once, every output
-written once. What stays far below its roof is limited by something that the roofline does not know: a launch, too
+written once. An operation far below its roof is limited by something that the roofline does not show: a launch, too
 little parallel work, a poor kernel.
-
-Predict before you run: which operations sit left of the ridge, and by how much does the smallest product miss its roof?
 """
 
 from collections.abc import Callable, Iterator

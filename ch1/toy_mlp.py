@@ -1,6 +1,6 @@
 """A toy model for the lessons of this chapter: `layers` times (linear, ReLU), all of one width, as a torch module.
 
-What it computes is not the lesson. What matters is that it is many small kernels, each waiting for the one before.
+Its result is not the lesson. It stands for many small kernels in a row, each of which waits for the one before.
 """
 
 import torch

@@ -115,7 +115,7 @@ def side_stream(device: str) -> Iterator[None]:
 def prepare(data: TensorDataset, device: str, batch: int, graph: bool) -> tuple[torch.nn.Module, Step, Transfer]:
     """A fresh model, its step and what brings a batch to the device.
 
-    The cold start is paid here, and what the model learned in it is forgotten.
+    The cold start happens here; afterwards the model gets its first weights back.
     """
     model, optimizer = make_model(device)
     step: Step = partial(train_step, model, optimizer)
@@ -143,7 +143,7 @@ def synchronize(device: str) -> None:
 
 
 def mark(device: str) -> Any:
-    """This moment: on a GPU an event in the stream, for which nobody has to wait; on a CPU the time."""
+    """This moment: on a GPU an event in the stream, which needs no synchronization; on a CPU the time."""
     if device == "cpu":
         return time.perf_counter()
     event = torch.cuda.Event(enable_timing=True)
