@@ -33,7 +33,8 @@ Here are the questions of this chapter, an answer to each, and the measurement t
 def question(version: Version) -> str:
     """What its docstring asks, in one line; nothing if it asks nothing."""
     text = ast.get_docstring(ast.parse(version.path.read_text(encoding="utf-8"))) or ""
-    return " ".join(text.partition("\nPredict: ")[2].split())
+    asked = " ".join(text.partition("\nPredict: ")[2].split())
+    return asked[:1].upper() + asked[1:]
 
 
 def name(version: Version) -> str:

@@ -1,0 +1,98 @@
+"""Figures in prose, and the answers to the docstrings' questions, are what is recorded."""
+
+import re
+
+import pytest
+from samples import pair_result, record, version, write_pair
+
+from common.cli import answers, quoted
+from common.pairs.one_line import OneLine
+from common.pairs.pair import ROOT, discover
+from common.pairs.source import source_hash
+from common.record.archive import keep_record
+
+PLAIN = version(sizes={"check": {"n": 127}, "default": {"n": 8}})
+ASKING = PLAIN.replace('element."""', 'element.\n\nProblem: slow.\n\nPredict: how\nmuch faster?\n"""')
+CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """course(text of answers.toml, **fields of the result): a chapter of one pair that asks, recorded; its folder."""
+    for module in (answers, quoted):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
+    quoted._results.cache_clear()
+    quoted._is_current.cache_clear()
+    write_pair(tmp_path / "ch1", "double", ASKING, PLAIN)
+
+    def keep(text="", **fields):
+        (pair,) = discover(tmp_path / "ch1")
+        result = pair_result(size="default", **{"source_hash": source_hash(pair), **fields})
+        keep_record(record(result), tmp_path / "recorded")
+        (tmp_path / "ch1" / "answers.toml").write_text(text)
+        return tmp_path / "ch1"
+
+    yield keep
+    quoted._results.cache_clear()
+    quoted._is_current.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("title", "says"),
+    [
+        ("double optimized: ratio", "2.00x"),
+        ("double optimized: time", "1.00 ms"),
+        ("double baseline: time", "2.00 ms"),
+        ("double optimized: verdict", "faster"),
+    ],
+)
+def test_a_quoted_figure_is_made_anew(title, says, course):
+    course()
+    assert quoted.filled_in(f'a [7x](/recorded/nvidia_h200/ch1.md "{title}") b') == (
+        f'a [{says}](/recorded/nvidia_h200/ch1.md "{title}") b'
+    )
+
+
+def test_other_links_stay():
+    text = '[page](/recorded/nvidia_h200/ch1.md), [x](ch1/README.md "a title")'
+    assert quoted.filled_in(text) == text
+
+
+@pytest.mark.parametrize("title", ["triple optimized: ratio", "double fused: ratio", "double optimized: mood", "double",
+                                   "double optimized: ratio at large/8"])  # fmt: skip
+def test_what_is_not_recorded_cannot_be_quoted(title, course):
+    course()
+    with pytest.raises(OneLine, match=re.escape(title)):
+        quoted.figure("nvidia_h200", "ch1", title)
+
+
+def test_a_figure_of_a_pair_that_has_changed_is_stale(course):
+    course(source_hash="another")
+    assert quoted.figure("nvidia_h200", "ch1", "double optimized: ratio") == "stale"
+
+
+def test_a_page_has_question_answer_and_measurement(course):
+    folder = course('[double]\noptimized = "Twice: {double optimized: ratio}."\n')
+    text = answers.page("ch1", discover(folder))
+    assert "*Question.* How much faster?" in text
+    assert '*Answer.* Twice: [2.00x](/recorded/nvidia_h200/ch1.md "double optimized: ratio").' in text
+    assert "*Measured.* optimized: faster, 2.00x [1.98, 2.02], 2.00 ms -> 1.00 ms" in text
+
+
+def test_of_a_pair_that_has_changed_nothing_measured_is_shown(course):
+    folder = course('[double]\noptimized = "Twice."\n', source_hash="another")
+    assert "*Measured.*" not in answers.page("ch1", discover(folder))
+
+
+@pytest.mark.parametrize("text", ["", '[double]\noptimized = "a"\nfused = "b"\n', '[double]\nbaseline = "a"\n'])
+def test_each_question_has_an_answer_and_each_answer_a_question(text, course):
+    folder = course(text)
+    with pytest.raises(OneLine, match="a question without an answer, or the reverse"):
+        answers.page("ch1", discover(folder))
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_committed_answers_are_what_is_recorded(chapter):
+    text = (ROOT / chapter / answers.PAGE).read_text(encoding="utf-8")
+    assert text == answers.page(chapter, discover(ROOT / chapter)), "make readme writes the page anew"
