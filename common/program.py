@@ -1,4 +1,4 @@
-"""What the programs have in common at their edges: an exit status, one line for what goes wrong, no traceback."""
+"""What all programs share: an exit status, one line for an error, no traceback."""
 
 import argparse
 import io
@@ -12,7 +12,7 @@ from common.pairs.one_line import OneLine
 
 
 class UsageError(OneLine):
-    """A request that makes no sense."""
+    """A request that cannot be fulfilled."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,7 +21,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def device_name(text: str) -> str:
-    """An argument's type: cpu or cuda:N."""
+    """A type for argparse: cpu or cuda:N."""
     from common.machine.device import device_named
 
     try:
@@ -31,7 +31,7 @@ def device_name(text: str) -> str:
 
 
 def status_of(name: str, run: Callable[[], int]) -> int:
-    """The exit status of a program: that of `run`, or 2, 130 or 1 after one line that says why."""
+    """The exit status of a program: that of `run`; or 2, 130 or 1 after one line with the reason."""
     try:
         status = run()
         sys.stdout.flush()
@@ -42,7 +42,7 @@ def status_of(name: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except OSError as error:  # stdout's reader has seen enough, as in `| head`; its disk is full; a file cannot be read
+    except OSError as error:  # the reader of stdout has ended (`| head`), its disk is full, or a file cannot be read
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 0
@@ -51,7 +51,7 @@ def status_of(name: str, run: Callable[[], int]) -> int:
 
 
 class _Lossy(io.FileIO):
-    """Whose disk may be full: progress is lost then, and results are not."""
+    """A stream whose disk may be full: output that cannot be written is dropped."""
 
     def write(self, data: Any) -> int:
         try:
@@ -61,12 +61,12 @@ class _Lossy(io.FileIO):
 
 
 def settle_streams() -> None:
-    """Make the standard streams such that whatever a user has made of them ends no run."""
+    """Make the standard streams safe: a closed or full stream must not end a run."""
     for number in range(3):
         try:
             os.fstat(number)
-        except OSError:  # closed, as by `>&-`: the next file that is opened would be taken for it
-            lowest = os.open(os.devnull, os.O_RDWR)  # of those that are free: this one
+        except OSError:  # closed, as by `>&-`: the next opened file would take its number
+            lowest = os.open(os.devnull, os.O_RDWR)  # gets the lowest free number: this one
             os.set_inheritable(lowest, True)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may lack a character
@@ -79,5 +79,5 @@ def finish(main: Callable[[], int]) -> NoReturn:
     """Run a program's `main` and end the process with its status."""
     settle_streams()
     status = main()
-    interrupt.ignore()  # nothing is left to do but to exit
+    interrupt.ignore()  # only the exit is left
     sys.exit(status)

@@ -27,6 +27,8 @@ DEADLINE_S = 120.0  # without a sign of progress
 LOOK_S = 0.5  # how often a silent child's output is looked at
 MOST_OUTPUT = 256 << 20  # bytes that a child may print: what prints without end must not fill the disk
 LAST_OUTPUT = 1 << 16  # bytes in which its last line is looked for
+NO_TO = "'int' object has no attribute 'to'"  # what a kernel's row.to(tl.int64) raises in Triton's interpreter
+USE_CAST = ": in Triton's interpreter a loop counter is a Python int: write tl.cast(counter, dtype)"
 
 
 class Death(Exception):
@@ -38,7 +40,8 @@ def one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     frames = [(Path(frame.filename).name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     places = [f" ({name}:{line})" for name, line in frames if name.startswith(("baseline_", "optimized_"))]
-    return _printable(": ".join([type(error).__name__, *lines[:1]]) + "".join(places[-1:]))
+    hint = USE_CAST * (NO_TO in str(error))
+    return _printable(": ".join([type(error).__name__, *lines[:1]]) + "".join(places[-1:]) + hint)
 
 
 def _printable(text: str) -> str:

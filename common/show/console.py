@@ -1,4 +1,4 @@
-"""The console: a progress bar while pairs are measured, then the table; plain text in a pipe and under NO_COLOR."""
+"""The console: a progress bar while pairs are measured, then the table. Plain text in a pipe and under NO_COLOR."""
 
 import os
 import sys
@@ -27,14 +27,14 @@ COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bo
 
 
 class _Console(Console):
-    """Whose reader may have seen enough, as in `| head`: the program goes on, where rich would end it with status 1."""
+    """A console whose reader may close the pipe (`| head`): the program goes on. rich would end it with status 1."""
 
     def on_broken_pipe(self) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
 def make_console(stderr: bool = False) -> Console:
-    """Colours on a terminal; plain text in a pipe and under NO_COLOR."""
+    """A console for stdout or stderr: colours on a terminal, plain text in a pipe and under NO_COLOR."""
     file = sys.stderr if stderr else sys.stdout
     if os.environ.get("NO_COLOR") or not file.isatty():
         width = None if file.isatty() else PLAIN_WIDTH
@@ -44,9 +44,9 @@ def make_console(stderr: bool = False) -> Console:
 
 @contextmanager
 def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]]:
-    """Yields tell(what, done, of=total, line="") and the console, which is stderr's, for other lines.
+    """Show progress on stderr: a bar on a terminal that shows `what`; elsewhere each different `line` once.
 
-    A bar on a terminal that shows `what`; elsewhere `line`, each one once.
+    Yields tell(what, done, of=total, line="") and the console of stderr, for further lines.
     """
     console, told = make_console(stderr=True), {""}
 
@@ -69,7 +69,7 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
 
 @contextmanager
 def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
-    """Yields the runner's `on_progress` (a bar on a terminal, else a line a pair) and `on_neighbours`; on stderr."""
+    """Yields the runner's callbacks `on_progress` (a bar on a terminal, else one line per pair) and `on_neighbours`."""
     seen: dict[tuple[str, str], None] = {}
     known: set[str] = set()
     with progress(pairs) as (tell, console):
@@ -89,14 +89,14 @@ def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _plain(text: str) -> str:
-    """As it is: brackets are no markup, and what a terminal would take for an order is written out."""
+    """The text with its brackets escaped (they are no markup) and its control characters written out."""
     return escape(printable(text))
 
 
 def grid(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[str | Text]], whole: Container[int] = ()
 ) -> Table:
-    """A table for the console, of texts as they are. `whole`: the columns that are never wrapped."""
+    """A table for the console. Texts are shown literally. `whole`: indices of columns that are never wrapped."""
     shown = Table(title=_plain(title), box=SIMPLE, title_justify="left")
     for column, heading in enumerate(headings):
         shown.add_column(_plain(heading), no_wrap=column in whole)
@@ -106,7 +106,7 @@ def grid(
 
 
 def table(record: Record, old: Recorded) -> Table:
-    """A row for each conclusion, with what `old` holds of it in the last column; empty columns are left out."""
+    """One row for each conclusion; its last column says what `old` holds of it. Empty columns are left out."""
     lines: list[list[str | Text]] = []
     origins: dict[str, None] = {}
     is_sweep = any(named(pair) != pair.name for pair in record.pairs)
@@ -120,27 +120,28 @@ def table(record: Record, old: Recorded) -> Table:
             lines.append([pair.name, pair.size, variant(row), colored, *figures, recorded])
     headings = (*columns, f"recorded on {' / '.join(origins)}")
     filled = [column for column in range(len(headings)) if any(line[column] for line in lines)]
-    whole = [place for place, column in enumerate(filled) if column in (0, 2)]  # a cut name names nothing
+    whole = [place for place, column in enumerate(filled) if column in (0, 2)]  # a shortened name identifies nothing
     rows = [[line[column] for column in filled] for line in lines]
     return grid(title(record), [headings[column] for column in filled], rows, whole)
 
 
 def named(pair: PairResult) -> str:
-    """A pair's name, with the size unless that is the default."""
+    """A pair's name, followed by the size unless that is the default."""
     return pair.name if class_of(pair.size) == "default" else f"{pair.name} {pair.size}"
 
 
 def title(record: Record) -> str:
-    """The machine; on a CPU, with the threads that a pair may use."""
+    """The machine's name; for a CPU, also how many threads a pair may use."""
     device = record.environment["device"]
     cpu = f" (CPU results, {device['threads']} of {device['cores']} cores)" if device["kind"] == "cpu" else ""
     return device["name"] + cpu + (", fast" if record.environment["fast"] else "")
 
 
 def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -> None:
-    """The table, then what must be said of its rows.
+    """Print the table, then the remarks on its rows.
 
-    `pairs`: those measured, for what was recorded of them on a GPU; below the table where that would be too wide.
+    `pairs`: the measured pairs. What was recorded of them on a GPU is a column, or lines below the table if it is too
+    wide.
     """
     old, problems = on_gpu(record, pairs)
     full = table(record, old)
@@ -160,11 +161,11 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -
     for text in standings(record):
         _say(text, console)
     for text in problems.values():
-        _say(f"not shown, though recorded: {text}", console)
+        _say(f"recorded, but not shown:  {text}", console)
 
 
 def print_spent(record: Record, console: Console) -> None:
-    """Where the time went: a line a pair, and one of all together with shares."""
+    """Print how the time was spent: one line per pair, then the sums with their shares."""
     _say(f"this machine and its limits: {record.environment.get('survey_s', 0.0):.2f} s", console)
     names = [*dict.fromkeys(name for pair in record.pairs for name in pair.spent_s if name != "total"), "rest", "total"]
     sums = dict.fromkeys(names, 0.0)
@@ -183,5 +184,5 @@ def _say(text: str, console: Console) -> None:
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
-    """What a machine can do: measured, and as its datasheet says."""
+    """Print what a machine can do: measured, and from its datasheet."""
     console.print(grid(info["name"], LIMIT_HEADINGS, limit_rows(limits)))

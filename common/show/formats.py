@@ -1,15 +1,15 @@
-"""How numbers are written, in tables, figures and notebooks alike; 1 GB = 1e9 bytes, 1 KiB = 1024."""
+"""Number formats of tables, figures and notebooks. 1 GB = 1e9 bytes, 1 KiB = 1024 bytes."""
 
 from collections.abc import Callable
 
 
 def digits(value: float) -> str:
-    """Three significant digits, never a power of ten."""
+    """A value with three significant digits, never as a power of ten."""
     return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:.0f}"
 
 
 def four(value: float) -> str:
-    """Four digits at most, as a datasheet has them (67, not 67.00), never a power of ten."""
+    """A value with at most four digits, as in a datasheet (67, not 67.00), never as a power of ten."""
     return f"{value:.4g}" if value < 9999.5 else f"{value:.0f}"
 
 
@@ -20,18 +20,18 @@ def seconds(value: float) -> str:
 
 
 def binary(value: float) -> str:
-    """Bytes as 48 KiB, 1.5 MiB, 140 GiB."""
+    """Bytes as 48 KiB, 1.5 MiB or 140 GiB."""
     power = max((k for k in range(4) if value >= 1 << 10 * k), default=0)
     return f"{value / (1 << 10 * power):.{4 if value < 1 << 20 else 3}g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
 
 
 def bandwidth(per_s: float) -> str:
-    """52.1 GB/s, 4.03 TB/s."""
+    """Bytes per second as 52.1 GB/s or 4.03 TB/s."""
     return f"{digits(per_s / 1e12)} TB/s" if per_s >= 1e12 else f"{digits(per_s / 1e9)} GB/s"
 
 
 def rate(per_s: float, resource: str, written: Callable[[float], str] = digits) -> str:
-    """GB/s or TFLOP/s, by the resource: `dram_bytes`, `fp16_flops`."""
+    """Units per second as GB/s or TFLOP/s, by the resource (`dram_bytes`, `fp16_flops`)."""
     return f"{written(per_s / 1e9)} GB/s" if resource.endswith("bytes") else f"{written(per_s / 1e12)} TFLOP/s"
 
 

@@ -1,4 +1,4 @@
-"""Which sizes of a pair belong together: those that differ in one number alone are in order, others are not."""
+"""Groups of a pair's sizes: sizes that differ in only one number have an order, other sizes have none."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from common.record.result import PairResult
 
 @dataclass(frozen=True)
 class Group:
-    """Results of a pair. `axis`: the one argument in which they differ, by which they are in order; else empty.
+    """Results of a pair. `axis`: the only argument in which they differ, which orders them; empty if there is no order.
 
     `label`: the type and other words that they share ("float16"), and the axis.
     """
@@ -19,10 +19,11 @@ class Group:
 
 
 def groups(pairs: list[PairResult]) -> list[Group]:
-    """A pair's results at several sizes: of each family those that one number orders, then the rest of it.
+    """The groups of a pair's results. In each family come first the results that one number orders, then the rest.
 
-    A family has the same type, operation and so on: all arguments that are no numbers. What a size does not say is
-    its pair's own default, which a record does not have: it is no other's, and orders nothing.
+    A family has the same type, operation and so on: all arguments that are not numbers. An argument that a size does
+    not
+    name has the pair's default, which a record does not contain. Such a size forms a family only with sizes like it.
     """
     families: dict[str, list[PairResult]] = {}
     for pair in pairs:
@@ -36,7 +37,7 @@ def _word(name: str, value: Any) -> str:
 
 
 def _ordered(name: str, family: list[PairResult]) -> list[Group]:
-    """The longest line first; what is left of a family has no order."""
+    """The groups of a family, the longest ordered group first; the rest of the family has no order."""
     axes = dict.fromkeys(key for pair in family for key, value in pair.sizes.items() if type(value) is int)
     found, left = list[Group](), list(family)
     while left:
@@ -48,7 +49,7 @@ def _ordered(name: str, family: list[PairResult]) -> list[Group]:
 
 
 def _lines(pairs: list[PairResult], axis: str) -> list[list[PairResult]]:
-    """Those that are alike in all but this number, which grows along each of the lines."""
+    """Lists of results that differ only in this number, in ascending order of it."""
     alike: dict[str, list[PairResult]] = {}
     for pair in [pair for pair in pairs if axis in pair.sizes]:
         rest = sorted((key, value) for key, value in pair.sizes.items() if key != axis)

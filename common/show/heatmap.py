@@ -1,7 +1,7 @@
-"""Heat maps: where a pair was measured over a grid of two of its arguments, what a variant is worth in each cell.
+"""Heat maps: the gain of a variant in each cell of a grid, if a pair was measured over two of its arguments.
 
-A row of figures for each pair: the speedup of its best variant over the library that is fastest there (over the
-baseline where no cell has one), and the peak of the memory that a call allocates, as a share of the other's.
+One row of two maps for each pair. Left: the speedup of its best variant over the fastest library of the cell (over the
+baseline if no cell has a library). Right: the peak memory of a call, as a ratio to the same library's or baseline's.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ LEAST = 4  # cells: two by two
 class Grid:
     """Results of one pair at every combination of two arguments: `cells[row value, column value]`.
 
-    `name`: the pair's, and what its sizes have in common after their class: "sgp 2d" of "sweep/2d/...".
+    `name`: the pair's name, and what its sizes share after their class ("sgp 2d" of "sweep/2d/...").
     """
 
     name: str
@@ -36,7 +36,7 @@ class Grid:
 
 
 def grids(record: Record) -> list[Grid]:
-    """The grids that a record has: a pair's sizes of one name up to its last "/"; those with cells missing are none."""
+    """The grids of a record: sizes of a pair that share their name up to the last "/". A grid lacks no cell."""
     groups: dict[tuple[str, str, str], list[PairResult]] = {}
     for pair in record.pairs:
         groups.setdefault((pair.chapter, pair.name, pair.size.rpartition("/")[0]), []).append(pair)
@@ -58,7 +58,7 @@ def _grid(pairs: list[PairResult], of: str) -> Grid | None:
 
 
 def draw(found: list[Grid], record: Record) -> Figure:
-    """Speedup on the left, memory on the right, a row for each grid."""
+    """A figure with one row for each grid: speedup on the left, memory on the right."""
     figure = Figure(figsize=(9.0, 0.4 + 3.0 * len(found)), layout="constrained")
     left_out = len(record.pairs) - sum(len(grid.cells) for grid in found)
     figure.suptitle(origin(record) + f" (not drawn: {left_out} results of other sizes)" * bool(left_out))
@@ -74,7 +74,7 @@ def draw(found: list[Grid], record: Record) -> Figure:
 
 
 def _best(grid: Grid) -> str:
-    """The variant that is fastest over all cells where it could be timed, on a geometric mean."""
+    """The label of the variant with the least geometric mean of times, of those that were timed in the most cells."""
     arms = [pair.arms for pair in grid.cells.values()]
     labels = {label for each in arms for label in each if label.startswith("optimized")}
     times = {label: [each[label].median_s for each in arms if label in each] for label in labels}
@@ -83,7 +83,7 @@ def _best(grid: Grid) -> str:
 
 
 def _ratios(grid: Grid, label: str) -> tuple[dict[tuple[int, int], tuple[float, str]], str]:
-    """In each cell the speedup of a variant, and over which arm; and what these arms are, the same in all cells."""
+    """For each cell the variant's speedup and the arm that it is over; then what these arms are, equal in all cells."""
     wanted, cells = (label, "baseline"), grid.cells.items()
     rows = [(place, pair, row) for place, pair in cells for row in pair.rows if (row.variant, row.versus) == wanted]
     if libraries := {place: found for place, pair, row in rows if (found := fastest_library(pair, row))}:
@@ -101,7 +101,7 @@ def _memory(pair: PairResult, label: str, other: str) -> float | None:
 def _heat(
     axes: Any, grid: Grid, cells: Mapping[tuple[int, int], float | None], title: str, colors: str, text: Any
 ) -> None:
-    """Coloured on a logarithmic scale with 1 in the middle; a cell without a figure stays white."""
+    """Draw one map. The colours are logarithmic with 1 in the middle; a cell without a figure stays white."""
     rows, columns = grid.values
     table = np.array([[cells.get((row, column)) or np.nan for column in columns] for row in rows], dtype=float)
     span = np.nanmax(np.abs(np.log2(table)), initial=0.5) if np.isfinite(table).any() else 0.5
@@ -117,7 +117,7 @@ def _heat(
 
 
 def for_record(record: Record) -> Figure:
-    """The figure that suits a record: heat maps of what was measured over grids, a sweep of several sizes, or bars."""
+    """The figure that suits a record: heat maps of its grids, a sweep over several sizes, or bars."""
     if found := grids(record):
         return draw(found, record)
     sizes = Counter((pair.chapter, pair.name) for pair in record.pairs)

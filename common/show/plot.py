@@ -1,6 +1,6 @@
-"""The course's figures: ratios with intervals, rooflines, sweeps. Saving and showing the Figures is the caller's.
+"""The course's figures: ratios with intervals, rooflines, sweeps. The caller saves or shows the returned Figure.
 
-Colours are Okabe and Ito's, which colour-blind readers can tell apart; markers differ too.
+The colours are those of Okabe and Ito, which colour-blind readers can distinguish. Markers differ too.
 """
 
 from itertools import accumulate, pairwise
@@ -19,12 +19,12 @@ from common.show.tables import origin, variant
 
 COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
-MARKERS = "osD^vP*X<>h"  # eleven against seven colours: 77 series before a pair repeats
-MOST_UPRIGHT = 6  # names of sizes that find room next to one another
+MARKERS = "osD^vP*X<>h"  # 11 markers and 7 colours: 77 series before a combination repeats
+MOST_UPRIGHT = 6  # names of sizes that fit side by side
 
 
 def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:
-    """A figure of so many inches, and its axes."""
+    """A figure of `width` x `height` inches, and its axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
 
@@ -35,19 +35,19 @@ def believed(record: Record) -> list[tuple[PairResult, Row]]:
 
 
 def style(place: int) -> dict[str, Any]:
-    """Marker and colour of a series."""
+    """The marker and colour of series number `place`."""
     return {"marker": MARKERS[place % len(MARKERS)], "color": SERIES[place % len(SERIES)]}
 
 
 def _intervals(rows: list[Row]) -> tuple[Any, Any, Any]:
-    """Ratios, the ends of their intervals, and how far these lie from them: below and above."""
+    """Ratios, the ends of their intervals, and the distances from a ratio to both ends."""
     ratios = np.array([row.ratio for row in rows])
     ends = np.array([row.interval for row in rows]).reshape(-1, 2)
     return ratios, ends, [ratios - ends[:, 0], ends[:, 1] - ratios]
 
 
 def ratio_bars(record: Record) -> Figure:
-    """A bar a row: baseline time / variant time on a log axis, with its 95 % interval and the line of no difference."""
+    """One bar per row: baseline time / variant time on a log axis, with the 95 % interval and a line at 1."""
     rows = believed(record)
     figure, axes = new_figure(height=1.2 + 0.4 * max(1, len(rows)))
     labels = [pair.name if variant(row) == "optimized" else f"{pair.name} {variant(row)}" for pair, row in rows]
@@ -68,7 +68,7 @@ def ratio_bars(record: Record) -> Figure:
 
 
 def _plain_ticks(axis: Any) -> None:
-    """1, 2, 5, 10 on a logarithmic axis, instead of powers of ten."""
+    """Label a logarithmic axis with 1, 2, 5, 10 instead of powers of ten."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
@@ -77,7 +77,7 @@ def _plain_ticks(axis: Any) -> None:
 def roofline(
     points: list[tuple[str, float, float]], limits: dict[str, Any], title: str = "", flops_keys: Any = ("fp32_flops",)
 ) -> Figure:
-    """Points (label, FLOP per byte, FLOP/s) under the roofs: solid as measured, dotted as the datasheet says."""
+    """Points (label, FLOP per byte, FLOP/s) under the roofs. Solid lines: measured. Dotted lines: the datasheet."""
     figure, axes = new_figure(height=5.5)
     intensity = np.logspace(-2, 4, 200)
     for color, key in zip(SERIES, [key for key in flops_keys if key in limits], strict=False):
@@ -100,14 +100,14 @@ def roofline(
 
 
 def _rate(limit: Any, which: str) -> float:
-    """A rate from a Limit or from its form in a record; 0 where there is none."""
+    """A rate from a Limit, or from its form in a record; 0 if it is missing."""
     return (limit.get(which) if isinstance(limit, dict) else getattr(limit, which)) or 0.0
 
 
 def sweep(*records: Record) -> Figure:
-    """Ratio over size, a panel a pair; below them, of what memory limits, bandwidth over bytes under that limit.
+    """Ratio over size, one panel per pair. The last panel: bandwidth over bytes, for pairs that memory limits.
 
-    Records of several runs have each their date in the title and a line for each limit.
+    With records of several runs, the title has every date and each limit has a line per run.
     """
     pairs: dict[str, list[PairResult]] = {}
     for pair in [pair for record in records for pair in record.pairs]:
@@ -125,7 +125,7 @@ def sweep(*records: Record) -> Figure:
 
 
 def _ratios(axes: Any, pairs: list[PairResult]) -> None:
-    """Of one pair: sizes of one type and shape side by side. A line connects what one growing number orders."""
+    """Ratios of one pair: sizes of the same type and shape side by side. A line connects ordered sizes."""
     found = groups(pairs)
     ends = [0, *accumulate(len(group.pairs) for group in found)]
     place = {pair.size: number for number, pair in enumerate(pair for group in found for pair in group.pairs)}
@@ -151,7 +151,7 @@ def _ratios(axes: Any, pairs: list[PairResult]) -> None:
 
 
 def _bands(axes: Any, found: list[Group], ends: list[int]) -> None:
-    """Every second group on grey, its name above."""
+    """Colour every second group grey and write its label above."""
     if len(found) > 1:
         for begin, end in [*pairwise(ends)][1::2]:
             axes.axvspan(begin - 0.5, end - 0.5, color="black", alpha=0.06, linewidth=0)
@@ -162,9 +162,9 @@ def _bands(axes: Any, found: list[Group], ends: list[int]) -> None:
 
 
 def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]) -> None:
-    """Of every arm but the A/A control: the useful minimum of bytes / its time, over these bytes.
+    """Useful minimum of bytes / time over these bytes, for every arm except the A/A control.
 
-    Points, no curves: two shapes or types of as many bytes are different work.
+    Points without lines: two shapes or types with equally many bytes are different work.
     """
     curves: dict[str, list[tuple[float, float]]] = {}
     for pair in pairs:
@@ -176,7 +176,7 @@ def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]
         axes.plot(*zip(*sorted(points), strict=True), label=label, linewidth=0, alpha=0.8, **style(i))
     for which, line in (("measured", "-"), ("datasheet", ":")):
         for number, peak in enumerate(filter(None, dict.fromkeys(_rate(limit, which) for limit in limits))):
-            label = "_" * bool(number) + f"limit, {which}"  # a legend leaves out what begins with _
+            label = "_" * bool(number) + f"limit, {which}"  # matplotlib omits a label with a leading _
             axes.axhline(peak / 1e9, color="black", linewidth=1, linestyle=line, label=label)
     axes.set(xscale="log", yscale="log", xlabel="bytes that must be moved (MB)", ylabel="bandwidth (GB/s)")
     for axis in (axes.xaxis, axes.yaxis):
@@ -186,5 +186,5 @@ def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the file's name says. Raises RecordError."""
+    """Write a figure; the file's suffix decides the format. Raises RecordError."""
     write_file(path, lambda file: figure.savefig(file, format=path.suffix.removeprefix("."), dpi=150))

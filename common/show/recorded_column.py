@@ -1,4 +1,4 @@
-"""The column "recorded on a GPU" in the table of a machine that has none."""
+"""The column "recorded on a GPU" in the table of a machine without a GPU."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ from common.record.files import Problems
 from common.record.result import PairResult, Record, Row
 from common.show.tables import origin, ratio
 
-Recorded = dict[tuple[str, str, str], tuple[PairResult | None, str]]  # of a result that is stale its origin only
+Recorded = dict[tuple[str, str, str], tuple[PairResult | None, str]]  # None in place of a stale result
 
 
 def on_gpu(record: Record, pairs: Sequence[Pair]) -> tuple[Recorded, Problems]:
-    """What was recorded last on a GPU, by chapter, pair and size; none if this is a GPU's. And the files that are bad.
+    """(The newest result recorded on a GPU, by chapter, pair and size; the bad files.) Both are empty on a GPU.
 
-    `pairs`: those that were measured.
+    `pairs`: the measured pairs.
     """
     found: Recorded = {}
     problems: Problems = {}
@@ -31,9 +31,10 @@ def on_gpu(record: Record, pairs: Sequence[Pair]) -> tuple[Recorded, Problems]:
 
 
 def lookup(pair: PairResult, row: Row, found: Recorded) -> tuple[str, str]:
-    """(what, on what and when) was recorded of this row at its size; empty if nothing was.
+    """(What was recorded of this row at its size; on which device, and when.) Both are empty if nothing was recorded.
 
-    Where a CPU takes another size for the default, that of the default. `stale` if the pair has changed since.
+    If a CPU uses another size in place of the default, the record is of the default size. `stale`: the pair has
+    changed.
     """
     sizes = (pair.size, "default") if class_of(pair.size) == "default" else (pair.size,)
     size = next((size for size in sizes if (pair.chapter, pair.name, size) in found), "")

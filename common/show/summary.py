@@ -1,4 +1,4 @@
-"""A run in a few words: who stands best and worst against the libraries. Runs, and what is recorded, as Markdown."""
+"""The best and the worst result against the libraries; results of runs and of recorded/ as Markdown."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -13,14 +13,15 @@ from common.show import tables
 from common.show.formats import digits
 from common.show.tables import HEADINGS, NOTHING, SIZE_HEADINGS, cells, head, line, variant
 
-FEWEST = 3  # operations with a library: of fewer the table itself tells which is best
+FEWEST = 3  # operations with a library: the table itself shows the best of fewer
 Files = Sequence[tuple[Path, Record]]
 
 
 def fastest_library(pair: PairResult, row: Row) -> tuple[float, str] | None:
-    """(its time / the variant's, its label), of the library calls in the variant's own precision.
+    """(The library's time / the variant's time, the library's label) for the fastest library of the variant's
+    precision.
 
-    None where there is none; and where one was too short to be timed, for that may be the fastest.
+    None if there is no such library, or if one was too short to be timed: that one may be the fastest.
     """
     timed = {label for each in pair.rows for label in each.vs_library}
     if any(_is_library(label) and label not in timed for label in pair.arms):
@@ -35,9 +36,9 @@ def _is_library(label: str) -> bool:
 
 
 def standings(record: Record) -> list[str]:
-    """The best and the worst operation against its fastest library, each by its best variant; nothing of too few.
+    """Lines that name the best and the worst pair against its fastest library. No lines for fewer than FEWEST pairs.
 
-    Where a variant was too short to be timed, the best one is not known.
+    A pair counts with its best variant. A pair with a variant that was too short to be timed does not count.
     """
     standing = []
     for pair in record.pairs:
@@ -55,7 +56,7 @@ def standings(record: Record) -> list[str]:
 
 
 def save_markdown(record: Record, path: Path) -> None:
-    """The rows of a run as a table under its origin, then what must be said of them. Raises RecordError."""
+    """Write the rows of a run as a table under their origin, then the remarks on them. Raises RecordError."""
     lines = [f"*{tables.origin(record)}*", "", *head(SIZE_HEADINGS)]
     said: list[str] = []
     for pair in record.pairs:
@@ -66,7 +67,7 @@ def save_markdown(record: Record, path: Path) -> None:
 
 
 def by_device(files: Files, is_current: Callable[[PairResult], bool], names: Sequence[str]) -> str:
-    """What is recorded of a chapter at its default sizes, a table a device. `names`: of all its pairs."""
+    """What is recorded of a chapter at its default sizes, one table per device. `names`: all pairs of the chapter."""
     texts = []
     for of_device, record in _devices(files):
         rows = [(pair, row) for pair in record.pairs for row in pair.rows]
@@ -80,9 +81,9 @@ def by_device(files: Files, is_current: Callable[[PairResult], bool], names: Seq
 
 
 def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None) -> dict[Path, str]:
-    """What is recorded of a chapter at all its sizes: recorded/<device>/<chapter>.md, a table for each class.
+    """recorded/<device>/<chapter>.md: what is recorded of a chapter at all sizes, one table per class of sizes.
 
-    `problems`: as of `archive.recorded`.
+    `problems`: as in `archive.recorded`.
     """
     found: dict[Path, list[str]] = {}
     for name in recorded_classes(chapter):
@@ -94,7 +95,7 @@ def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None)
 
 
 def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> str:
-    """Best and worst are of what has not changed since."""
+    """The section of one class. Only rows that are not stale count for best and worst."""
     is_current = current(pairs)
     lines = [
         tables.result_line([pair.name, pair.size], pair, row, is_current(pair), spread=True)
@@ -107,7 +108,7 @@ def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> 
 
 
 def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
-    """Of each device its files, and all that is in them."""
+    """For each device: its files, and one record with all that they contain."""
     for folder in dict.fromkeys(path.parent for path, _ in files):
         of_device = [(path, record) for path, record in files if path.parent == folder]
         if record := together([each for _, each in of_device]):
@@ -115,7 +116,9 @@ def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
 
 
 def _not_recorded(record: Record, name: str, pairs: Sequence[Pair]) -> list[str]:
-    """The sizes in a class that a record lacks, pair by pair; `cpu`, which a CPU takes for the default, is that."""
+    """Lines that name the sizes of a class that a record lacks. `cpu`, which replaces the default on a CPU, is left
+    out.
+    """
     found = {(pair.name, "default" if name == "default" else pair.size) for pair in record.pairs}
     said = []
     for pair in pairs:

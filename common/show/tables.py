@@ -1,4 +1,4 @@
-"""What is recorded, as the cells of a table and as Markdown: rows, headings, where and when a record was made."""
+"""Recorded results as cells of a table and as Markdown: rows, headings, where and when a record was made."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,10 +18,11 @@ SIZE_HEADINGS = (
 LIMIT_HEADINGS = ("resource", "measured", "datasheet", "how", "datasheet's source")
 GRADES = ((1.02, "A+"), (0.98, "A"), (0.9, "B"), (0.75, "C"), (0.5, "D"))
 NOTHING = "Nothing is recorded yet."
+WARM = "fits in the cache: its limit is not memory bandwidth"  # older records say so of samples with a cold L2, too
 
 
 class Measured(Protocol):
-    """A record, findings, a machine's sheet: what says where, when and with what it was made."""
+    """What says where, when and with which software it was made: a record, findings, a machine's datasheet."""
 
     @property
     def environment(self) -> dict[str, Any]: ...
@@ -35,7 +36,7 @@ def ratio(row: Row) -> str:
 
 
 def share(pair: PairResult, row: Row) -> str:
-    """% of the measured limit / of the datasheet's, and the resource."""
+    """The share of the measured limit / of the datasheet's limit (%), and the resource."""
     arm = pair.arms.get(row.variant)
     if row.ratio is None or arm is None or arm.of_limit is None:
         return ""
@@ -44,7 +45,7 @@ def share(pair: PairResult, row: Row) -> str:
 
 
 def time(arm: Arm, spread: bool) -> str:
-    """Its median, and how far the middle half of its samples lies apart: +- half of that."""
+    """An arm's median; with `spread`, also half the interquartile range of its samples, in % of the median."""
     return seconds(arm.median_s) + (f" ±{stats.spread(arm.seconds):.1%}" if spread else "")
 
 
@@ -54,27 +55,31 @@ def times(pair: PairResult, row: Row, spread: bool = False) -> str:
 
 
 def rate(pair: PairResult, row: Row) -> str:
-    """What a variant moves or computes per second, of the useful minimum: GB/s or TFLOP/s of what sets its limit."""
+    """What a variant moves or computes per second, counted by the useful minimum: GB/s or TFLOP/s."""
     if row.ratio is None or not pair.cost.get(pair.limit_by):
         return ""
     return formats.rate(pair.cost[pair.limit_by] / pair.arms[row.variant].median_s, pair.limit_by)
 
 
 def variant(row: Row) -> str:
-    """`fused`, or `fused vs vectorized` where it is not against the baseline."""
+    """`fused`, or `fused vs vectorized` if the row is not against the baseline."""
     versus = "" if row.versus == "baseline" else f" vs {row.versus.removeprefix('optimized/')}"
     return row.variant.removeprefix("optimized/") + versus
 
 
 def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
-    """Time of each library call / time of the variant, with its grade, or its precision if the library's is another."""
+    """Each library's time / the variant's time, then a grade, or the row's precision if the library's differs.
+
+    A row whose verdict is `unsure` has no grade.
+    """
     parts = []
     for label, value in row.vs_library.items():
         kind, _, name = label.partition("/")
         precision = value.get("precision", "")
-        said = "yardstick" if kind == "yardstick" else row.precision or grade(value["ratio"])
-        if precision:  # the library's, which is then the row's
-            said = f"{grade(value['ratio'])}, both {precision}"
+        graded = "" if row.verdict == "unsure" else grade(value["ratio"])
+        said = "yardstick" if kind == "yardstick" else row.precision or graded
+        if precision:  # the library's precision, which is then the row's too
+            said = ", ".join(filter(None, (graded, f"both {precision}")))
             name = "" if name == precision else name
         own = f"({time(pair.arms[label], spread)})" if spread else ""
         parts.append(" ".join(filter(None, (f"{digits(value['ratio'])}x", name, said, own))))
@@ -82,23 +87,24 @@ def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
 
 
 def grade(ratio: float) -> str:
-    """Of a library's time / a variant's: A+ is faster by 2 % at least, A as fast, F takes more than twice as long."""
+    """The grade of library time / variant time. A+: the variant is at least 2 % faster; F: over twice as long."""
     return next((name for least, name in GRADES if ratio >= least), "F")
 
 
 def cells(pair: PairResult, row: Row, spread: bool = False) -> list[str]:
-    """What HEADINGS name after pair and variant; with spreads, also the time of each library call."""
+    """The cells under HEADINGS after pair and variant. With `spread`, also the time of each library call."""
     figures = (times(pair, row, spread), rate(pair, row), share(pair, row), libraries(pair, row, spread))
     return [row.verdict, ratio(row), *figures]
 
 
 def remarks(pair: PairResult, row: Row) -> list[str]:
-    """What must be said of a row; the notes are the variant's, and said once."""
-    return [text for text in (row.reason, *(row.notes if row.versus == "baseline" else [])) if text]
+    """The reason of a row's verdict, then the variant's notes: they are shown once, in its row against the baseline."""
+    notes = [note for note in row.notes if row.versus == "baseline" and not (pair.clock == "device" and note == WARM)]
+    return [text for text in (row.reason, *notes) if text]
 
 
 def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:
-    """What LIMIT_HEADINGS name, of each resource."""
+    """The cells under LIMIT_HEADINGS, one row per resource."""
     rows = []
     for key, limit in limits.items():
         peaks = [limit["measured"], limit["datasheet"]]
@@ -108,13 +114,13 @@ def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:
 
 
 def origin(record: Measured) -> str:
-    """Where and when a record was made."""
+    """The device and date of a record."""
     dates = record.environment.get("dates", [record.environment["date"][:10]])
     return f"{record.environment['device']['name']}, {' and '.join(dates)}"
 
 
 def line(cells: Iterable[object]) -> str:
-    """A row of a table in Markdown."""
+    """One row of a table in Markdown."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
@@ -123,13 +129,13 @@ def head(headings: Sequence[str]) -> list[str]:
 
 
 def result_line(name: list[str], pair: PairResult, row: Row, is_current: bool, spread: bool = False) -> str:
-    """A row of what was recorded; without figures if that is not of the pair as it is now."""
+    """A row of a recorded result; without figures if the pair has changed since."""
     stale = ["stale: the pair has changed since", *[""] * (len(HEADINGS) - 3)]
     return line([*name, variant(row), *(cells(pair, row, spread) if is_current else stale)])
 
 
 def source(*files: tuple[Path, Measured]) -> str:
-    """Where, when and with what files were recorded, said once of several, with links and the pairs that each has."""
+    """Where, when and with which software files were recorded: one line for equal origins, with links and pairs."""
     links: dict[str, list[str]] = {}
     for path, record in files:
         software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())

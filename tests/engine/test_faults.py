@@ -100,6 +100,12 @@ def test_a_wrecked_run_is_a_failed_run_and_its_record_can_be_kept(wrecks, tmp_pa
     assert [pair.name for pair in load_record(tmp_path / "r.json").pairs] == [pair.name for pair in wrecks[0].pairs]
 
 
+def test_a_loop_counter_without_to_is_told_of_tl_cast():
+    error = AttributeError("'int' object has no attribute 'to'")
+    assert process.one_line(error).endswith("write tl.cast(counter, dtype)")
+    assert "tl.cast" not in process.one_line(AttributeError("'int' object has no attribute 'two'"))
+
+
 def answers(say):
     say("version", 0.5)
     return 42

@@ -60,7 +60,15 @@ def test_libraries_are_written_with_their_labels():
     in_tf32 = faster({**libraries, "library/tf32": library(1.25, precision="tf32")}, precision="tf32")
     said = tables.libraries(pair, in_tf32)
     assert said == "0.500x tf32, 1.25x compiled tf32, 1.25x A+, both tf32", "a grade only for the same work"
+    unsure = replace(in_tf32, verdict="unsure")
+    assert tables.libraries(pair, replace(unsure, precision="")) == "0.500x, 1.25x compiled, 1.25x both tf32"
     assert tables.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0%), 1.25x compiled A+ (1.25 ms ±0.0%)"
+
+
+def test_a_note_on_a_warm_cache_is_not_shown_beside_samples_with_a_cold_one():
+    row = replace(faster({}), notes=[tables.WARM, "another"])
+    for clock, shown in (("device", ["another"]), ("wall", [tables.WARM, "another"])):
+        assert tables.remarks(replace(pair_result(rows=[row]), clock=clock), row) == shown
 
 
 def test_the_spread_stands_next_to_the_time_where_it_is_asked_for():
