@@ -1,15 +1,18 @@
 """Add two matrices, one element a lane, found by row and column: 4 bytes an access, and a new result in each call.
 
-Program `pid` adds the 128 elements from pid * 128 on, one a lane, as one would in CUDA C++:
+Problem: a program adds 128 elements, one a lane, as one would write it in CUDA C++. Each lane divides to find its row
+and column, and loads 4 bytes; a warp loads 32 * 4 = 128:
 
-    rows, cols = offsets // n_cols, offsets % n_cols     integers: half of some 50 instructions an element
-    x_ptr + rows * stride_xm + cols * stride_xn          three tensors, two strides each: any layout is read as it lies
+    rows, cols = offsets // n_cols, offsets % n_cols     integers: half of some 50 instructions an element (--xray)
+    x_ptr + rows * stride_xm + cols * stride_xn          two strides a tensor: any layout is read as it lies
 
-A lane has one element, so there is nothing that it could move together: a load is 4 bytes, a warp's 32 * 4 = 128.
-The result is allocated anew: torch keeps a list of free blocks, so that this costs time of the CPU, none of the GPU.
+8192 x 8192 elements take 524,288 programs. Each of them starts, loads once, waits, stores once and ends.
 
-Predict before you measure: every byte that arrives is used, as in `optimized_add.py`. Is there a size so
-large that the memory is the limit all the same? And with half as many bytes an element?
+Cost: 12 bytes an element of float32: two reads and one write. Each byte that arrives is used. The result is a new
+tensor in each call; torch keeps freed blocks in a list, so a new tensor costs time of the CPU, not of the GPU.
+
+Predict: 8192 x 8192 elements of float16 have half the bytes of float32, and need as many programs. How many times less
+does this version take for them?
 """
 
 import torch

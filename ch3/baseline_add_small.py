@@ -1,8 +1,6 @@
 """Add two small matrices by a plain Triton launch: 768 KiB to move, and Python looks at every argument first.
 
-The kernel, which takes contiguous matrices as the vectors that they are in memory, is short: 768 KiB at 4 TB/s are
-0.2 us, a few microseconds with its start and end. The way there is long.
-`add_kernel[grid](...)` is Python, which in every call
+Problem: the kernel is short, and the way to it is long. `add_kernel[grid](...)` is Python, which in every call
 
     asks for the current device and stream
     binds five arguments and the launch options by name
@@ -11,11 +9,13 @@ The kernel, which takes contiguous matrices as the vectors that they are in memo
     puts together what a profiler would want to know
     asks, in the launcher, whether the kernel needs scratch memory
 
-and ends in one function in C, which asks each tensor for its address and the driver whether the GPU can see it, calls
+and ends in one function in C. That asks each tensor for its address and the driver whether the GPU can see it, calls
 the profiler's hooks, and launches.
 
-Predict before you measure: the GPU waits for the CPU. Of the time of a call, which share is the kernel's? Then what
-does a kernel that is twice as fast gain?
+Cost: 768 KiB, which take 0.16 us at an H200's 4.8 TB/s (datasheet); with its start and its end a kernel takes a few
+microseconds. The matrices are contiguous and are added as vectors. The clock is the wall's: the whole call counts.
+
+Predict: by how many times does a call become faster if the kernel becomes twice as fast?
 """
 
 import torch

@@ -1,7 +1,7 @@
 """One idea for four operations that move data: a lane moves one element, found by division, 4 bytes an access.
 
-Transpose, stack, concatenate, repeat: nothing is computed; elements change their places. A lane takes one place in
-the result and finds out whose it is:
+Problem: transpose, stack, concatenate and repeat compute nothing; elements change their places. A lane takes one place
+in the result and computes where its element comes from:
 
     transpose    out[i, j] = x[j, i]            lanes that write side by side read `columns` elements apart
     stack        out[0] = x, out[1] = y         each lane asks which of the two its element is from
@@ -10,8 +10,11 @@ the result and finds out whose it is:
 
 One kernel serves all four, since OP is known when it is compiled.
 
-Predict before you measure: every operation writes as many bytes as a copy, or twice as many. Which one reads more of
-the memory than it uses, and which reads next to nothing?
+Cost: the useful minimum is to read each input once and to write the result once. Memory arrives in sectors of 32 bytes,
+and a sector is read whole, whatever part of it a load asks for.
+
+Predict: which of the four reads more sectors than it uses, and how many times as many sectors as the minimum does it
+move, reads and writes together, if no cache keeps anything?
 """
 
 import torch

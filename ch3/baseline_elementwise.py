@@ -1,16 +1,17 @@
 """Apply an operation to every element, one element a lane, found by row and column: 4 bytes an access.
 
-One kernel serves a family of operations: OP is known when it is compiled, so that each of them becomes a kernel of its
-own, with one branch of `apply` in it. A lane finds its element as in `baseline_add.py`:
+Problem: a lane has one element, and finds it by a division as in `baseline_add.py`:
 
-    rows, cols = offsets // n_cols, offsets % n_cols     integers: half of some 50 instructions an element
+    rows, cols = offsets // n_cols, offsets % n_cols     integers: half of some 50 instructions an element (--xray)
     x_ptr + rows * stride_xm + cols * stride_xn          two strides a tensor: any layout is read as it lies
 
-Types of 16 bits are computed in float32 and rounded once, as torch does.
+One kernel serves eighteen operations: OP is known when it is compiled, so each of them becomes a kernel of its own,
+with one branch of `apply` in it. Types of 16 bits are computed in float32 and rounded once, as torch does.
 
-Predict before you measure: 4 TB/s are 5e11 elements of 8 bytes a second, 1.9 a cycle for each of 132 SMs, and an SM
-starts 128 lanes' instructions a cycle. How many instructions an element may have before they are the limit, and how
-many in float16? `--xray` counts these.
+Cost: 8 bytes an element of float32 (one read, one write), 4 of float16; 12 and 6 where there are two inputs.
+
+Predict: an H200 moves 4.8 TB/s and computes 67 TFLOP/s in float32 (datasheet), where a multiply-add is one instruction
+of a lane and two FLOPs. How many instructions an element of float32 may cost before memory is no longer the limit?
 """
 
 import torch
@@ -54,7 +55,7 @@ SIZES = {
 
 
 def inputs(op="gelu", rows=8192, columns=8192, dtype="float32", device="cuda"):
-    """`y`: a matrix, a number or None, whatever the operation takes."""
+    """`y`: a matrix, a number or None, as the operation needs it."""
     draw, least = (torch.rand, 0.5) if op in POSITIVE else (torch.randn, 0.0)
     x, y = (draw(rows, columns, dtype=getattr(torch, dtype), device=device) + least for _ in range(2))
     return {"op": op, "x": x, "y": y if op in BINARY else SCALARS.get(op), "out": torch.empty_like(x)}

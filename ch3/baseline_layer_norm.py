@@ -1,17 +1,19 @@
 """Layer norm of every row in three passes over memory: each element is read three times and written once.
 
-y = (x - mean) / sqrt(variance + eps) * weight + bias, along a row. A program takes a row and walks it in blocks of
-1024, as the formula is read, once for each thing that the next step must know of the whole row:
+Problem: y = (x - mean) / sqrt(variance + eps) * weight + bias, along a row. A program takes a row and walks it in
+blocks of 1024, as the formula is read, once for each value that the next step needs of the whole row:
 
     mean        reads the row
     variance    reads the row
     result      reads the row, writes the result      4 elements moved where 2 would do
 
-The variance is that of the differences from the mean. (The mean of the squares less the square of the mean would need
-one pass less, but where the mean is large two nearly equal numbers are subtracted, and few digits are left.)
+The variance is that of the differences from the mean. (The mean of the squares less the square of the mean would save a
+pass. But where the mean is large, two nearly equal numbers are subtracted, and few digits are left.)
 
-Predict before you measure: `optimized_layer_norm.py` reads once. How much faster is that at most? How many rows are
-in flight at a time on your GPU, and does its L2 hold them until they are read again?
+Cost: 4 elements moved for each one, if no cache holds a row until it is read again. An SM has room for 8 programs of
+256 threads, so 8 rows are in flight in each.
+
+Predict: `optimized_layer_norm.py` reads each row once. How many times faster can it be, if every read is from DRAM?
 """
 
 import torch
@@ -71,7 +73,7 @@ def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, n_cols: tl.constexpr, 
     for off in range(0, n_cols, BLOCK):
         mask = off + cols < n_cols
         x = tl.load(x_ptr + row_start + off + cols, mask=mask, other=0.0).to(tl.float32)
-        diff = tl.where(mask, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
+        diff = tl.where(mask, x - mean, 0.0)  # lanes beyond the row hold 0, which is not the mean
         acc += diff * diff
     rstd = tl.rsqrt(tl.sum(acc, 0) / n_cols + eps)
     for off in range(0, n_cols, BLOCK):

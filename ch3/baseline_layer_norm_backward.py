@@ -1,18 +1,19 @@
 """Layer norm backward with an atomic addition for every element: dweight and dbias are sums over rows, and collide.
 
-A program takes a row. With x_hat = (x - mean) * rstd and g = dy * weight, the row of dx comes from the row alone:
+Problem: a program takes a row. With x_hat = (x - mean) * rstd and g = dy * weight, the row of dx needs only that row:
 
     dx = (g - x_hat * mean(g * x_hat) - mean(g)) * rstd
 
-But dweight = sum(dy * x_hat) and dbias = sum(dy) go down the columns, over all rows. Here each program adds its row to
-them, element by element, and addresses are few:
+But dweight = sum(dy * x_hat) and dbias = sum(dy) go down the columns, over all rows. Each program adds its row to them,
+element by element, and addresses are few:
 
     4096 rows * 8192 columns * 2 = 67,108,864 atomic additions, 4096 to each address
 
-They are float32 whatever the inputs are: in fp16 a sum of 4096 would lose what is added to it.
+Cost: dx reads two matrices and writes one, 384 MiB at 4096 x 8192 in float32; the sums add little to that. The atomic
+additions are float32 whatever the inputs are: in float16 a sum of 4096 would lose what is added to it.
 
-Predict before you measure: dx alone reads two elements and writes one. What does `optimized_layer_norm_backward.py`,
-which has no atomics, come to beside this?
+Predict: in float16 the bytes are half of those in float32, and the atomic additions are as many. How many times less
+does this version take at 4096 x 8192?
 """
 
 import torch
@@ -22,7 +23,7 @@ from compiled import compiled
 
 SIZES = {
     "check": {"rows": 3, "columns": 127},
-    "check/one": {"rows": 1, "columns": 7},  # of one or two columns dx is 0, of few nearly: there rounding is all
+    "check/one": {"rows": 1, "columns": 7},  # dx of one or two columns is 0: only rounding errors would be compared
     "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 8195},
     "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
@@ -53,7 +54,7 @@ def reference(x, w_weight, mean, rstd, dy):
 
 
 def library(x, w_weight, mean, rstd, dy):
-    bias = w_weight  # of which no more is asked than its form
+    bias = w_weight  # only its shape and type are used
     return torch.ops.aten.native_layer_norm_backward(dy, x, x.shape[1:], mean, rstd, w_weight, bias, [True] * 3)
 
 

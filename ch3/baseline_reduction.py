@@ -1,16 +1,18 @@
 """Sum a vector in two stages: a block of 1024 elements a program, and as many partial sums as blocks for the next.
 
-Programs cannot wait for each other, so each writes the sum of its block to memory, and a second launch adds them:
+Problem: programs cannot wait for each other, so each writes the sum of its block to memory, and a second launch adds
+these up:
 
     stage 1    65,536 programs read 4 KiB each, write 4 bytes
     stage 2    65,536 partial sums, read by torch.sum
 
-However many partial sums there are, all are added: a second stage that read a fixed number of them would be wrong
-beyond it. A program lives for one block: it is started, waits for its loads, adds up across its lanes, writes, ends.
-Others run meanwhile, but each load has a start and an end beside it, and the second launch waits for the last of them.
+However many partial sums there are, all are added. (A second stage that reads a fixed number of them is wrong beyond.)
 
-Predict before you measure: reading 256 MiB at 4 TB/s takes 67 us. What does each stage add? Which counts more at 1 Mi
-elements?
+Cost: 4 bytes an element of float32, read once: 256 MiB take 56 us at an H200's 4.8 TB/s (datasheet). The second launch
+waits for the last program of the first. A program lives for one block: it starts, waits for its loads, adds up across
+its lanes, writes and ends.
+
+Predict: `optimized_reduction.py` does all in one launch. How many times faster is it at 1 Mi elements, and at 256 Mi?
 """
 
 import torch

@@ -1,15 +1,16 @@
 """One idea for four reductions, over rows, columns or all: a program a result, whose lanes walk along what is reduced.
 
-A program computes one result. Its lanes stand `stride_xk` elements apart along the axis that is reduced, walk it in
-blocks of 1024, and meet at the end. For either axis it is the same kernel, with other strides:
+Problem: a program computes one result. Its lanes stand `stride_xk` elements apart along the axis that is reduced, walk
+it in blocks of 1024, and combine their values at the end. It is the same kernel for both axes, with other strides:
 
     over columns    stride 1          32 lanes * 4 bytes = 128 bytes =  4 sectors of 32 bytes, every byte used
     over rows       stride `columns`  32 lanes in 32 rows            = 32 sectors, 4 bytes used of each
 
-What else a sector brings waits in a cache for the program of the next column, if that comes in time.
+Cost: 4 bytes an element of float32 are used. Over the rows a sector of 32 bytes is asked for by each of eight programs,
+one for each of its columns; if a cache still holds it, memory moves it once.
 
-Predict before you measure: `optimized_reductions.py` puts lanes side by side in both cases. By how much is it faster
-over the rows, if the caches keep nothing? And over the columns?
+Predict: `optimized_reductions.py` puts lanes side by side in both cases. How many times faster is it over the rows, if
+sectors are the limit and the caches keep nothing?
 """
 
 import torch

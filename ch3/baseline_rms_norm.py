@@ -1,13 +1,15 @@
 """RMS norm of every row in two passes over memory: each element is read twice and written once.
 
-y = x / sqrt(mean(x^2) + eps) * weight, along a row. A program takes a row and walks it in blocks of 1024, as the
-formula is read, once for each thing that the next step must know of the whole row:
+Problem: y = x / sqrt(mean(x^2) + eps) * weight, along a row. A program takes a row and walks it in blocks of 1024, as
+the formula is read, once for each value that the next step needs of the whole row:
 
     mean of squares    reads the row
     result             reads the row, writes the result      3 elements moved where 2 would do
 
-Predict before you measure: `optimized_rms_norm.py` reads once. How much faster is that at most? How many rows are
-in flight at a time on your GPU, and does its L2 hold them until they are read again?
+Cost: 3 elements moved for each one, if no cache holds a row until it is read again. An SM has room for 8 programs of
+256 threads, so 8 rows are in flight in each.
+
+Predict: `optimized_rms_norm.py` reads each row once. How many times faster can it be, if every read is from DRAM?
 """
 
 import torch

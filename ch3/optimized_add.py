@@ -1,15 +1,17 @@
 """Add two matrices as the vectors they are in memory: 16 bytes an access, eight elements a lane, into `out`.
 
-A contiguous matrix is a vector, and the sum of two needs neither rows nor columns. Program `pid` adds the 1024
-elements from pid * 1024 on; the compiler sees that neighbours are adjacent, so a lane moves 16 bytes at once:
+Problem: `baseline_add.py` starts a program for every 128 elements, and divides for each of them.
+
+Idea: a contiguous matrix is a vector in memory, and a sum needs neither rows nor columns. Program `pid` adds the 1024
+elements from pid * 1024 on. The compiler sees that they are adjacent, so a lane moves 16 bytes at once:
 
     4 warps * 32 lanes * 16 bytes = 2048 bytes an instruction: two loads of x and two of y before the first addition
 
-Four times fewer instructions for the same bytes, no division, and each lane has 64 bytes in flight where it had 8.
-`out` is there before the call: nothing is allocated. (Other layouts are copied first: `contiguous` does nothing here.)
+Cost: the same 12 bytes an element of float32, with a quarter of the loads, an eighth of the programs and no division.
+A lane has 64 bytes in flight instead of 8. `out` exists before the call. A matrix that is not contiguous is copied.
 
-Predict before you measure: memory delivers whole sectors to `baseline_add.py` too. Is what is saved time, or only
-instructions? Is `library` faster than this at any size?
+Predict: `library` is torch.add into the same `out`. By the GPU's clock, how many times this version's time does it
+take at 256 x 256, and at 8192 x 8192?
 """
 
 import torch

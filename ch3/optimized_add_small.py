@@ -1,20 +1,22 @@
 """Add two small matrices by the function in C behind Triton's launch: what Python asks in every call is asked once.
 
-A launch returns the kernel that it has compiled, and with it the function in C in which every launch ends. `setup`
-keeps both (`small_add.py`), and `run` passes what may differ from the last call:
+Problem: the plain launch of `baseline_add_small.py` asks the same questions in every call and gets the same answers.
+
+Idea: a launch returns the compiled kernel, and with it the function in C in which every launch ends. `setup` keeps both
+(`small_add.py`), and `run` passes only what may differ from the last call:
 
     bind, types, look up      once, in `setup`: types and sizes of later calls are those of the first
     device, grid, n           once
     alignment                 never: the kernel is compiled for any address
-    hooks, scratch memory     never: nobody listens, and this kernel needs none
-    stream                    in every call: whoever calls may have changed it
+    hooks, scratch memory     never: no profiler is attached, and this kernel needs none
+    stream                    in every call: the caller may have changed it
     addresses                 in every call, as integers, about which C need not ask the driver
 
-What is given up are checks: a tensor of another type or size, on another device or on the CPU would be read as if it
-fitted. So is what others rely on: Triton's profiler does not hear of the launch, and the function is no public one.
+Cost: the checks are given up. A tensor of another type or size, on another device or on the CPU would be read as if it
+fitted. Triton's profiler does not hear of the launch, and the function in C is no public interface.
 
-Predict before you measure: what is left of the time of `baseline_add_small.py`? `library` checks all of it in C++: is
-it slower than this?
+Predict: `library` is torch.add, which checks all of this in C++ in every call. Is it faster than this version, or
+slower?
 """
 
 import torch

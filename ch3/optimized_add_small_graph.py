@@ -1,15 +1,17 @@
 """Add two small matrices by replaying a CUDA graph: one call launches, but two more bring the inputs to it.
 
-`setup` captures the kernel, with the addresses that it was given. New inputs lie elsewhere, so they are copied to
-where the graph reads. The answer lies where it writes, until the next replay; `out` would take a third copy:
+Problem: a plain launch asks many questions in Python (`baseline_add_small.py`).
+
+Idea: `setup` captures the kernel, with the addresses that it was given. New inputs lie elsewhere, so they are copied to
+where the graph reads. The answer lies where the graph writes, until the next replay; `out` would take a third copy:
 
     CPU   [copy x][copy y][replay]
     GPU        [copy x]  [copy y]  [add]       768 KiB for the sum, 1024 KiB for the copies
 
-A graph pays where it replaces many launches (chapter 1) or where its inputs are made in place. Here it replaces one.
+Cost: three calls from Python into C++ instead of one launch, and 2.3 times the bytes. A graph pays where it replaces
+many launches (chapter 1), or where its inputs are made in place. Here it replaces one.
 
-Predict before you measure: each of the three calls is one step from Python into C++, which checks what it is given and
-launches. Are the three together shorter than the one of `baseline_add_small.py`, or that of `optimized_add_small.py`?
+Predict: are the three calls together shorter than the one launch of `baseline_add_small.py`?
 """
 
 import torch

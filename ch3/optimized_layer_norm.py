@@ -1,17 +1,19 @@
 """Layer norm of every row in one pass: a row is read into registers, and each element is read once and written once.
 
-y = (x - mean) / sqrt(variance + eps) * weight + bias, along a row. Mean, variance and result are computed from the
-registers that hold the row, 32 elements in each thread:
+Problem: `baseline_layer_norm.py` reads a row three times.
+
+Idea: mean, variance and result are computed from the registers that hold the row, 32 elements in each thread:
 
     1024 columns     32 threads    a warp: its lanes add among themselves
-    8192 columns    256 threads    8 warps, who must meet twice, in shared memory
-    256 columns      32 threads    four rows to a warp, lest its lanes have two loads each
+    8192 columns    256 threads    8 warps, which exchange their sums twice, through shared memory
+    256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
 
-2 elements are moved instead of 4. The block is the next power of two: its further lanes must count neither in the
-mean, where a zero adds nothing, nor in the variance, where a zero would be as far off as the mean is.
+Cost: 2 elements moved instead of 4. The block is the next power of two. Its lanes beyond the row must count neither in
+the mean, where a zero adds nothing, nor in the variance, where a zero would be as far off as the mean is. Every program
+also reads weight and bias, 2 rows for each row of x; all programs read the same, so these come from a cache.
 
-Predict before you measure: twice as fast as `baseline_layer_norm.py`, if its reads come from DRAM. Every program reads
-weight and bias as well: how many bytes are that, and where do they come from?
+Predict: at 4096 x 8192 the baseline has 8 rows of 32 KiB in flight on each of an H200's 132 SMs, 33 MiB, and an H200
+has 60 MiB of L2. Is this version still twice as fast?
 """
 
 import torch
@@ -57,9 +59,9 @@ def layer_norm_kernel(
     mask = (rows < n_rows) & (cols < n_cols)
     x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
     mean = tl.sum(x, 1, keep_dims=True) / n_cols
-    diff = tl.where(cols < n_cols, x - mean, 0.0)  # the lanes beyond the row are not 0 - mean off
+    diff = tl.where(cols < n_cols, x - mean, 0.0)  # lanes beyond the row hold 0, which is not the mean
     rstd = tl.rsqrt(tl.sum(diff * diff, 1, keep_dims=True) / n_cols + eps)
-    # Not before the sums, where these loads would not be waited for: there a thread has no registers to spare.
+    # Loaded after the sums: before them a thread has no registers to spare, though the loads would be hidden there.
     weight = tl.load(weight_ptr + cols, mask=cols < n_cols).to(tl.float32)
     bias = tl.load(bias_ptr + cols, mask=cols < n_cols).to(tl.float32)
     tl.store(y_ptr + row_start + cols, diff * rstd * weight + bias, mask=mask)

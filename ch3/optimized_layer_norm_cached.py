@@ -1,20 +1,23 @@
 """Layer norm of every row in two passes, the second out of a cache: what the first reads is to stay there until then.
 
-y = (x - mean) / sqrt(variance + eps) * weight + bias, along a row. As in `baseline_layer_norm.py`, a row is read more
-than once. But the first pass finds both statistics: each lane keeps the mean of its own elements and the sum of their
-squared distances from it, and updates both with every element (Welford). At the end the lanes' figures are combined:
+Problem: `optimized_layer_norm.py` keeps a row in registers. A wide row fills those of an SM, so few programs fit, and
+while they wait for their sums few loads are in flight.
+
+Idea: read a row twice, but find both statistics in the first pass. Each lane keeps the mean of its own elements and the
+sum of their squared distances from it, and updates both with every element (Welford). At the end they are combined:
 
     sum of squared distances = sum over lanes of (their own sum + their count * (their mean - mean)^2)
 
-The loads say what is to leave the caches last, the first pass's, and what first, the second's:
+The loads say what is to leave the caches last (the first pass's) and what first (the second's). Nothing of a row is
+kept in registers, so an SM is full of threads: some load while others wait for their sums.
 
-    16,384 columns, 2 programs on each of 132 SMs    2 * 132 * 64 KiB = 16.5 MiB between the passes: an L2 has that
+Cost: each element comes from memory once and from L2 once more. What must stay in L2 between the passes:
 
-Nothing of a row is kept in registers, so every SM is full of threads, whose loads are in flight while others wait for
-their sums.
+    16,384 columns, 2 programs on each of 132 SMs    2 * 132 * 64 KiB = 16.5 MiB
 
-Predict before you measure: every element now comes once from memory, and once more from L2. Is that less of a limit
-than the waiting of `optimized_layer_norm.py`, whose rows fill the registers? At which widths?
+A block has 4096 lanes, however short the row: at 768 columns 3328 of them have nothing to load.
+
+Predict: at which of these widths is it faster than `optimized_layer_norm.py`: 768, 8192, 16,384 columns?
 """
 
 import torch

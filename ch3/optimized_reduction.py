@@ -1,17 +1,20 @@
 """Sum a vector in one launch: some programs an SM walk over all of it, and the last to finish adds their sums.
 
-Four programs an SM divide the blocks of 16 KiB among them, however many there are:
+Problem: the second launch of `baseline_reduction.py`, and a program for every 4 KiB.
+
+Idea: four programs an SM divide the blocks of 16 KiB among them, however many blocks there are:
 
     program p    blocks p, p + programs, p + 2 programs, ...     each lane adds up in registers of its own
     at the end   one sum across the lanes, written to memory; then an atomic addition counts who has finished
     the last     sees that the others have, adds their sums in a fixed order, and sets the count to zero for next time
 
-A lane loads 4 * 16 bytes before it adds them, and the next block's need not wait for a program to start. Only whole
-blocks are walked, without a mask, so that any n is read 16 bytes at a time; what remains goes to the last program.
-The counter belongs to one stream: calls at the same time on two need two.
+A lane loads 4 * 16 bytes before it adds them, and the next block's loads need not wait for a program to start. Only
+whole blocks are walked, without a mask, so any n is read 16 bytes at a time; the last program takes the remainder.
 
-Predict before you measure: what is left of the time beyond reading? By how much is it faster at 1 Mi elements, where
-the launch counts, and at 256 Mi?
+Cost: 4 bytes an element of float32, and an atomic addition for each program. The counter belongs to one stream: calls
+at the same time on two streams need two counters.
+
+Predict: what share of the measured limit does it reach at 1 Mi elements (4 MiB), and at 256 Mi?
 """
 
 import torch

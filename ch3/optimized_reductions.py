@@ -1,17 +1,20 @@
 """One idea for four reductions, over rows, columns or all: lanes side by side in memory, 16 bytes an access.
 
-Over the columns a program takes a row, and its lanes meet at the end. Over the rows they need not meet: a lane has
-columns of its own and walks down a stripe of rows, eight at a time. A second launch reduces the results of all
-stripes: few, so that its lanes share a column and do meet:
+Problem: over the rows, `baseline_reductions.py` uses 4 bytes of each sector that it asks for.
+
+Idea: over the columns a program takes a row, and its lanes combine their values at the end. Over the rows they need
+not: a lane has columns of its own and walks down a stripe of rows, eight at a time. A second launch reduces the
+results of all stripes; these are few, so there several lanes share a column:
 
     over columns    a row a program                 128 lanes read 16 bytes each, side by side
     over rows       128 rows by 2 KiB a program     128 lanes do; eight rows are in flight before the first is added
                     then 64 rows of results         1/128 of the matrix, written once and read once
 
-Stripes are shorter where there are fewer columns, so that all SMs have their share.
+Cost: over the rows a second launch. Stripes are shorter where there are fewer columns, so that all SMs have their
+share; but at 512 x 512 even stripes of 8 rows give 64 programs only.
 
-Predict before you measure: are both directions equally fast now? And for a matrix of 512 x 512, whose stripes
-cannot be short enough?
+Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
+rows of 512 x 512?
 """
 
 import torch
@@ -92,7 +95,7 @@ def reduced(op, x, axis, dtype):
         stripes = max(PROGRAMS // triton.cdiv(x.shape[1], block_n), 1)
         stripe = max(triton.next_power_of_2(triton.cdiv(len(x), stripes)), 8)
         x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll=8)
-    return over_rows(op, x, scale, dtype, 256, 128, 16, unroll=1)[0]  # little is left: narrow tiles, most at once
+    return over_rows(op, x, scale, dtype, 256, 128, 16, unroll=1)[0]  # few rows are left: narrow tiles, all at once
 
 
 def run(op, over, x):

@@ -1,21 +1,21 @@
 """RMS norm backward without atomics: programs that walk many rows keep their part of dweight in registers.
 
-With x_hat = x * rstd and g = dy * weight, the row of dx comes from the row alone:
+Problem: `baseline_rms_norm_backward.py` makes an atomic addition for every element, and they queue at few addresses.
 
-    dx = (g - x_hat * mean(g * x_hat)) * rstd
-
-dweight = sum(dy * x_hat) goes down the columns. There are only as many programs as the SMs hold at once. Each takes
-every so-many-th row, adds to its own dweight in float32, writes it once at the end, and a second kernel adds up what
-the programs have written:
+Idea: start only as many programs as the SMs hold at once. Each takes every so-many-th row, adds to its own dweight in
+float32, and writes it once at the end. A second kernel adds up what the programs have written:
 
     132 SMs, 8192 columns    132 programs of 31 rows, 132 * 8192 sums of 4 bytes = 4.1 MiB written and read,
                              beside 384 MiB of x, dy and dx
 
-With one program on an SM nobody else fills the wait for a row: so the next two rows' loads are in flight, into shared
-memory, while this one is worked on (num_stages=3, where these rows of x and of dy fit there). Beyond 8192 columns an
-SM's registers are too few, and they spill.
+Cost: four values a column in registers: x, dy, weight, dweight. With one program on an SM no other one works while it
+waits for a row. So the loads of the next two rows are in flight, into shared memory, while this one is worked on
+(num_stages=3, where these rows of x and of dy fit there).
 
-Predict before you measure: how near to the time of moving x, dy and dx does it come? What else does it wait for?
+    8192 columns      4 * 4 bytes * 8192 = 128 KiB, of the 256 KiB of registers that an SM has
+    16,384 columns    256 KiB: nothing is left for all else, and they spill
+
+Predict: what share of the limit, the time of moving x, dy and dx, does it reach at 8192 columns, and at 16,384?
 """
 
 import torch

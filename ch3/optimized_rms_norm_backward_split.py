@@ -1,19 +1,21 @@
 """RMS norm backward of rows too wide for one program: two share the columns, and each reads the other's columns once.
 
-With x_hat = x * rstd and g = dy * weight, the row of dx comes from the row alone:
+Problem: at 16,384 columns `optimized_rms_norm_backward.py` has to hold 256 KiB, all the registers that an SM has.
 
-    dx = (g - x_hat * mean(g * x_hat)) * rstd
+Idea: two programs share a row. Each keeps dweight of its own columns, at most 8192, in registers:
 
-A program keeps dweight of its own columns in registers, and of its row what these columns need:
-
-    16,384 columns    4 values of 4 bytes for each are 256 KiB, all the registers that an SM has
+    16,384 columns    4 values of 4 bytes for each are 256 KiB
     its 8192          128 KiB
 
-The mean is of the whole row. So a program reads the rest of the row too, and keeps nothing of it but what it adds to
-the sum. The two programs of a row run at the same time, and what one reads from DRAM the other finds in L2.
+The mean is of the whole row. So a program reads the rest of the row too, and keeps of it only what it adds to the sum.
+The two programs of a row run at the same time, and what one reads from DRAM the other finds in L2.
 
-Predict before you measure: every element of x and dy now goes from L2 to two SMs. With your GPU's L2 and DRAM
-bandwidths, which of the two is the limit?
+Cost: every element of x and dy goes from L2 to two SMs: 5 elements instead of 3, and weight is read anew for each row.
+Up to 8192 columns a row has one part and nothing is shared, but weight is still read for each row, and no later
+row is loaded ahead.
+
+Predict: say that L2 moves twice as many bytes a second as memory (chapter 2 measures it). With 5 elements between L2
+and the SMs and 3 between memory and L2, which of the two is the limit at 16,384 columns?
 """
 
 import torch

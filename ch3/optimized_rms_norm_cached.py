@@ -1,17 +1,23 @@
 """RMS norm of every row in two passes, the second out of a cache: what the first reads is to stay there until then.
 
-y = x / sqrt(mean(x^2) + eps) * weight, along a row. As in `baseline_rms_norm.py`, a row is read twice. But a program
-is through with it in a few loads of a thread, and these say what is to leave the caches first:
+Problem: `optimized_rms_norm.py` keeps a row in registers. A wide row fills those of an SM, so few programs fit, and
+while they wait for their sum few loads are in flight.
+
+Idea: read a row twice, as `baseline_rms_norm.py` does, but in few loads a thread, which say what is to leave the caches
+first:
 
     first pass     evict_last     will be read again, and soon
     second pass    evict_first    was read for the last time
-    16,384 columns, 2 programs on each of 132 SMs    2 * 132 * 64 KiB = 16.5 MiB between the passes: an L2 has that
 
-Nothing of a row is kept in registers, so every SM is full of threads, whose loads are in flight while others wait for
-their sum.
+Nothing of a row is kept in registers, so an SM is full of threads: some load while others wait for their sum.
 
-Predict before you measure: every element now comes once from memory, and once more from L2. Is that less of a limit
-than the waiting of `optimized_rms_norm.py`, whose rows fill the registers? At which widths?
+Cost: each element comes from memory once and from L2 once more. What must stay in L2 between the passes:
+
+    16,384 columns, 2 programs on each of 132 SMs    2 * 132 * 64 KiB = 16.5 MiB
+
+A block has 4096 lanes, however short the row: at 768 columns 3328 of them have nothing to load.
+
+Predict: is it faster or slower than `optimized_rms_norm.py` at 768 columns, and at 16,384?
 """
 
 import torch

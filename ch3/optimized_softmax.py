@@ -1,17 +1,20 @@
 """Softmax of every row in one pass: a row is read into registers, and each element is read once and written once.
 
-y = exp(x - max) / sum(exp(x - max)), along a row. Between the three steps the row stays where it is, in the registers
-of its threads, 16 elements in each:
+Problem: `baseline_softmax.py` reads a row three times.
+
+Idea: y = exp(x - max) / sum(exp(x - max)), along a row. Between the three steps the row stays where it is, in the
+registers of its threads, 16 elements in each:
 
     512 columns        32 threads    a warp: its lanes find maximum and sum among themselves
-    16,384 columns   1024 threads    32 warps, who must meet twice, in shared memory
-    256 columns        32 threads    two rows to a warp, lest its lanes have two loads each
+    16,384 columns   1024 threads    32 warps, which exchange their values twice, through shared memory
+    256 columns        32 threads    two rows to a warp; of one row each lane would make only two loads
 
-The block is the next power of two; its further lanes hold -inf, which is no maximum and adds nothing to the sum.
-Beyond 16,384 columns a thread must hold more, and at 65,536 as much as it has registers.
+The block is the next power of two; its lanes beyond the row hold -inf, which is no maximum and adds nothing to the sum.
 
-Predict before you measure: half the bytes of `baseline_softmax.py`, if its reads come from DRAM. At which widths do
-they not? And what is the time at 65,536 columns?
+Cost: 2 elements moved instead of 4. Beyond 16,384 columns a thread must hold more than 16 elements: at 65,536 it holds
+64, and a thread of a block of 1024 has 64 registers for everything. What does not fit spills to memory.
+
+Predict: at 65,536 columns, is this version still faster than the baseline's three passes?
 """
 
 import torch

@@ -1,14 +1,19 @@
 """Softmax backward in one pass: y and dy are read into registers once, and the row's sum is added up from there.
 
-dx = y * (dy - sum(y * dy)), along a row, where y is what the forward returned. Between the sum and the result the two
-rows stay in the registers of their threads, 32 elements of each in a thread:
+Problem: `baseline_softmax_backward.py` reads both rows twice.
+
+Idea: dx = y * (dy - sum(y * dy)), along a row, where y is what the forward pass returned. Between the sum and the
+result the two rows stay in the registers of their threads, 32 elements of each in a thread:
 
     1024 columns       32 threads    a warp: its lanes add among themselves
-    16,384 columns    512 threads    16 warps, who must meet once, in shared memory
+    16,384 columns    512 threads    16 warps, which exchange their sums once, through shared memory
 
-3 elements are moved instead of 5. The block is the next power of two; its further lanes are zeros, which add nothing.
-Beyond 16,384 columns a thread must hold more than it has registers, and spills. Of narrow rows a warp takes several.
-Predict before you measure: 5/3? And an SM has room for one program of 16,384 columns: who uses the memory as it waits?
+The block is the next power of two; its lanes beyond the row hold zeros. Of narrow rows a warp takes several.
+
+Cost: 3 elements moved instead of 5. Beyond 16,384 columns a thread must hold more than it has registers: at 65,536 the
+two rows are 512 KiB, and an SM has 256 KiB of registers. What does not fit spills to memory, and comes back.
+
+Predict: at 65,536 columns, is this version faster or slower than the baseline's two passes?
 """
 
 import torch

@@ -1,18 +1,22 @@
 """Softmax backward in two passes, the second out of a cache: what the first reads is to stay there until then.
 
-dx = y * (dy - sum(y * dy)), along a row, where y is what the forward returned. As in `baseline_softmax_backward.py`,
-both rows are read twice. But a program is through with them in a few loads of a thread, and these say what is to leave
-the caches first:
+Problem: at 65,536 columns the two rows of `optimized_softmax_backward.py` are twice as large as an SM's registers.
+
+Idea: read both rows twice, as `baseline_softmax_backward.py` does, but in few loads a thread, which say what is to
+leave the caches first:
 
     first pass     evict_last     will be read again, and soon
     second pass    evict_first    was read for the last time
-    16,384 columns of float16, 2 programs on each of 132 SMs    2 * 132 * 64 KiB = 16.5 MiB between the passes
 
-Nothing of a row is kept in registers, however wide it is. A program has 1024 threads. Where they take 32 registers
-each, as in float16 at 16,384 columns, two share an SM: one's loads are in flight while the other waits for its sum.
+Nothing of a row is kept in registers, however wide it is. A program has 1024 threads, so few rows are in flight.
 
-Predict before you measure: up to which width do the rows of all programs fit into your GPU's L2? At which widths is it
-slower than `optimized_softmax_backward.py`, and how much faster where that one runs out of registers?
+Cost: each element of y and dy comes from memory once and, if L2 holds it, from L2 once more. What must stay there:
+
+    65,536 columns, one program on each of 132 SMs    132 * 2 * 256 KiB = 66 MiB of float32, 33 MiB of float16
+
+A block has 16 KiB of a row, so narrow rows leave most of its lanes without work.
+
+Predict: an H200 has 60 MiB of L2. In which of the two types does it gain more on the baseline?
 """
 
 import torch

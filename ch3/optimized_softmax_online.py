@@ -1,18 +1,21 @@
 """Softmax of rows longer than the registers: maximum and sum in one pass, and only what L2 still has is read again.
 
-A running sum can be kept while the maximum is still unknown: when a larger one comes along, the sum so far is scaled.
+Problem: at 65,536 columns the registers of `optimized_softmax.py` are too few for a row.
+
+Idea: a running sum can be kept while the maximum is still unknown. When a larger one appears, the sum so far is scaled:
 
     sum <- sum * exp(old maximum - new maximum) + exp(x - new maximum)
 
-So one pass finds both, and a second writes the result. A program of 32 warps, one per SM (two, of 16-bit types), keeps
-the first 16,384 elements of its row in registers; only what lies beyond is read again, and soon enough:
+So one pass finds both, and a second writes the result. A program of 32 warps keeps the first 16,384 elements of its row
+in registers; only the rest is read again, soon enough for L2 to have it. The loads say so: what is to be read again is
+to leave L2 last, all else first.
 
-    65,536 columns of float32, 132 SMs    132 * 192 KiB = 25 MiB to be read again: an L2 has room for that
+    65,536 columns of float32, one program on each of 132 SMs    132 * 192 KiB = 25 MiB to be read again
 
-The loads say so: what is to be read again is to leave L2 last, all else first.
+Cost: at 65,536 columns, 2 elements moved in memory, and 0.75 more read from L2. The code is longer, with one exp more
+for each step of the running sum. Up to 16,384 columns nothing is read again, and the code is as long.
 
-Predict before you measure: if L2 keeps its part, how near to a copy's time does this come at 65,536 columns? At which
-width would L2 be too small?
+Predict: which of the two one-pass versions is faster at 16,384 columns, and which at 65,536?
 """
 
 import torch

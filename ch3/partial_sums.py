@@ -1,4 +1,4 @@
-"""What many programs have added up, one row each, added up column by column."""
+"""The second launch of a sum over rows: adds up, column by column, the partial sums that programs have stored."""
 
 import triton
 import triton.language as tl

@@ -18,7 +18,7 @@ def numbers_for(x, seed):
 
 @triton.jit
 def keep(block_start, seed, threshold, BLOCK: tl.constexpr):
-    """Which of BLOCK elements from `start` on stay. Element i takes number i % 4 of the four of counter i // 4."""
+    """Which of BLOCK elements from `block_start` on stay. Element i takes number i % 4 of those of counter i // 4."""
     a, b, c, d = tl.randint4x(seed, block_start // 4 + tl.arange(0, BLOCK // 4))
     numbers = tl.join(tl.join(a, c), tl.join(b, d)).reshape(BLOCK)  # a0 b0 c0 d0 a1 b1 c1 d1 ...
     return numbers >= threshold

@@ -1,4 +1,4 @@
-"""Sums, maxima and logsumexp: as torch knows them, and what a lane does with an element and lanes with one another."""
+"""Sums, maxima and logsumexp: torch's functions, and for our kernels one step of a lane and the last step of all."""
 
 import torch
 import triton
