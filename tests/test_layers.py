@@ -10,7 +10,7 @@ LAYERS = (  # the packages and modules of common/, as common/README.md has them
     {"machine", "record", "xray"},
     {"checks", "show", "program"},
     {"engine", "traffic"},
-    {"hardware", "calibration"},
+    {"hardware", "calibration", "learn"},
     {"notebook"},
     {"cli"},
 )

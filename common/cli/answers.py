@@ -15,12 +15,12 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.cli import quoted
 from common.pairs.contract import Version
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, Pair, discover
 from common.record.archive import current, recorded, together
 from common.record.result import PairResult, Record
+from common.show import quoted
 from common.show.tables import origin, ratio, share, times, variant
 
 ANSWERS = "answers.toml"

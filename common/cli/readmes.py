@@ -1,4 +1,4 @@
-"""Writes READMEs' figures, the answers and the pages of all sizes from recorded/: python -m common.cli.readmes."""
+"""Write the figures of READMEs, the answers and the pages of all sizes from recorded/: python -m common.cli.readmes."""
 
 import re
 import sys
@@ -10,14 +10,14 @@ from common.calibration import markdown as calibrations
 from common.calibration import truth_page
 from common.calibration.checks import newest
 from common.calibration.findings import PAIRS
-from common.cli import answers, counts_page, quoted
+from common.cli import answers, counts_page
 from common.hardware import markdown as sheets
 from common.hardware import sheet
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.record import archive, files
-from common.show import summary
+from common.show import quoted, summary
 from common.show.tables import NOTHING, link
 
 MARKER = "<!-- results of {} from recorded/: python -m common.cli.readmes -->"
@@ -27,7 +27,7 @@ END = "<!-- end of results -->"
 
 
 def filled_in(text: str, problems: files.Problems | None = None) -> str:
-    """A README's text with the tables between its markers made anew; `problems`: as of `archive.recorded`."""
+    """A README's text with new tables between its markers. `problems`: as in `archive.recorded`."""
     makers: dict[str, Callable[..., str]] = {
         MARKER: partial(_results, problems),
         HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE, problems=problems)),
@@ -46,11 +46,7 @@ def _results(problems: files.Problems | None, chapter: str) -> str:
     pairs, found = discover(ROOT / chapter), archive.recorded(chapter, problems=problems)
     text = summary.by_device(found, archive.current(pairs), [pair.name for pair in pairs])
     links = ", ".join(map(link, counts_page.paths(problems))) if found else ""
-    return (
-        f"{text}\n\nWhat every version asks of the memory, and the time predicted from that: {links}."
-        if links
-        else text
-    )
+    return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text
 
 
 def readmes() -> list[Path]:
@@ -58,9 +54,9 @@ def readmes() -> list[Path]:
 
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
-    """recorded/<device>/: <chapter>.md of every recorded chapter, counts.md and traffic.md; chN/ANSWERS.md.
+    """The generated pages: recorded/<device>/<chapter>.md, counts.md and traffic.md, and chN/ANSWERS.md.
 
-    `problems`: as above. Raises OneLine.
+    `problems`: as in `archive.recorded`. Raises OneLine.
     """
     made: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
@@ -70,7 +66,7 @@ def pages(problems: files.Problems | None = None) -> dict[Path, str]:
 
 
 def main() -> int:
-    """The exit status: 1 if a file under recorded/ is bad, which is in no table then; 2 if nothing can be written."""
+    """Write all files. Exit status 1 if a file under recorded/ is bad and left out, 2 if a file cannot be written."""
     problems: files.Problems = {}
     try:
         made = pages(problems)

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from common.learn.scores import off
 from common.pairs.pair import ROOT
 from common.record.result import Row
 from common.record.stats import MARGIN
@@ -39,16 +40,6 @@ def predict(name: str, **answers: Any) -> dict[str, Any]:
     elif missing:
         raise NoPrediction(f"Your prediction first: in this cell, replace None by your answer ({', '.join(missing)}).")
     return answers
-
-
-def off(said: float, found: float) -> str:
-    """How far a figure is from the one that was found: `6% too high`, `3.1 times too low`."""
-    if said <= 0 or found <= 0:
-        return "right" if said == found else "wrong"
-    factor, side = max(said / found, found / said), "high" if said > found else "low"
-    if factor < 1.005:
-        return "right"
-    return f"{factor - 1:.0%} too {side}" if factor < 2 else f"{digits(factor)} times too {side}"
 
 
 def compared(said: float | str, found: float | str, unit: str = "") -> str:

@@ -5,11 +5,12 @@ import re
 import pytest
 from samples import pair_result, record, version, write_pair
 
-from common.cli import answers, quoted
+from common.cli import answers
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.record.archive import keep_record
+from common.show import quoted
 
 PLAIN = version(sizes={"check": {"n": 127}, "default": {"n": 8}})
 ASKING = PLAIN.replace('element."""', 'element.\n\nProblem: slow.\n\nPredict: how\nmuch faster?\n"""')

@@ -36,6 +36,15 @@ def link(device: str, chapter: str, title: str) -> str:
     return f'[{figure(device, chapter, title)}](/recorded/{device}/{chapter}.md "{title}")'
 
 
+def newest(title: str) -> str:
+    """Of the newest GPU, under a title that begins with the chapter: `ch1 coalescing optimized: ratio`."""
+    chapter, _, rest = title.partition(" ")
+    on_gpus = [path for path, record in recorded(chapter) if record.environment["device"]["kind"] == "cuda"]
+    if not on_gpus:
+        raise OneLine(f'nothing recorded is called "{title}"')
+    return figure(on_gpus[0].parent.name, chapter, rest)
+
+
 def figure(device: str, chapter: str, title: str) -> str:
     """What is recorded under a title; `stale` if the pair has changed since."""
     asked = TITLE.fullmatch(title)

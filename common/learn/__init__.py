@@ -1,0 +1,12 @@
+"""Exercises: what the reader writes is graded on this machine, with a GPU or without.
+
+exercise.py   an exercise as its folder has it: exercises/<chapter>/<name>/exercise.toml and the files beside it
+progress.py   what the reader did: work/progress.jsonl, which is only ever added to
+grade.py      a file through the gates of its kind, in order; the first that fails ends it
+gate.py       what a gate says, and what they come to together
+kernels.py    `write` and `repair`: right, and on a GPU fast
+counted.py    the same without a GPU: traffic and machine code
+answers.py    `predict`, `count`, `diagnose`, `referee`: answers that are numbers, words or functions
+hints.py      what a wrong answer looks like
+scores.py     predictions: how good they were, and how sure
+"""

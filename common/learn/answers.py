@@ -1,0 +1,134 @@
+"""The gates of answers that are no kernel: numbers and words, counts as functions, a judge of benchmarks.
+
+In exercise.toml a table for each answer, under the name that the reader's file gives it:
+
+    [answers.resource]                   a word: one of `of`; `says`: what a wrong one is told
+    of = ["memory", "arithmetic"]
+    is = "memory"
+    [answers.sectors]                    a number, `within` a factor (1.0: exact); in `count`, a function of the size
+    is = 8192
+    [answers.ratio]                      a range (low, high), at most `widest` apart, that is to hold the figure
+    figure = "ch1 coalescing optimized: ratio"
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common.isolation import process
+from common.learn.exercise import Exercise
+from common.learn.gate import Gate
+from common.learn.scores import off
+from common.pairs.pair import load
+from common.traffic.call import count
+
+DEADLINE_S = 20.0
+WIDEST = 4.0  # high / low of a range that says something
+CASES = {"mutant": False, "honest": True}
+
+
+def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
+    """One for each answer. In a process of its own: the file is the reader's."""
+    judge = {"count": _counts, "referee": _cases}.get(exercise.kind, _said)
+    try:
+        found = process.call(judge, exercise, path, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
+    except process.Death as death:
+        found = [(exercise.kind, False, str(death))]
+    for name, passed, text in found:
+        yield Gate(name, passed, text)
+
+
+Judged = list[tuple[str, bool, str]]
+
+
+def _said(exercise: Exercise, path: Path, line: process.Line) -> Judged:
+    """Constants of the file, each against its table."""
+    module, found = load(path), Judged()
+    for name, table in exercise.answers.items():
+        value = getattr(module, name, None)
+        if value is None:
+            found.append((name, False, f"`{name}` has no answer yet: {table.get('text', 'replace None')}"))
+        elif "figure" in table:
+            found.append((name, *_range(value, _recorded(table["figure"]), table.get("widest", WIDEST))))
+        elif isinstance(table["is"], str):
+            found.append((name, *_word(value, table)))
+        else:
+            found.append((name, *_number(value, table["is"], table.get("within", 1.0), table.get("why", ""))))
+    return found
+
+
+def _word(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
+    if value == table["is"]:
+        return True, f"{value}: right. {table.get('why', '')}".strip()
+    if value not in table["of"]:
+        return False, f"{value!r} is none of {', '.join(table['of'])}"
+    return False, f"{value}: no. {table.get('says', {}).get(value, '')}".strip()
+
+
+def _number(value: Any, right: float, within: float, why: str) -> tuple[bool, str]:
+    if not isinstance(value, int | float) or value <= 0:
+        return False, f"{value!r} is no positive number"
+    passed = max(value / right, right / value) <= within * (1 + 1e-9)
+    return passed, f"{value:,.6g}: {off(value, right)}" + (f". {why}" if passed and why else "")
+
+
+def _range(value: Any, right: float, widest: float) -> tuple[bool, str]:
+    """The figure is told in any case: what was said before stays, and is scored."""
+    if not isinstance(value, tuple | list) or len(value) != 2 or not 0 < value[0] <= value[1]:
+        return False, f"{value!r} is no range: write (low, high)"
+    low, high = value
+    if high / low > widest:
+        return False, f"a range of a factor {high / low:.1f} says little: at most {widest:g}"
+    if low <= right <= high:
+        return True, f"{low:g} to {high:g} holds the recorded {right:.3g}"
+    return (
+        False,
+        f"{low:g} to {high:g} does not hold the recorded {right:.3g}: {off(low if right < low else high, right)}",
+    )
+
+
+def _recorded(title: str) -> float:
+    """A figure as prose quotes it, as a number."""
+    from common.show.quoted import newest
+
+    return float(re.match(r"[\d.]+", newest(title))[0])  # type: ignore[index]
+
+
+def _counts(exercise: Exercise, path: Path, line: process.Line) -> Judged:
+    """Functions of a size, against the traffic counter, at all sizes of the program."""
+    program, own, found = load(exercise.folder / "cases/program.py"), load(path), Judged()
+    for name in exercise.answers:
+        function = getattr(own, name, None)
+        if not inspect.isfunction(function):
+            found.append((name, False, f"the file has no function `{name}`"))
+            continue
+        for size in program.SIZES.values():
+            traffic = count(program.run, **program.inputs(**size, device="cpu"))
+            right, value = float(getattr(traffic, name)), function(**size)
+            at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
+            if value != right:
+                said = off(value, right) if isinstance(value, int | float) else f"{value!r} is no number"
+                found.append((name, False, f"{at}: you say {value}, counted {right:,.0f}: {said}"))
+                break
+        else:
+            found.append((name, True, f"{name}: right at {len(program.SIZES)} sizes"))
+    return found
+
+
+def _cases(exercise: Exercise, path: Path, line: process.Line) -> Judged:
+    """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant."""
+    own, found = load(path), Judged()
+    if not inspect.isfunction(getattr(own, "is_honest", None)):
+        return [("referee", False, "the file has no function `is_honest`")]
+    for file in sorted((exercise.folder / "cases").glob("*.py")):
+        kind = file.stem.split("_")[0]
+        if kind in CASES:
+            case = load(file)
+            said = bool(own.is_honest(case.run))
+            summary = (case.__doc__ or "").splitlines()[0]
+            if said is not CASES[kind]:
+                return [(kind, False, f"{'passes' if said else 'is refused'}, though it {summary}")]
+            found.append((kind, True, f"{file.stem}: {'passes' if said else 'refused'}"))
+    return [("referee", True, f"{len(found)} benchmarks judged rightly")]

@@ -1,0 +1,115 @@
+"""An exercise, as its folder has it: exercise.toml, start.py, solution.py, wrong/*.py, alternatives/*.py."""
+
+import hashlib
+import tomllib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from common.pairs.one_line import OneLine
+from common.pairs.pair import ROOT
+
+EXERCISES = ROOT / "exercises"
+WORK = ROOT / "work"
+KINDS = ("predict", "count", "diagnose", "repair", "write", "referee")
+GATES = {"sectors", "launches", "torch", "spills", "load_bits", "l2", "speed", "limit"}  # of a kernel
+HINTS = 3
+
+
+class ExerciseError(OneLine):
+    """An exercise that does not exist, or whose files are not what they should be."""
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """`id`: `ch1/coalesce`. `gates`: what a kernel must keep, by gate. `answers`: of other kinds, what is asked.
+
+    `wrong`: name -> {"gate": ..., "says": ...}, what each file under wrong/ must get. `order`: within the chapter.
+    """
+
+    id: str
+    folder: Path
+    title: str
+    kind: str
+    pair: str
+    objective: str
+    spec: str
+    hints: tuple[str, ...]
+    minutes: int
+    order: int
+    needs: tuple[str, ...] = ()
+    gates: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    wrong: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def start(self) -> Path:
+        return self.folder / "start.py"
+
+    @property
+    def solution(self) -> Path:
+        return self.folder / "solution.py"
+
+    @property
+    def work(self) -> Path:
+        """The reader's own file."""
+        return WORK / f"{self.id}.py"
+
+    @property
+    def chapter(self) -> str:
+        return self.id.split("/")[0]
+
+    @cached_property
+    def hash(self) -> str:
+        """Of all that decides what passes: an exercise that changes is open again."""
+        decisive = [self.folder / "exercise.toml", self.start, self.solution, *sorted(self.folder.glob("given*.py"))]
+        texts = [path.read_bytes() for path in [*decisive, *sorted(self.folder.glob("cases/*.py"))]]
+        return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
+
+
+def exercises(folder: Path | None = None) -> list[Exercise]:
+    """All of them, in the order of the course. Raises ExerciseError."""
+    paths = (folder or EXERCISES).glob("ch[0-9]*/*/exercise.toml")
+    return sorted(map(read, paths), key=lambda each: (int(each.chapter[2:]), each.order, each.id))
+
+
+def find(name: str, folder: Path | None = None) -> Exercise:
+    """By its id, or by what follows the chapter if only one is called so. Raises ExerciseError."""
+    known = exercises(folder)
+    found = [each for each in known if name in (each.id, each.id.split("/")[1])]
+    if len(found) != 1:
+        near = [each.id for each in known if name.split("/")[-1] in each.id] or [each.id for each in known]
+        raise ExerciseError(f"no exercise is called {name!r}: there are {', '.join(near) or 'none'}")
+    return found[0]
+
+
+def read(path: Path) -> Exercise:
+    """Raises ExerciseError."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data |= {key: " ".join(data[key].split()) for key in ("title", "objective")}
+        data |= {
+            "hints": tuple(" ".join(hint.split()) for hint in data["hints"]),
+            "needs": tuple(data.get("needs", ())),
+        }
+        made = Exercise(f"{path.parent.parent.name}/{path.parent.name}", path.parent, **data)
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise ExerciseError(f"{path}: {type(error).__name__}: {error}") from None
+    _check(made)
+    return made
+
+
+def _check(made: Exercise) -> None:
+    def require(holds: bool, problem: str) -> None:
+        if not holds:
+            raise ExerciseError(f"{made.folder / 'exercise.toml'}: {problem}")
+
+    require(made.kind in KINDS, f"kind must be one of {', '.join(KINDS)}")
+    require(len(made.hints) == HINTS, f"has {len(made.hints)} hints, not {HINTS}")
+    require(set(made.gates) <= GATES, f"gates must be of {', '.join(sorted(GATES))}")
+    require(made.kind in ("repair", "write") or not made.gates, "only kernels have gates: others have answers")
+    for file in (made.start, made.solution):
+        require(file.is_file(), f"lacks {file.name} beside it")
+    files = {path.stem for path in (made.folder / "wrong").glob("*.py")}
+    require(files == set(made.wrong), f"wrong/ has {sorted(files)}, the tables [wrong.*] say {sorted(made.wrong)}")

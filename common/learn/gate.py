@@ -1,0 +1,41 @@
+"""What a gate says of a file, and what all of them together come to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.learn.exercise import Exercise
+
+PASSED, NOT_YET, CANNOT, UNSURE = range(4)  # the program's exit status
+Say = Callable[["Gate"], None]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What one gate says. `passed`: None where it cannot be judged here. `is_extra`: a star, which nobody needs."""
+
+    name: str
+    passed: bool | None
+    text: str
+    is_extra: bool = False
+    is_unsure: bool = False  # measured, and an interval lies across the line
+
+
+@dataclass(frozen=True)
+class Grade:
+    exercise: Exercise
+    file: Path
+    gates: tuple[Gate, ...]
+
+    @property
+    def status(self) -> int:
+        needed = [gate for gate in self.gates if not gate.is_extra]
+        if any(gate.passed is False for gate in needed):
+            return NOT_YET
+        if any(gate.is_unsure for gate in needed):
+            return UNSURE
+        return PASSED if any(gate.passed for gate in needed) else CANNOT
+
+    @property
+    def star(self) -> bool:
+        return self.status == PASSED and any(gate.passed for gate in self.gates if gate.is_extra)

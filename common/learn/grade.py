@@ -1,0 +1,28 @@
+"""A reader's file through the gates of its exercise, in order. The first gate that fails ends it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from common.learn.exercise import Exercise, ExerciseError
+from common.learn.gate import Gate, Grade, Say
+
+
+def grade(exercise: Exercise, path: Path, say: Say = lambda gate: None) -> Grade:
+    """Judges a file. `say` hears each gate as soon as it is known. Raises ExerciseError if there is no such file."""
+    if not path.is_file():
+        raise ExerciseError(f"{path}: no such file: `python learn.py start {exercise.id}` makes it")
+    found = []
+    for gate in _gates(exercise, path):
+        say(gate)
+        found.append(gate)
+        if gate.passed is False and not gate.is_extra:
+            break
+    return Grade(exercise, path, tuple(found))
+
+
+def _gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
+    from common.learn import answers, kernels  # the engine: only where something is graded
+
+    if exercise.kind in ("repair", "write"):
+        return kernels.gates(exercise, path)
+    return answers.gates(exercise, path)

@@ -1,0 +1,143 @@
+"""The gates of a kernel: right, traffic, machine code, speed. The exercise's solution stands as the baseline.
+
+The harness judges the file as it judges any pair, at all check sizes of the solution, on hidden seeds and hard values.
+"""
+
+import ast
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from common.engine.runner import run_pairs
+from common.isolation import process
+from common.learn import counted, hints
+from common.learn.exercise import Exercise
+from common.learn.gate import Gate
+from common.machine.device import has_gpu
+from common.pairs.pair import Pair, discover
+from common.pairs.source import remarks
+from common.pairs.syntax import ContractError
+from common.record.result import BELIEVED, Row
+from common.show.formats import digits, seconds
+
+GIVEN = ("inputs", "reference", "cost")  # functions that the reader leaves as they are
+SLOWER = 1.2  # the most times the solution's time
+STAR = 1.02  # times as fast as the solution
+
+
+def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
+    """In order, each computed when it is asked for."""
+    with _as_pair(exercise, path) as folder:
+        try:
+            (pair,) = discover(folder)
+        except ContractError as error:
+            yield Gate("right", False, _named(str(error), folder, path))
+            return
+        if problem := _not_begun(exercise, pair):
+            yield Gate("right", False, problem)
+            return
+        yield _right(pair, folder, path)
+        yield from counted.traffic(exercise.gates, pair)
+        yield from counted.code(exercise.gates, pair)
+        yield from _speed(exercise, pair)
+
+
+@contextmanager
+def _as_pair(exercise: Exercise, path: Path) -> Iterator[Path]:
+    """A folder with the solution as a baseline, the file as its variant, and what both import."""
+    with TemporaryDirectory(prefix="exercise-") as name:
+        folder, stem = Path(name) / exercise.chapter, exercise.folder.name
+        folder.mkdir()
+        shutil.copy(exercise.solution, folder / f"baseline_{stem}.py")
+        shutil.copy(path, folder / f"optimized_{stem}.py")
+        for given in exercise.folder.glob("given*.py"):
+            shutil.copy(given, folder)
+        yield folder
+
+
+def _named(text: str, folder: Path, path: Path) -> str:
+    """A message about a copy is about the reader's file."""
+    return re.sub(rf"{re.escape(str(folder))}/optimized_\w+\.py|optimized_{path.stem}\.py", path.name, text)
+
+
+def _not_begun(exercise: Exercise, pair: Pair) -> str:
+    """Why there is nothing to judge: nothing has changed, too much has, or no kernel is there."""
+    (own,) = pair.variants
+    mine, start, solution = (_functions(path) for path in (own.path, exercise.start, exercise.solution))
+    if mine == start:
+        return "this is the file as you got it: nothing in its code has changed yet"
+    for name in GIVEN:
+        if name in mine and mine[name] != solution.get(name):
+            return f"`{name}` is given and must stay as it is: only `run` and its kernels are yours"
+    if own.constants["SIZES"] != pair.baseline.constants["SIZES"]:
+        return "SIZES is given by the exercise: leave it out"
+    if any("launches no kernel" in text for text in remarks(own, pair.baseline)):
+        return "`run` launches no Triton kernel of this file: the work has to be done by yours"
+    return ""
+
+
+def _functions(path: Path) -> dict[str, str]:
+    """Its functions without docstrings and comments, and the rest of the module under no name."""
+    found = {"": ""}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            if ast.get_docstring(node) is not None:
+                node.body = node.body[1:]
+            found[node.name] = ast.dump(node)
+        elif not isinstance(node, ast.Expr):
+            found[""] += ast.dump(node)
+    return found
+
+
+def _right(pair: Pair, folder: Path, path: Path) -> Gate:
+    record = run_pairs([pair], check_only=True)
+    row = next(row for pair in record.pairs for row in pair.rows)
+    if row.verdict in ("verified", *BELIEVED):
+        for size in pair.check_sizes:
+            if problem := _in_child(hints.bounds, pair, size):
+                return Gate("right", False, f"the values are right, but at size {size}: {problem}")
+        sizes = ", ".join(size.removeprefix("check/") for size in pair.check_sizes)
+        return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values")
+    if row.verdict == "skipped":
+        return Gate("right", None, f"cannot be judged here: {row.reason}")
+    reason = _named(row.reason, folder, path)
+    return Gate("right", False, ". ".join(filter(None, [reason, _looks(pair, row)])))
+
+
+def _looks(pair: Pair, row: Row) -> str:
+    """What the wrong answer looks like, from the loads and stores at that size."""
+    size = next((size for size in sorted(pair.sizes, key=len, reverse=True) if f"size {size}:" in row.reason), "")
+    if not size:
+        return ""
+    return _in_child(hints.look, pair, size)
+
+
+def _in_child(function: Callable[..., str], pair: Pair, size: str) -> str:
+    try:
+        found: str = process.call(function, pair, size, environment={"TRITON_INTERPRET": "1"}, deadline_s=30.0)
+    except process.Death:  # an address far outside: the harness has said that the version died
+        return ""
+    return found
+
+
+def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
+    if not has_gpu():
+        yield Gate("speed", None, "speed is not graded on this machine: it has no GPU")
+        return
+    record = run_pairs([pair], fast=True)
+    (result,) = record.pairs
+    row = result.rows[0]
+    if row.interval is None or row.ratio is None:
+        yield Gate("speed", row.verdict != "invalid" and None, f"not timed: {row.verdict}: {row.reason}")
+        return
+    low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)
+    arm = result.arms[row.variant]
+    text = f"{digits(row.ratio)}x of the solution's speed [{digits(low)}, {digits(high)}], {seconds(arm.median_s)}"
+    text += f", {arm.of_limit:.0%} of this machine's limit" if arm.of_limit else ""
+    yield Gate("speed", low >= least or (False if high < least else None), text, is_unsure=low < least <= high)
+    share = exercise.gates.get("limit")
+    near = share is not None and arm.of_limit is not None and arm.of_limit >= share
+    yield Gate("star", low > STAR or near, f"faster than the solution, or at least {share or 1:.0%} of the limit", True)

@@ -1,0 +1,88 @@
+"""What the reader did, in work/progress.jsonl: a line for each event, only ever added. A torn last line is left out."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from common.learn.exercise import WORK, Exercise
+from common.record.files import RecordError
+
+FILE = "progress.jsonl"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Of one exercise, as it is now: an exercise that has changed since is open again."""
+
+    started: bool = False
+    passed: bool = False
+    tries: int = 0
+    hints: int = 0
+    seen: bool = False  # the solution, before it passed
+
+
+def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[str, Any]:
+    """One event, on the disk when this returns: a kill leaves it whole or away. Raises RecordError."""
+    folder = folder or WORK
+    event = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "what": what, "of": of, **values}
+    line = json.dumps(event, ensure_ascii=False) + "\n"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            size = os.fstat(handle).st_size
+            torn = size and os.pread(handle, 1, size - 1) != b"\n"  # an earlier line was cut off: close it
+            os.write(handle, (("\n" if torn else "") + line).encode())
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise RecordError(f"{folder / FILE}: cannot be written ({error.strerror or error})") from None
+    return event
+
+
+def events(folder: Path | None = None) -> Iterator[dict[str, Any]]:
+    """In their order; lines that are not whole are passed over."""
+    path = (folder or WORK) / FILE
+    if not path.exists():
+        return
+    for line in path.read_bytes().splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and {"at", "what", "of"} <= event.keys():
+            yield event
+
+
+def standings(known: Sequence[Exercise], folder: Path | None = None) -> dict[str, Standing]:
+    """By the exercise's id."""
+    found: dict[str, list[dict[str, Any]]] = {each.id: [] for each in known}
+    hashes = {each.id: each.hash for each in known}
+    for event in events(folder):
+        if event["of"] in found and event.get("hash") == hashes[event["of"]]:
+            found[event["of"]].append(event)
+    return {name: _standing(of_one) for name, of_one in found.items()}
+
+
+def _standing(of_one: list[dict[str, Any]]) -> Standing:
+    checks = [event for event in of_one if event["what"] == "check"]
+    passed = next((place for place, event in enumerate(of_one) if event.get("status") == 0), len(of_one))
+    before = {event["what"] for event in of_one[:passed]}
+    hints = max((event.get("number", 0) for event in of_one if event["what"] == "hint"), default=0)
+    return Standing(bool(of_one), passed < len(of_one), len(checks), hints, "solution" in before)
+
+
+def predictions(folder: Path | None = None) -> list[dict[str, Any]]:
+    """Every prediction, revisions too: the first of each question, at one state of its pair, is the locked one."""
+    found, seen = [], set()
+    for event in events(folder):
+        if event["what"] == "predict":
+            key = (event["of"], event.get("hash"))
+            found.append({**event, "locked": key not in seen})
+            seen.add(key)
+    return found
