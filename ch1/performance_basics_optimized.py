@@ -168,7 +168,7 @@ def sweep(device: str, batches: list[int], repeats: int) -> None:
 def time_step(device: str, batch: int, repeats: int) -> list[float]:
     """Seconds of one step, `repeats` times, each over as many steps as take SWEEP_S; empty: out of memory."""
     import torch
-    from training import WARMUP_STEPS
+    from training import WARMUP_STEPS, fixed_steps
 
     try:
         steps = fixed_steps(device, batch)
@@ -179,29 +179,6 @@ def time_step(device: str, batch: int, repeats: int) -> list[float]:
         if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
             return []
         raise
-
-
-def fixed_steps(device: str, batch: int) -> Any:
-    """A function that trains on one batch for `count` steps and returns the seconds of one."""
-    import torch
-    from training import WIDTHS, make_model, mark, seconds_between, synchronize, train_step
-
-    model, optimizer = make_model(device)
-    x = torch.randn(batch, WIDTHS[0], device=device)
-    y = torch.randint(WIDTHS[-1], (batch,), device=device)
-
-    def steps(count: int) -> float:
-        synchronize(device)
-        start = mark(device)
-        for _ in range(count):
-            loss = train_step(model, optimizer, x, y)
-        stop = mark(device)
-        synchronize(device)
-        if not loss.isfinite():
-            raise SystemExit(f"batch {batch}: the loss is not finite")
-        return seconds_between(start, stop) / count
-
-    return steps
 
 
 if __name__ == "__main__":

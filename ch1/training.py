@@ -171,3 +171,23 @@ def train(data: TensorDataset, device: str, batch: int, pinned: bool = False, gr
     total_s = time.perf_counter() - begin
     useful_s = sum(seconds_between(*pair) for pair in marks)
     return Pass(useful_s, total_s, len(data), torch.stack(losses).cpu(), weights(model))
+
+
+def fixed_steps(device: str, batch: int) -> Callable[[int], float]:
+    """A function that trains on one batch for `count` steps and returns the seconds of one."""
+    model, optimizer = make_model(device)
+    x = torch.randn(batch, WIDTHS[0], device=device)
+    y = torch.randint(WIDTHS[-1], (batch,), device=device)
+
+    def steps(count: int) -> float:
+        synchronize(device)
+        start = mark(device)
+        for _ in range(count):
+            loss = train_step(model, optimizer, x, y)
+        stop = mark(device)
+        synchronize(device)
+        if not loss.isfinite():
+            raise SystemExit(f"batch {batch}: the loss is not finite")
+        return seconds_between(start, stop) / count
+
+    return steps
