@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Measure the course's pairs on this machine: what each optimization is worth, and proof that its versions agree.
+"""Measure the course's pairs on this machine: the gain of each optimization, and a proof that its versions agree.
 
-Exit status: 0 fine (`slower` is a result); 1 a pair is invalid or died, a kernel does not compile, a version fails
-while counted, a result could not be written; 2 usage, a file that breaks the contract, a place that cannot be written
-to; 3 --compare found a regression; 130 interrupted.
+Exit status: 0 success (`slower` is a result); 1 a pair is invalid or died, a kernel does not compile, a version fails
+while counted, or a result cannot be written; 2 wrong usage, a file that breaks the contract, or a place that cannot be
+written to; 3 --compare found a regression; 130 interrupted.
 """
 
 import signal
 
-if __name__ == "__main__":  # importing takes a second or more, in which Ctrl-C is to end us without a traceback
+if __name__ == "__main__":  # imports take a second or more; Ctrl-C during them ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import sys
@@ -24,11 +24,11 @@ from common.pairs.sizes import lacking, sizes_of
 from common.record.files import noting
 from common.record.result import Record
 
-# Imports in functions are of what is heavy (numpy, rich, matplotlib): --help and --list answer at once.
+# Slow imports (numpy, rich, matplotlib) are in functions: --help and --list must answer at once.
 
 
 def measure(args: Namespace, pairs: list[Pair]) -> int:
-    """The exit status of a run, with all that it prints and writes."""
+    """Measure, print, write files. Returns the exit status."""
     from common.record import load
     from common.show import console
 
@@ -36,7 +36,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
     def keep(record: Record) -> None:
         unwritten.clear()
-        if args.json and record.pairs:  # a run that was stopped before its first result replaces no file
+        if args.json and record.pairs:  # a run that is stopped before its first result replaces no file
             with noting(unwritten):
                 load.save_record(record, args.json)
 
@@ -47,7 +47,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
                 pairs, *choices, on_progress=on_progress, on_record=keep, on_neighbours=on_neighbours
             )
         keep(record)
-        # before anything is printed, which a closed pipe or a full disk ends
+        # before anything is printed: a closed pipe or a full disk ends the printing
         written = write(args, pairs, record, unwritten)
         console.print_record(record, console.make_console(), pairs)
         if args.verbose:
@@ -68,7 +68,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
 
 def write(args: Namespace, pairs: list[Pair], record: Record, unwritten: list[str]) -> list[str]:
-    """What was asked for besides --json: plot, Markdown, record. Returns what there is to say of it, in lines."""
+    """Write the plot, Markdown and record that were asked for. Returns lines to print."""
     from common.record import archive
 
     said = []
@@ -94,7 +94,7 @@ def write(args: Namespace, pairs: list[Pair], record: Record, unwritten: list[st
 
 
 def run(argv: list[str] | None) -> int:
-    """Raises OneLine."""
+    """Run one request. Returns the exit status. Raises OneLine."""
     args = parse(argv, str(__doc__))
     if args.limits:
         from common.show import console
@@ -116,12 +116,12 @@ def run(argv: list[str] | None) -> int:
 
         return count_pairs(args, pairs)
     if left_out := lacking(pairs, args.size):
-        print(f"left out, having no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
+        print(f"left out, because they have no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
     return xray(args, pairs) if args.xray else measure(args, pairs)
 
 
 def xray(args: Namespace, pairs: list[Pair]) -> int:
-    """Status 1 if a version cannot be seen for a fault of its own."""
+    """Show the kernels' machine code. Exit status 1 if a version fails by its own fault."""
     from common.show.console import make_console
     from common.xray.picture import xray
     from common.xray.show import print_pictures

@@ -94,7 +94,7 @@ DEATHS = {  # text of the variant, what is said
     ),
     "closes_its_descriptors": (
         version("import os\nos.closerange(3, 1000)"),
-        "^(closed or spoiled its pipe|exited with status)",
+        "^(closed its pipe or wrote to it|exited with status)",
     ),
     "fills_memory": (
         version("""

@@ -1,11 +1,11 @@
 """Carry recorded rows over a change of names: python -m common.cli.carry REVISION [--renamed OLD=NEW[:argument=number]]
 
-A row that is stale stays where a version of the pair still gives the GPU the same work: at the row's arguments, in
-REVISION, whose code it is of, and now, every operation of torch's and every launch are equal, with the machine code of
-its kernels for the record's architecture, and so is what is timed beside it. Of what cannot be seen without a GPU, and
-of what is timed on the wall's clock, the code on the host has to be equal, too. What is not proven stays stale.
+A stale row is kept if the pair still gives the GPU the same work. The work is compared between REVISION, whose code was
+recorded, and now, at the row's arguments: every torch operation and every launch, the machine code of the kernels for
+the record's architecture, and what is timed beside them. If some work cannot be seen without a GPU, or if the row was
+timed on the wall clock, the code on the host must be equal, too. A row without this proof stays stale.
 
-`--renamed fcgp_2d=fcgp:dimensions=2`: a pair has another name now, its sizes one argument more.
+`--renamed fcgp_2d=fcgp:dimensions=2`: the pair has another name now, and its sizes have one more argument.
 """
 
 import ast
@@ -33,14 +33,14 @@ from common.record.load import load_record, save_record
 from common.record.result import PairResult, Record
 from common.xray.work import UNSEEN, works
 
-ARCHITECTURE = "sm_90"  # of all GPUs that are recorded
+ARCHITECTURE = "sm_90"  # of all recorded GPUs
 Renamed = dict[str, tuple[str, dict[str, Any]]]  # old name -> new name, further arguments
 Works = dict[tuple[Path, str], dict[str, list[str]]]  # (file, arguments) -> what it does (common.xray.work)
 
 
 @dataclass(frozen=True)
 class Move:
-    """A stale result, and what it would be of: a pair now, with all arguments of `inputs` then and now."""
+    """A stale result and the pair that it may belong to now, with all arguments of `inputs` then and now."""
 
     result: PairResult
     before: Pair
@@ -50,19 +50,19 @@ class Move:
     now: dict[str, Any]
 
     def versions(self) -> list[tuple[Version, Version | None]]:
-        """Each one then, and now; None where there is none of its label any more."""
+        """Each version then and now; None if the label no longer exists."""
         new = {version.label: version for version in self.after.versions}
         return [(version, new.get(version.label)) for version in self.before.versions]
 
     def done(self) -> PairResult:
-        """The result as one of the pair that there is now."""
+        """The result as one of the present pair."""
         hashes, sizes = [*self.result.carried, self.result.source_hash], self.after.sizes[self.size]
         named = replace(self.result, name=self.after.name, size=self.size, sizes=sizes)
         return replace(named, source_hash=source_hash(self.after), carried=hashes)
 
 
 def move_of(result: PairResult, old: dict[str, Pair], new: dict[str, Pair], renamed: Renamed) -> Move:
-    """Raises OneLine: there is nothing that the result could be of."""
+    """The move of a stale result. Raises OneLine if no present pair fits."""
     name, more = renamed.get(result.name, (result.name, {}))
     if result.name not in old or source_hash(old[result.name]) != result.source_hash:
         raise OneLine("it is of another revision")
@@ -78,7 +78,7 @@ def move_of(result: PairResult, old: dict[str, Pair], new: dict[str, Pair], rena
 
 
 def arguments_of(pair: Pair, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of `inputs`, with its defaults."""
+    """All arguments of `inputs`: the given ones, and the defaults of the others."""
     functions = (node for node in parse(pair.baseline.path).body if isinstance(node, ast.FunctionDef))
     takes = next(node.args for node in functions if node.name == "inputs")
     defaults = dict(zip(reversed(takes.args), reversed(takes.defaults), strict=False))
@@ -87,7 +87,7 @@ def arguments_of(pair: Pair, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def seen(moves: list[Move]) -> Works:
-    """What all versions of these moves do, then and now; a process a version."""
+    """The work of all versions in these moves, then and now; each version in its own process."""
     wanted: dict[Path, dict[str, dict[str, Any]]] = {}
     for move in moves:
         for old, new in move.versions():
@@ -105,7 +105,7 @@ def seen(moves: list[Move]) -> Works:
 
 
 def difference(move: Move, found: Works) -> str:
-    """What is done otherwise now; empty if nothing."""
+    """The first difference between the work then and now; empty if there is none."""
     for old, new in move.versions():
         if new is None:
             return f"{old.label} is gone"
@@ -118,12 +118,12 @@ def difference(move: Move, found: Works) -> str:
                     return f"{new.label} {name}: {now:.150} instead of {then:.150}"
         unseen = any(lines[0].startswith(UNSEEN) for lines in before.values())
         if (unseen or move.result.clock == "wall") and on_the_host(old.path) != on_the_host(new.path):
-            return f"{new.label}: its code on the host is another, and not all that it does is seen here"
+            return f"{new.label}: its code on the host differs, and a part of its work cannot be seen here"
     return ""
 
 
 def at_revision(revision: str, folder: Path) -> None:
-    """Put the repository as it was into a folder. Raises OneLine."""
+    """Write the repository's files at a revision into a folder. Raises OneLine."""
     done = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=False)
     if done.returncode:
         raise OneLine(f"{revision}: {done.stderr.decode().strip()}")
@@ -132,16 +132,16 @@ def at_revision(revision: str, folder: Path) -> None:
 
 
 def run(argv: list[str] | None) -> int:
-    """Raises OneLine."""
+    """Parse the arguments and carry rows over. Raises OneLine."""
     parser = Parser("python -m common.cli.carry", description=str(__doc__).split("\n\n")[1])
-    parser.add_argument("revision", help="of git: the code that was recorded")
-    parser.add_argument("--chapter", metavar="chN", default="ch*", help="of one chapter only")
+    parser.add_argument("revision", help="git revision of the recorded code")
+    parser.add_argument("--chapter", metavar="chN", default="ch*", help="only this chapter")
     parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW[:argument=number]")
     args = parser.parse_args(argv)
     renamed: Renamed = {}
     for text in args.renamed:
         if not (found := re.fullmatch(r"(\w+)=(\w+)(?::(\w+)=(\d+))?", text)):
-            parser.error(f"--renamed {text}: is no OLD=NEW or OLD=NEW:argument=number")
+            parser.error(f"--renamed {text}: must be OLD=NEW or OLD=NEW:argument=number")
         renamed[found[1]] = found[2], {found[3]: int(found[4])} if found[3] else {}
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         at_revision(args.revision, Path(folder))
@@ -152,7 +152,7 @@ def run(argv: list[str] | None) -> int:
 
 
 def carry_chapter(chapter: str, old: dict[str, Pair], new: dict[str, Pair], renamed: Renamed) -> None:
-    """All recorded files of a chapter, of which those are written in which something changes; a line a stale result."""
+    """Print one line per stale result of a chapter; write the recorded files that change."""
     records = {path: load_record(path) for path in sorted(RECORDED.glob(f"*/{chapter}*.json"))}
     moves: dict[int, Move | str] = {}
     is_current = current(list(new.values()))
@@ -176,7 +176,7 @@ def carry_chapter(chapter: str, old: dict[str, Pair], new: dict[str, Pair], rena
 
 
 def keep_by_class(record: Record, path: Path, chapter: str) -> None:
-    """A file for each class of sizes, named as `path` is: a result whose class is another now goes to another."""
+    """Write one file per class of sizes, named like `path`: a result whose class has changed moves to another file."""
     date = path.name[path.name.index(".") :]
     path.unlink()
     for of_class in dict.fromkeys(class_of(pair.size) for pair in record.pairs):

@@ -1,4 +1,4 @@
-"""What a chapter's compare.py does: all its pairs measured, or profiled."""
+"""A chapter's compare.py: measure or profile all its pairs."""
 
 import argparse
 import sys
@@ -11,20 +11,20 @@ from common.pairs.pair import ROOT, discover
 
 
 def of_chapter(file: str) -> tuple[Callable[[], int], Callable[..., list[Path]]]:
-    """`compare` and `profile` of the chapter that a file lies in."""
+    """The functions `compare` and `profile` for the chapter that contains `file`."""
     chapter = Path(file).resolve().parent.name
     return partial(compare_chapter, chapter), partial(profile_chapter, chapter)
 
 
 def start(compare: Callable[[], int], text: str) -> None:
-    """End a compare.py that was run with its status; --help shows its docstring."""
+    """Run `compare` and end the program with its status; --help shows `text`."""
     argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     sys.exit(compare())
 
 
 def compare_chapter(chapter: str) -> int:
-    """Measure all pairs of a chapter and print the table; returns the exit status."""
-    from common.engine.runner import has_failed, run_pairs  # heavy, as the next one is: --help should not wait
+    """Measure all pairs of a chapter and print the table. Returns the exit status."""
+    from common.engine.runner import has_failed, run_pairs  # slow imports, as below: --help must not wait
     from common.show.console import make_console, print_record
 
     try:
@@ -33,7 +33,7 @@ def compare_chapter(chapter: str) -> int:
     except OneLine as error:
         print(error, file=sys.stderr)
         return 2
-    except KeyboardInterrupt:  # before anything was measured; later, run_pairs returns what there is
+    except KeyboardInterrupt:  # before any measurement; later, run_pairs returns the results so far
         print("interrupted", file=sys.stderr)
         return 130
     print_record(record, make_console(), pairs)
@@ -41,7 +41,7 @@ def compare_chapter(chapter: str) -> int:
 
 
 def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:
-    """Profile a chapter's pairs: each version's costliest operations on stdout, traces in results/<chapter>/."""
-    from common.cli.profile import profile_pairs  # heavy
+    """Profile a chapter's pairs: print each version's costliest operations, write traces. Returns the traces' paths."""
+    from common.cli.profile import profile_pairs  # a slow import
 
     return profile_pairs(discover(ROOT / chapter, only), out or ROOT / "results" / chapter, device)

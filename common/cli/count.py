@@ -1,8 +1,9 @@
-"""What the versions of pairs ask of the memory, side by side, and what that takes at least: benchmark.py --count.
+"""Memory traffic of all versions of a pair, side by side, and the least time it takes: benchmark.py --count.
 
-    python -m common.cli.count     counts the chapters' pairs for the pages of results: into recorded/counts.json
+    python -m common.cli.count     counts the chapters' pairs into recorded/counts.json, for the pages of results
 
-Each pair at its default size and at `count`. What the file has of a pair as it is now is kept: remove it to count anew.
+Each pair is counted at its default size and at `count`. Counts of unchanged pairs are kept: to repeat them, remove the
+file.
 """
 
 import sys
@@ -28,10 +29,10 @@ Wanted = Sequence[tuple[Pair, str]]  # pairs and sizes
 
 
 def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
-    """The exit status: 1 where a version failed by its own fault, or a file could not be written."""
+    """Count and print. Exit status 1 if a version fails by its own fault or a file cannot be written."""
     machine, unwritten = MACHINES[args.arch[0]], list[str]()
     if lacking := [pair.name for pair in pairs if not sizes_to_count(pair, args.size)]:
-        print(f"left out, having no size {args.size}: {', '.join(lacking)}", file=sys.stderr)
+        print(f"left out, because they have no size {args.size}: {', '.join(lacking)}", file=sys.stderr)
     with interrupt.held_back():
         wanted = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
         found = list(_counted(wanted, machine))
@@ -48,7 +49,7 @@ def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
 
 
 def sizes_to_count(pair: Pair, wanted: str) -> list[str]:
-    """By name or class, check sizes, too; for `count` the default size where a pair has no such one."""
+    """The pair's sizes by name or class, check sizes too. `count` stands for the default in a pair without `count`."""
     names = set(wanted.split(","))
     if "count" in names and "count" not in pair.sizes:
         names.add("default")
@@ -56,7 +57,7 @@ def sizes_to_count(pair: Pair, wanted: str) -> list[str]:
 
 
 def _counted(wanted: Wanted, machine: Machine) -> Iterator[CountedPair]:
-    """One after the other, with progress on stderr."""
+    """Counts, one pair and size after another, with progress on stderr."""
     with console.progress(len(wanted)) as (tell, _):
         for number, (pair, size) in enumerate(wanted):
             named = f"{pair.name} {size}"
@@ -89,7 +90,7 @@ def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
 
 
 def record(argv: list[str] | None) -> int:
-    """Raises OneLine."""
+    """Count the chapters' pairs into recorded/counts.json. Raises OneLine."""
     program.Parser("python -m common.cli.count", description=str(__doc__)).parse_args(argv)
     machine, known = MACHINES[COUNTED_FOR], counts.recorded()
     pairs = [pair for folder in chapters().values() for pair in discover(folder)]

@@ -1,6 +1,6 @@
-"""Counts as a file: what --json writes, and recorded/counts.json, which the pages of results are made from.
+"""Counts as a file: what --json writes, and recorded/counts.json, the source of pages of results.
 
-A count is of a pair as it was: by the hash of its code and the arguments of its size.
+A count names the pair's code by its hash, and the arguments of its size: it is stale once these change.
 """
 
 import json
@@ -25,7 +25,7 @@ FILE = "counts.json"
 
 @dataclass(frozen=True)
 class CountedPair:
-    """The versions of a pair at one size; `sizes`: the arguments of `inputs`; `clock`: device or wall."""
+    """The counts of a pair's versions at one size. `sizes`: the arguments of `inputs`; `clock`: device or wall."""
 
     chapter: str
     name: str
@@ -41,7 +41,7 @@ class CountedPair:
         return cls(pair.chapter, pair.name, size, sizes, source_hash(pair), clock, found)
 
     def is_of(self, pair: Pair | None) -> bool:
-        """Whether the pair is still as it was counted."""
+        """Whether the pair is unchanged since it was counted."""
         return bool(
             pair
             and source_hash(pair) == self.source_hash
@@ -52,7 +52,7 @@ class CountedPair:
 
 @dataclass(frozen=True)
 class Counts:
-    """What was counted, as on a GPU of `environment["architecture"]`."""
+    """All counts of a file, made for a GPU of `environment["architecture"]`."""
 
     schema: int
     environment: dict[str, Any]  # versions, date, architecture
@@ -60,14 +60,14 @@ class Counts:
 
 
 def made(pairs: Sequence[CountedPair], machine: Machine) -> Counts:
-    """As counted now."""
+    """Counts with today's versions and date."""
     date = datetime.now(UTC).isoformat(timespec="seconds")
     environment = {"versions": versions(), "date": date, "architecture": machine.architecture}
     return Counts(SCHEMA, environment, list(pairs))
 
 
 def save(counts: Counts, path: Path) -> None:
-    """Atomically, into a folder that exists. Raises RecordError."""
+    """Write atomically into a folder that exists. Raises RecordError."""
     files.write_text(path, json.dumps(asdict(counts), indent=1, allow_nan=False) + "\n")
 
 
@@ -90,7 +90,7 @@ FORMAT = files.Format("counts", SCHEMA, _read)
 
 
 def recorded(problems: files.Problems | None = None) -> list[CountedPair]:
-    """What recorded/counts.json has; nothing if there is none. A bad file is noted in `problems`, else raises."""
+    """The counts of recorded/counts.json; empty without the file. A bad file is noted in `problems`, or raises."""
     path = files.RECORDED / FILE
     if not path.exists():
         return []

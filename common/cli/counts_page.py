@@ -1,6 +1,6 @@
-"""recorded/<device>/counts.md: what every version asks of the memory, the time that takes at least, and the measured.
+"""recorded/<device>/counts.md: the memory traffic of every version, its predicted least time, and the measured time.
 
-A page for each GPU of which a datasheet was measured (hardware.json) and chapters were recorded.
+One page for each GPU with a measured datasheet (hardware.json) and recorded chapters.
 """
 
 from collections.abc import Sequence
@@ -39,14 +39,14 @@ HEADINGS = (
 )  # fmt: skip
 STALE = "stale: the pair has changed since"
 SOURCES = {(LAUNCH.name, LAUNCH.label), (ISSUE.name, ISSUE.label)}
-FAR = 2.0  # predicted / measured beyond which a reason is looked for
-QUEUE = 1000  # lanes that wait for one address: from here on an atomic queue may set the time
+FAR = 2.0  # predicted / measured beyond this factor: the page names a likely reason
+QUEUE = 1000  # from this many lanes waiting for one address, an atomic queue may determine the time
 Chapters = dict[str, list[Pair]]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A version whose time was predicted and measured."""
+    """A version with a predicted and a measured time."""
 
     name: str
     counted: Counted
@@ -60,37 +60,37 @@ class Compared:
 
     @property
     def cause(self) -> str:
-        """Why the prediction is far off, as far as the counts tell."""
+        """The likely reason why the prediction is far off, as far as the counts show."""
         assert self.counted.traffic
         traffic, by, parts = self.counted.traffic, self.prediction.by, self.prediction.parts
         of_torch = sum(kernel.launches for kernel in traffic.kernels if kernel.name.startswith("torch."))
         if self.ratio > 1 and by == "host":
-            return "one call of the host's issues many launches: a captured graph"
+            return "one call of the host issues many launches: a captured graph"
         if self.ratio > 1:
-            return "what is counted as memory's or the L2's is served by a cache nearer to the SMs"
+            return "a cache nearer to the SMs serves a part of what is counted for memory or L2"
         if traffic.total.queue >= QUEUE:
             return f"{traffic.total.queue:,.0f} atomic operations on one address wait for each other"
         if traffic.copied:
             in_turn = sum(parts.values()) > self.measured_s / FAR
             return "copies and kernels wait for each other" if in_turn else "copies of memory that is not pinned"
         if 2 * of_torch > traffic.launches:
-            return "a library's kernels: they move more than their shapes, or compute below their peak"
+            return "a library's kernels: they move more data than their operands, or compute below the peak"
         if by == "L2" and traffic.sector_bytes > FAR * traffic.asked_bytes:
-            return "few of a sector's bytes are used, and it is fetched again once a cache has lost it"
+            return "few of a sector's bytes are used, and it is loaded again after a cache has evicted it"
         if by not in ("memory", "L2", "launches", "host"):
             return f"products below the {by} peak"
-        return "nothing in the counts: latency, occupancy, work that is not counted"
+        return "not visible in the counts: latency, occupancy, work that is not counted"
 
 
 def pages(chapters: Chapters, problems: files.Problems | None = None) -> dict[Path, str]:
-    """By path. `problems`: bad files, each with a line; raises RecordError where there is no such dict."""
+    """The pages by path. Bad files are noted in `problems`; without it they raise RecordError."""
     found = counts.recorded(problems)
     rates = {path.with_name(FILE): of_sheet(each, path.parent) for path, each in measured(problems)}
     return {path: _page(found, chapters, path.parent, each) for path, each in rates.items() if found and each}
 
 
 def paths(problems: files.Problems | None = None) -> list[Path]:
-    """Where the pages are."""
+    """The paths of the pages."""
     return [path.with_name(FILE) for path, _ in measured(problems)] if counts.recorded(problems) else []
 
 
@@ -108,8 +108,8 @@ def _page(found: Sequence[CountedPair], chapters: Chapters, folder: Path, rates:
 
 
 def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairResult]:
-    """The newest of each pair at its default size on this device, of pairs that are as they were measured."""
-    is_current, problems = archive.current(pairs), files.Problems()  # bad files are told of by the chapter's own page
+    """The newest result of each pair at its default size on this device, if the pair is unchanged."""
+    is_current, problems = archive.current(pairs), files.Problems()  # the chapter's own page reports bad files
     records = [record for path, record in archive.recorded(chapter, problems=problems) if path.parent == folder]
     newest_last = [result for record in reversed(records) for result in record.pairs]
     return {result.name: result for result in newest_last if result.size == "default" and is_current(result)}
@@ -118,9 +118,9 @@ def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairRes
 def _rows(
     pair: Pair, found: Sequence[CountedPair], result: PairResult | None, rates: Rates, compared: list[Compared]
 ) -> list[str]:
-    """A row a version at the default size; `compared`: those that were measured, too, are added to it.
+    """One row per version at the default size. Measured versions are added to `compared`.
 
-    But for those whose time is a rate: they prove nothing.
+    Versions whose time serves as a rate are not added: they would prove nothing.
     """
     key = (pair.chapter, pair.name, "default")
     mine = next((each for each in found if (each.chapter, each.name, each.size) == key), None)
@@ -148,7 +148,7 @@ def _rows(
 
 
 def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str:
-    """The chapter's pairs at their size `count`, which every program is run at; empty where there is none."""
+    """A table of the chapter's pairs at their size `count`, where every program runs; empty if there is none."""
     known = {each.name: each for each in found if each.chapter == chapter and each.size == "count"}
     rows: list[list[str]] = []
     for pair in [pair for pair in pairs if pair.name in known]:
@@ -162,7 +162,7 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
     headings, body = show.filled(["pair", *show.HEADINGS], rows)
     return (
         "\n".join(
-            [f"### {chapter} at `count`, in full where nothing else is said", "", *head(headings), *map(line, body)]
+            [f"### {chapter} at `count`, in full unless a row says sampled", "", *head(headings), *map(line, body)]
         )
         if rows
         else ""
@@ -170,14 +170,14 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
 
 
 def _verdict(compared: list[Compared]) -> str:
-    """How near the predictions come, and which do not."""
-    lines = ["## How good a pencil is", "", VERDICT, ""]
+    """How accurate the predictions are, and which are far off."""
+    lines = ["## How accurate the predictions are", "", VERDICT, ""]
     for clock, said in (("", "all"), ("device", "on the GPU's clock"), ("wall", "on the wall clock")):
         ratios = [each.ratio for each in compared if clock in ("", each.clock)]
         lines += [f"- {said}: {_spread(ratios)}"] if ratios else []
     far = sorted((each for each in compared if not 1 / FAR <= each.ratio <= FAR), key=lambda each: each.ratio)
     rows = [line([each.name, show.times(each.ratio), each.prediction.by, each.cause]) for each in far]
-    heading = ["version", "predicted / measured", "predicted to wait for", "likely cause"]
+    heading = ["version", "predicted / measured", "limited by, as predicted", "likely cause"]
     return "\n".join([*lines, "", f"Off by more than {FAR:.0f} x:", "", *head(heading), *rows])
 
 

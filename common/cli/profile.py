@@ -1,4 +1,4 @@
-"""Pairs under torch.profiler: each version's costliest operations, and a trace to look at."""
+"""Pairs under torch.profiler: each version's costliest operations, and a trace file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ PROFILED_CALLS = 3
 
 
 def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> list[Path]:
-    """One process a version; a version that cannot run here is named with the reason. Returns the traces written."""
+    """Profile each version in its own process; name a version that cannot run here. Returns the traces written."""
     device = device or default_device()
     info, _ = survey_apart(device, with_limits=False)
     out.mkdir(parents=True, exist_ok=True)
@@ -35,8 +35,8 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
 
 
 def _profile(version: Version, size: dict, device: str, trace: Path, say: Callable[[str, float], None]) -> str:
-    """In a child: warm up, profile, write the trace; returns the table."""
-    import torch  # heavy, as what else is imported here
+    """In a child process: warm up, profile, write the trace. Returns the table."""
+    import torch  # a slow import, as the others here
     from torch.profiler import ProfilerActivity, profile
 
     from common.engine.inputs import seed_all

@@ -1,4 +1,4 @@
-"""The rates of GPUs that times are predicted with: as recorded where a GPU was measured, else its datasheet's."""
+"""The rates that times are predicted with: a GPU's recorded rates, or its datasheet's if it was not measured."""
 
 import json
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ from common.xray.occupancy import Machine
 
 @dataclass(frozen=True)
 class Source:
-    """A version whose recorded time is a rate."""
+    """A version whose recorded time serves as a rate."""
 
     chapter: str
     name: str
     label: str
 
 
-LAUNCH = Source("ch4", "batched_matmul", "baseline")  # many small kernels in a row, by the GPU's clock
-ISSUE = Source("ch3", "add_small", "baseline")  # a small kernel through Triton's own launcher, by the wall's
+LAUNCH = Source("ch4", "batched_matmul", "baseline")  # many small kernels in a row, on the GPU's clock
+ISSUE = Source("ch3", "add_small", "baseline")  # a small kernel through Triton's own launcher, on the wall clock
 
 
 def rates_for(machine: Machine) -> Rates | None:
-    """Those of the GPU of this capability that was measured last, else of the first with a datasheet; None if neither.
+    """Rates of the newest measured GPU with this capability, else of the first datasheet that fits; None without both.
 
-    A bad file under recorded/ is as good as none: `make readme` names it.
+    A bad file under recorded/ counts as missing: `make readme` names it.
     """
     found = measured({})
     for path, each in found:
@@ -44,18 +44,18 @@ def rates_for(machine: Machine) -> Rates | None:
     if not name or launches is None:
         return None
     peaks, source = datasheet(name)
-    said = f"{source}; its L2 is taken for no limit; {_said(*launches)} on {found[0][1].environment['device']['name']}"
+    said = f"{source}; its L2 is no limit; {_said(*launches)} on {found[0][1].environment['device']['name']}"
     return Rates(name, peaks["dram_bytes"], peaks, *launches, source=said)
 
 
 def measured(problems: Problems | None) -> Sequence[tuple[Path, Sheet]]:
-    """The recorded datasheets of GPUs, newest first; bad files as of Format.recorded."""
+    """The recorded datasheets of GPUs, newest first. Bad files are treated as in Format.recorded."""
     found = sheet.FORMAT.recorded(sheet.FILE, problems=problems)
     return [(path, each) for path, each in found if each.environment["device"]["kind"] == "cuda"]
 
 
 def of_sheet(found: Sheet, folder: Path) -> Rates | None:
-    """As measured; None where nothing says what a launch takes there."""
+    """A measured GPU's rates; None if no record shows the time of a launch there."""
     launches = of_launches(folder)
     peaks = {key: limit["measured"] for key, limit in found.limits.items() if limit["measured"]}
     l2 = found.levels.get("L2", {})
@@ -76,7 +76,7 @@ def _said(launch_s: float, issue_s: float) -> str:
 
 
 def of_launches(folder: Path) -> tuple[float, float] | None:
-    """What a launch takes, and what it takes the host to issue one, as recorded for the device of this folder."""
+    """(Seconds of a launch, the host's seconds to issue one) as recorded for this folder's device; None if missing."""
     launch, issue = _recorded(LAUNCH, folder), _recorded(ISSUE, folder)
     if launch is None or issue is None:
         return None
@@ -84,7 +84,7 @@ def of_launches(folder: Path) -> tuple[float, float] | None:
 
 
 def _recorded(what: Source, folder: Path) -> PairResult | None:
-    """The newest at the default size, with this version timed."""
+    """The newest result at the default size in which this version was timed."""
     records = [record for path, record in archive.recorded(what.chapter, problems={}) if path.parent == folder]
     results = (result for record in records for result in record.pairs)
     named = ((result.name, result.size) == (what.name, "default") and result for result in results)

@@ -1,4 +1,4 @@
-"""Two records, row by row: did something regress?"""
+"""Compare two records row by row: did a result regress?"""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from common.show.tables import ratio
 
 
 def compare_files(old: Path, new: Path) -> int:
-    """Print what two records say of the same rows; exit status 3 if something regressed. Raises RecordError."""
+    """Print the rows of two records side by side. Exit status 3 if a row regressed. Raises RecordError."""
     records = load_record(old), load_record(new)
     lines, count = regressions(*records)
     interrupted = " (that run was interrupted)" if records[1].environment.get("interrupted") else ""
@@ -20,7 +20,7 @@ def compare_files(old: Path, new: Path) -> int:
     print("\n".join(map(printable, lines)))
     names = [printable(record.environment["device"]["name"]) for record in records]
     if names[0] != names[1]:
-        print(f"different devices, {' and '.join(names)}: no regression can be told")
+        print(f"different devices, {' and '.join(names)}: regressions cannot be determined")
         return 0
     compared = sum(not line.startswith("missing") for line in lines)
     print(f"{count} of {compared} regressed{interrupted}")
@@ -28,7 +28,7 @@ def compare_files(old: Path, new: Path) -> int:
 
 
 def regressions(old: Record, new: Record) -> tuple[list[str], int]:
-    """(a line for every row that both records hold, how many of them regressed)."""
+    """(A line for every row that both records contain; how many of them regressed.)"""
     before, after = _rows(old), _rows(new)
     worse = {key: _is_worse(before[key], after[key]) for key in before if key in after}
     lines = []
@@ -48,7 +48,7 @@ def _rows(record: Record) -> dict[tuple[str, ...], Row]:
 
 
 def _is_worse(before: Row, after: Row) -> bool:
-    """A row that can no longer be believed, or whose interval now lies below the old one by more than the margin."""
+    """Whether a row lost its ratio, or its interval now lies below the old one by more than the margin."""
     if after.ratio is None:
         return before.ratio is not None or (after.verdict in FAILED and before.verdict in UNTIMED)
     return bool(before.interval and after.interval and after.interval[1] * (1 + MARGIN) < before.interval[0])

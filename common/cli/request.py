@@ -1,4 +1,4 @@
-"""What is asked of benchmark.py: its arguments read, and all that can be wrong with them said before anything runs."""
+"""The arguments of benchmark.py: parsed, and checked completely before anything runs."""
 
 import argparse
 from pathlib import Path
@@ -23,7 +23,7 @@ EXAMPLES = """
 
 
 def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
-    """The arguments. Raises UsageError."""
+    """Parse the arguments. Raises UsageError."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = Parser("benchmark.py", description=description, epilog="examples:" + EXAMPLES, formatter_class=raw)
     add = parser.add_argument_group("what").add_argument
@@ -33,7 +33,7 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     add(
         "--size",
         metavar="NAME,...",
-        help="of those that --list shows (default: default; to count, count); `all` is a sweep",
+        help="one or more names shown by --list (default: default; with --count: count); `all`: every size",
     )
     add = parser.add_argument_group("how").add_argument
     add("--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
@@ -45,18 +45,18 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     add("--limits", action="store_true", help="measure what this machine can do")
     add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
     add("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
-    add("--count", metavar="PATTERN", help="what pairs ask of the memory, exactly; needs no GPU")
+    add("--count", metavar="PATTERN", help="count the memory traffic of pairs; needs no GPU")
     add = parser.add_argument_group("with --xray, or --count").add_argument
-    default = f"default {','.join(ARCHITECTURES)}; one, {COUNTED_FOR}, to count"
-    add("--arch", metavar="SM,...", help=f"for which GPUs ({default})")
-    add("--code", choices=("sass", "ptx"), help="print the machine code, or PTX, as well")
+    default = f"default {','.join(ARCHITECTURES)}; with --count one: {COUNTED_FOR}"
+    add("--arch", metavar="SM,...", help=f"architectures of GPUs ({default})")
+    add("--code", choices=("sass", "ptx"), help="also print the machine code, or PTX")
     add = parser.add_argument_group("output").add_argument
-    add("--json", type=Path, metavar="F", help="write the record, with all samples; or the counts")
-    add("--plot", type=Path, metavar="F.png", help="draw the ratios (or the sweep)")
+    add("--json", type=Path, metavar="F", help="write the record with all samples, or the counts")
+    add("--plot", type=Path, metavar="F.png", help="draw the ratios, or the sweep")
     add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
-    add("--verbose", action="store_true", help="say where the time went")
-    add("--profile", action="store_true", help="profile both versions afterwards, into results/")
-    add("--record", action="store_true", help="keep the record under recorded/: of a chapter or --only some")
+    add("--verbose", action="store_true", help="show how the time was spent")
+    add("--profile", action="store_true", help="afterwards profile all versions, into results/")
+    add("--record", action="store_true", help="keep the record of a chapter, or of --only some pairs, under recorded/")
     args = parser.parse_args(argv)
     no_measurement = args.list or args.limits or args.compare or args.xray
     if no_measurement and (args.json or args.plot or args.markdown or args.profile or args.record):
@@ -66,24 +66,24 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
             "--plot, --profile and --record belong to a measurement of pairs: --count takes --json, --markdown"
         )
     if (args.arch is not None or args.code) and not args.xray and not (args.count and not args.code):
-        parser.error("--arch and --code belong to --xray (--arch to --count, too)")
+        parser.error("--arch and --code belong to --xray (--arch also to --count)")
     unasked = (COUNTED_FOR,) if args.count else ARCHITECTURES
     args.arch = list(unasked) if args.arch is None else args.arch.split(",")
     if unknown := [name for name in args.arch if name not in MACHINES]:
         parser.error(f"--arch {','.join(unknown)}: there are {', '.join(MACHINES)}")
     if args.count and len(args.arch) > 1:
-        parser.error(f"--arch {','.join(args.arch)}: --count takes one")
+        parser.error(f"--arch {','.join(args.arch)}: --count takes one architecture")
     if args.size is None:
         args.size = "count" if args.count else "default"
     return args
 
 
 def select(args: argparse.Namespace) -> list[Pair]:
-    """The pairs that were asked for. Raises UsageError or ContractError."""
+    """The requested pairs. Raises UsageError or ContractError."""
     if args.chapter is not None and args.path is not None:
         raise UsageError("--chapter and --path exclude each other")
     if args.path is not None:
-        folders = [args.path.absolute()]  # for a pair may change to another folder
+        folders = [args.path.absolute()]  # absolute: a pair may change the working folder
     elif args.chapter is not None:
         if args.chapter not in chapters():
             raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
@@ -92,7 +92,7 @@ def select(args: argparse.Namespace) -> list[Pair]:
         folders = list(chapters().values())
     else:
         options = "--chapter N, --path DIR, --list, --limits, --compare, --xray or --count"
-        raise UsageError(f"nothing to do: say {options} (--help shows all)")
+        raise UsageError(f"nothing to do: pass {options} (--help shows all)")
     only, found, known = args.xray or args.count or args.only, list[Pair](), list[str]()
     for folder in folders:
         try:
@@ -105,7 +105,7 @@ def select(args: argparse.Namespace) -> list[Pair]:
 
 
 def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
-    """All that can be wrong with a request is said before anything runs. Raises UsageError or RecordError."""
+    """Check a request before anything runs. Raises UsageError or RecordError."""
     sizes = {size for pair in pairs for size in (pair.sizes if args.count else pair.timed_sizes)}
     names = {"all"} | ({"count"} if args.count else set()) | sizes | {size.split("/")[0] for size in sizes}
     wanted = args.size.split(",")
@@ -114,10 +114,10 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
             raise UsageError(f"no selected pair has a size {size!r}: there are {', '.join(sorted(names))}")
     has_parts = any("/" in size or size == "cpu" for size in wanted)
     if args.record and (args.path or args.fast or args.check or has_parts):
-        excluded = "--path, --fast, --check, and a --size that names neither classes (`large`) nor `all`"
+        excluded = "--path, --fast, --check, and a --size other than classes (`large`) or `all`"
         raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
     if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{args.plot}: a plot is a .png, .svg or .pdf")
+        raise UsageError(f"{args.plot}: a plot must be a .png, .svg or .pdf file")
     for path in filter(None, (args.json, args.plot, args.markdown)):
         check_writable(path)
     for folder in ["recorded"] * args.record + ["results"] * args.profile:
@@ -125,7 +125,7 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
 
 
 def listing(pairs: list[Pair]) -> str:
-    """What there is: a line a pair, its variants with what they need, its sizes."""
+    """One line per pair, one per variant with what it needs, one with the sizes."""
     lines = []
     for pair in pairs:
         lines.append(f"{pair.chapter}/{pair.name}: {pair.baseline.summary}")

@@ -1,1 +1,1 @@
-"""A process of its own for each pair, and an end for all that it started."""
+"""A separate process for each pair, which ends with all that it started."""

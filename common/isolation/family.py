@@ -1,7 +1,7 @@
-"""The processes below this one, and the end of those that a child leaves behind.
+"""The descendants of this process, and the end of those that a child leaves behind.
 
-A process may leave its group, its session and its parent. On Linux an orphan still falls to the nearest ancestor that
-adopts orphans, and stays in the family; elsewhere only those are found whose parents live.
+A process may leave its group, its session and its parent. On Linux an orphan becomes a child of the nearest ancestor
+that adopts orphans, so it remains a descendant. Elsewhere only processes with a living parent are found.
 """
 
 import ctypes
@@ -12,17 +12,17 @@ from contextlib import suppress
 
 import psutil
 
-PATIENCE_S = 10.0  # a killed process may be in the kernel for so long, giving its memory back
+PATIENCE_S = 10.0  # a killed process may stay in the kernel this long while its memory is released
 PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37  # linux/prctl.h
 
 
 def family() -> set[psutil.Process]:
-    """Every process below this one."""
+    """All descendants of this process."""
     return set(psutil.Process().children(recursive=True))
 
 
 def adopt_orphans(on: bool = True) -> bool:
-    """Let orphans of this family fall to this process, or no longer; returns whether they did."""
+    """Let this process adopt orphans among its descendants, or not. Returns whether it did before."""
     if sys.platform != "linux":
         return False
     prctl, before = ctypes.CDLL(None).prctl, ctypes.c_int()
@@ -32,18 +32,18 @@ def adopt_orphans(on: bool = True) -> bool:
 
 
 def end_all_but(kept: set[psutil.Process]) -> None:
-    """Kill the family but for `kept`, and whoever it starts meanwhile, and see them gone.
+    """Kill all descendants except `kept`, also new ones, and wait for their end.
 
-    Twice nobody is left: one that ends while the family is looked at hides those below it.
+    Two looks must find none: a process that ends during a look hides its descendants.
     """
     until, looks = time.monotonic() + PATIENCE_S, 0
     while looks < 2 and time.monotonic() < until:
         left = family() - kept
         looks = 0 if left else looks + 1
         for process in left:
-            with suppress(psutil.Error):  # gone since; or, with privileges of its own, not ours to end
+            with suppress(psutil.Error):  # it has ended, or it has privileges of its own
                 process.kill()
             if hasattr(os, "WNOHANG"):
-                with suppress(ChildProcessError):  # its own parent asks how it ended
+                with suppress(ChildProcessError):  # its own parent collects its status
                     os.waitpid(process.pid, os.WNOHANG)
         time.sleep(0.005)

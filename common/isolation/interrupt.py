@@ -1,7 +1,7 @@
-"""Ctrl-C ends a run where it waits for a pair; anywhere else it is noted, so that it tears nothing.
+"""Ctrl-C ends a run while it waits for a pair. At other times it is only noted.
 
-An exception that can strike anywhere leaves half a table, or an unknown process; and where it strikes in
-a destructor or in an import, Python prints a traceback and drops it.
+An exception at any place could leave half a table or an unknown process. In a destructor or in an import Python prints
+a traceback and ignores the exception.
 """
 
 import signal
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# a closed terminal and a polite kill are taken for Ctrl-C
+# a closed terminal and a plain kill count as Ctrl-C
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 class _Note:  # never instantiated: signals have one handler a process
-    """What the handler knows."""
+    """The state of the handler."""
 
     held = False
     came = False
@@ -23,16 +23,16 @@ class _Note:  # never instantiated: signals have one handler a process
 
 
 def _handle(number: int, frame: Any) -> None:
-    waits, _Note.came, _Note.waits = _Note.waits, True, False  # what it raises is tidied up after in peace
+    waits, _Note.came, _Note.waits = _Note.waits, True, False  # the code after the exception may tidy up undisturbed
     if waits:
         raise KeyboardInterrupt
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Inside, Ctrl-C and its like raise KeyboardInterrupt in `waiting` alone, at the latest in the next one."""
+    """Inside, signals like Ctrl-C raise KeyboardInterrupt only in `waiting`, at the latest in the next one."""
     if threading.current_thread() is not threading.main_thread() or _Note.held:
-        yield  # signals are the main thread's; or this is done already
+        yield  # signals belong to the main thread; or this is active already
         return
     found = {number: signal.getsignal(number) for number in SIGNALS}
     before = {number: handler for number, handler in found.items() if handler not in (signal.SIG_IGN, None)}  # nohup's
@@ -49,7 +49,7 @@ def held_back() -> Iterator[None]:
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Where Ctrl-C may strike."""
+    """Inside, Ctrl-C may raise KeyboardInterrupt."""
     _Note.waits = True
     try:
         if _Note.came:
@@ -60,11 +60,11 @@ def waiting() -> Iterator[None]:
 
 
 def came() -> bool:
-    """Was there a Ctrl-C, whether it has struck or not, since `held_back`?"""
+    """Whether Ctrl-C came since `held_back`, raised or not."""
     return _Note.came
 
 
 def ignore() -> None:
-    """From here on the program has nothing left to do but to exit."""
+    """Ignore signals from here on: only the exit is left."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)

@@ -1,15 +1,15 @@
-"""What a child and its parent say to each other while the child works."""
+"""Messages between a child and its parent while the child works."""
 
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-Say = Callable[[str, float], None]  # the stage that was reached, and what fraction of it
-Ask = Callable[[str], Any]  # a question, for whose answer the child waits
+Say = Callable[[str, float], None]  # a stage that was reached, and the fraction of it that is done
+Ask = Callable[[str], Any]  # a question; the child waits for the answer
 
 
 class Line:
-    """From a child to its parent."""
+    """The child's end of the line to its parent."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe

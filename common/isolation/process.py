@@ -1,6 +1,6 @@
-"""Run a function in a process of its own: listen to it, stop it when it hangs, say how it died.
+"""Run a function in its own process: receive its messages, end it if it hangs, report how it died.
 
-What the child prints goes to a file, so that it cannot spoil the table; its last line helps explain a death.
+The child's output goes to a file, so that it cannot disturb the table. Its last line helps to explain a death.
 """
 
 import multiprocessing
@@ -24,19 +24,19 @@ from common.isolation.family import PATIENCE_S, adopt_orphans, end_all_but, fami
 from common.isolation.line import Ask, Line, Say
 
 DEADLINE_S = 120.0  # without a sign of progress
-LOOK_S = 0.5  # how often a silent child's output is looked at
-MOST_OUTPUT = 256 << 20  # bytes that a child may print: what prints without end must not fill the disk
-LAST_OUTPUT = 1 << 16  # bytes in which its last line is looked for
+LOOK_S = 0.5  # how often a silent child's output file is checked
+MOST_OUTPUT = 256 << 20  # bytes that a child may print, so that it cannot fill the disk
+LAST_OUTPUT = 1 << 16  # bytes in which the last line is searched
 NO_TO = "'int' object has no attribute 'to'"  # what a kernel's row.to(tl.int64) raises in Triton's interpreter
 USE_CAST = ": in Triton's interpreter a loop counter is a Python int: write tl.cast(counter, dtype)"
 
 
 class Death(Exception):
-    """The child raised, died or hung; str() says which, in one line."""
+    """The child raised, died or hung; str() is one line that says which."""
 
 
 def one_line(error: BaseException) -> str:
-    """An error as its first line, with the last place in a pair's file that it passed through."""
+    """An error as its first line, with the last place in a pair's file on its way."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     frames = [(Path(frame.filename).name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     places = [f" ({name}:{line})" for name, line in frames if name.startswith(("baseline_", "optimized_"))]
@@ -45,7 +45,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _printable(text: str) -> str:
-    """Without what would move a cursor, change a colour or not be encoded."""
+    """Without characters that move a cursor, change a colour or cannot be encoded."""
     return "".join(character for character in text if character.isprintable())
 
 
@@ -57,14 +57,14 @@ def call(
     on_question: Ask = lambda question: None,
     deadline_s: float = DEADLINE_S,
 ) -> Any:
-    """function(*arguments, line) in a child, where line(stage, fraction) reports progress; returns its result.
+    """function(*arguments, line) in a child process; returns its result. line(stage, fraction) reports progress.
 
-    line.ask(question) gives what `on_question` returns here. `environment` is set in the child before it imports
-    anything but torch. Raises Death when the child raises, dies, is silent for `deadline_s`, or prints without end.
-    Whatever happens, every process that came to be below this one meanwhile is gone afterwards: one call at a time.
+    line.ask(question) returns what `on_question` returns here. The child's `environment` is set before it imports
+    anything except torch. Raises Death if the child raises, dies, is silent for `deadline_s`, or prints too much. In
+    all cases every process that was started below this one meanwhile is ended, so only one call may run at a time.
     """
     with ExitStack() as stack:
-        stack.callback(adopt_orphans, adopt_orphans())  # afterwards as it was before
+        stack.callback(adopt_orphans, adopt_orphans())  # restores the previous state
         with _starting():
             server.start(environment or {})
             folder = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))
@@ -73,8 +73,8 @@ def call(
         ours, theirs = server.context.Pipe()
         process = server.context.Process(target=_child, args=(theirs, log, function, arguments, environment or {}))
         stack.callback(ours.close)
-        stack.callback(_end, process, kept)  # before all the others
-        with _starting(), interrupt.waiting():  # the server may still be importing torch
+        stack.callback(_end, process, kept)  # runs first
+        with _starting(), interrupt.waiting():  # the forkserver may still be importing torch
             process.start()
         theirs.close()
         return _listen(process, ours, log, on_progress, on_question, deadline_s)
@@ -82,7 +82,7 @@ def call(
 
 @contextmanager
 def _starting() -> Iterator[None]:
-    """Inside, what a new process needs is got ready. Raises Death where this machine has no room for it."""
+    """Inside, a new process is prepared. Raises Death if this machine has no room for it."""
     try:
         yield
     except (OSError, EOFError) as error:  # EOFError: the server was killed
@@ -120,11 +120,11 @@ def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_ques
 
 
 def _cause(process: Any, log: Path) -> str:
-    """How a dead child ended, and the last thing it printed."""
+    """How a dead child ended, and its last printed line."""
     process.join(5)
     code = process.exitcode
     if code is None:
-        how = "closed or spoiled its pipe"
+        how = "closed its pipe or wrote to it"
     elif code < 0:
         name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
         how = f"killed by {name}" + (": often the system had no memory left" if name == "SIGKILL" else "")
@@ -134,7 +134,7 @@ def _cause(process: Any, log: Path) -> str:
 
 
 def _last_words(log: Path) -> str:
-    """The last line that is not empty, as far as it can be shown, in brackets."""
+    """The printable part of the last non-empty line, in brackets."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - LAST_OUTPUT))
         lines = file.read().decode("utf-8", errors="replace").split("\n")
@@ -143,8 +143,8 @@ def _last_words(log: Path) -> str:
 
 
 def _end(process: Any, kept: set[psutil.Process]) -> None:
-    """End the child and all that it has left behind."""
-    if process.pid is None:  # interrupted on its way: the server may be about to fork it
+    """End the child and all that it has started."""
+    if process.pid is None:  # interrupted during the start: the forkserver may be about to fork it
         server.stop()
     end_all_but(kept)
     if process.pid is not None:
@@ -163,25 +163,25 @@ def _child(pipe: Connection, log: Path, function: Callable, arguments: tuple, en
 
 
 def _settle(log: Path, environment: dict[str, str]) -> None:
-    """Make this new process one in which a pair may do what it likes."""
+    """Prepare this new process for a pair, which may do anything in it."""
     output = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.environ.update(environment)
-    adopt_orphans()  # seen from here, too, what a pair has left running is below it
+    adopt_orphans()  # so that orphans of a pair stay below this process
     threading.Thread(target=_end_with_parent, daemon=True).start()
     if hasattr(os, "setsid"):
-        os.setsid()  # a group of its own: Ctrl-C reaches the parent alone, which then ends the child
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupt.SIGNALS)  # which the server blocks
+        os.setsid()  # a group of its own: Ctrl-C reaches only the parent, which then ends the child
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupt.SIGNALS)  # blocked by the forkserver
     if sys.platform == "linux":
-        with suppress(OSError):  # a container may keep /proc from being written to
-            Path("/proc/self/oom_score_adj").write_text("1000")  # short of memory, the system is to take the pair
+        with suppress(OSError):  # a container may forbid writing to /proc
+            Path("/proc/self/oom_score_adj").write_text("1000")  # out of memory, the system must kill the pair first
 
 
 def _end_with_parent() -> None:
-    """A parent that is killed cannot end its child: then the child ends itself and what is below it.
+    """End this process and its descendants when the parent dies.
 
-    (But for one that hangs in C code without letting go of Python's lock: that one stays.)
+    A child that hangs in C code and holds Python's lock remains.
     """
     parent: Any = multiprocessing.parent_process()
     wait([parent.sentinel])

@@ -1,6 +1,6 @@
-"""The process that children are forked from: with torch imported, so that one starts in a quarter of a second.
+"""The forkserver: children are forked from it with torch imported, so each starts in a quarter of a second.
 
-Where there is no forkserver (Windows) they are spawned.
+Where there is no forkserver (Windows), children are spawned.
 """
 
 import atexit
@@ -16,12 +16,12 @@ from typing import Any
 from common.isolation import interrupt
 
 CACHES = {"TRITON_CACHE_DIR": ".triton/cache", "CUPY_CACHE_DIR": ".cupy/kernel_cache"}  # variable, place below home
-FEWEST_FILES = 64  # open at once: with fewer the server dies in the middle of a message
+FEWEST_FILES = 64  # open files: with fewer the forkserver dies in the middle of a message
 PRELOADED = ["torch", "common.engine.alone"]
 COMPILERS = ["common.isolation.compilers"]
 VARIABLES = {
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # else torch.compile leaves a pool of processes behind
-    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # else importing it asks CUDA, which no child can then use
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # otherwise torch.compile leaves a pool of processes behind
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # otherwise the import asks CUDA, which no child can use then
 }
 _preloads: list[str] = [*PRELOADED]
 _THERE_IS_ONE = "forkserver" in multiprocessing.get_all_start_methods()
@@ -29,7 +29,7 @@ context: Any = multiprocessing.get_context("forkserver" if _THERE_IS_ONE else "s
 
 
 def prefer(device: str) -> None:
-    """From the next `start` on children are for this device: on a GPU with the compilers imported."""
+    """Prepare the next `start` for this device: for a GPU the forkserver also imports the compilers."""
     wanted = [*PRELOADED, *(COMPILERS if device.startswith("cuda") else [])]
     if wanted != _preloads:
         stop()
@@ -37,17 +37,17 @@ def prefer(device: str) -> None:
 
 
 def start(environment: dict[str, str]) -> None:
-    """Start the forkserver that children with such variables need, if it is not there. Raises OSError.
+    """Start the forkserver for children with these variables, unless it runs. Raises OSError.
 
-    It is deaf to what interrupts a run: its parent ends it.
+    It ignores the signals that interrupt a run: its parent ends it.
     """
-    if "TRITON_INTERPRET" in environment:  # as it decides when it is imported: not before in the child, then
+    if "TRITON_INTERPRET" in environment:  # Triton reads it at import, so only the child may import Triton
         prefer("cpu")
     _give_caches()
     os.environ.update(VARIABLES)
     if not _THERE_IS_ONE:
         return
-    import resource  # not on Windows
+    import resource  # not in Windows
 
     if 0 <= (most := resource.getrlimit(resource.RLIMIT_NOFILE)[0]) < FEWEST_FILES:
         allow = f"allow {FEWEST_FILES}, as by `ulimit -n {FEWEST_FILES}`"
@@ -60,11 +60,11 @@ def start(environment: dict[str, str]) -> None:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     atexit.unregister(stop)
-    atexit.register(stop)  # left to itself it takes a second or two to end, and keeps our output open
+    atexit.register(stop)  # by itself it takes a second or two to end and keeps our output open
 
 
 def _give_caches() -> None:
-    """Where a home cannot be written to, compilers keep what they have compiled in a folder that ends with us."""
+    """If the home folder is not writable, compilers use a temporary cache folder, deleted when this process ends."""
     for variable, place in CACHES.items():
         path = Path.home() / place
         if variable not in os.environ and not _is_writable(path):
@@ -74,7 +74,7 @@ def _give_caches() -> None:
 
 
 def _is_writable(path: Path) -> bool:
-    """Could such a folder be made, and files in it?"""
+    """Whether such a folder could be created and written to."""
     try:
         with TemporaryFile(dir=next(folder for folder in (path, *path.parents) if folder.exists())):
             return True
@@ -83,7 +83,7 @@ def _is_writable(path: Path) -> bool:
 
 
 def stop() -> None:
-    """End the forkserver, if it is there, and see it gone; the next `start` starts another."""
+    """End the forkserver, if it runs, and wait for its end. The next `start` starts a new one."""
     server: Any = forkserver._forkserver
     if _THERE_IS_ONE and server._forkserver_pid is not None:
         os.kill(server._forkserver_pid, signal.SIGKILL)

@@ -1,1 +1,1 @@
-"""This device: what it is, its limits, its clocks, and who else uses it."""
+"""This device: description, limits, clocks, and other processes that use it."""

@@ -1,6 +1,6 @@
-"""One sample: how long a call took, on the device's clock or on the wall's.
+"""One sample: the time of a call, on the device's clock or on the wall clock.
 
-The clocks are bound when this module is imported, before any pair is: a pair that replaces them fools itself only.
+The clock functions are bound when this module is imported, before any pair: a pair that replaces them has no effect.
 """
 
 import time
@@ -17,25 +17,26 @@ _record, _query, _wait, _elapsed_ms = _Event.record, _Event.query, _Event.synchr
 _sum = torch.sum
 _synchronize = torch.cuda.synchronize
 LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to this; on a CPU malloc's state is noise
-LEAST_FLUSH_S = 200e-6  # a host that others share takes for once far longer than it usually does
-LONGEST_FLUSH_S = 20e-3  # a call that takes the host longer to issue is timed with the waiting, and labelled so
+LEAST_FLUSH_S = 200e-6  # on a shared host one call may take far longer than usual
+LONGEST_FLUSH_S = 20e-3  # if issuing takes longer, the time includes the waiting, and a note says so
 Call = Callable[[], Any]
-Look = Callable[[Any], Any]  # at what a call has returned, as soon as the clock has stopped
+Look = Callable[[Any], Any]  # examines what a call returned, as soon as the clock has stopped
 
 
 def synchronize(device: str) -> None:
-    """Wait until the device has done all it was given; on a CPU nothing is ever pending."""
+    """Wait until the device has finished all its work; on a CPU nothing is ever pending."""
     if torch.device(device).type == "cuda":
         _synchronize(device)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Seconds of a call. `host_s`: until it returned. `tail_s`: from the clock's stop until the device was idle.
+    """One sample, in seconds.
 
-    `idle_s`: what waiting costs where nothing is left to wait for. `cores`: how many of them this process kept busy
-    meanwhile. `waited`: the device may have waited for the host, and the seconds be the host's. `seen`: what a look at
-    the outputs has found.
+    `seconds`: of the call. `host_s`: until the call returned. `tail_s`: from the clock's stop until the device was
+    idle. `idle_s`: the cost of a synchronization without pending work. `cores`: how many cores this process kept busy.
+    `waited`: the device may have waited for the host, so `seconds` may be the host's time. `seen`: what `look`
+    returned.
     """
 
     seconds: float
@@ -53,7 +54,7 @@ def _no_look(outputs: Any) -> None:
 
 
 class WallClock:
-    """Synchronize, call, synchronize."""
+    """The wall clock: synchronize, call, synchronize."""
 
     name = "wall"
 
@@ -61,9 +62,9 @@ class WallClock:
         self._device = device
 
     def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
-        """Mean seconds of the calls, one after the other.
+        """Mean seconds of the calls, made one after the other.
 
-        The clock stops for a look at the answer of one of them, after which come `after` more.
+        The clock stops while `look` examines the answer of one call; `after` further calls follow it.
         """
         first, rest = calls[: len(calls) - after], calls[len(calls) - after :]
         outputs, *spent = self._time(first)
@@ -74,7 +75,7 @@ class WallClock:
         return Sample(seconds / len(calls), host_s / len(calls), 0.0, busy_s / seconds, outputs, seen=seen)
 
     def _time(self, calls: list[Call]) -> tuple[Any, float, float, float]:
-        """What the last of them has returned; seconds until all were done, until they had returned, of all cores."""
+        """(The last call's answer, seconds until all were done, seconds until all had returned, CPU seconds.)"""
         synchronize(self._device)
         busy, start = _cpu_time(), now()
         for call in calls[:-1]:
@@ -87,11 +88,11 @@ class WallClock:
 
 
 class DeviceClock:
-    """Time between two CUDA events around one call, with a cold L2 and a device that never waits for the host.
+    """Time between two CUDA events around one call, with a cold L2 and a device that does not wait for the host.
 
-    Before the call the device reads a buffer of twice its L2, as often as it takes to be busy for longer than the host
-    needs to issue the call; reading, because the dirty lines of a written buffer would be evicted on the call's time.
-    Each of these reads the host has to issue as well: what one gains is its own time less that.
+    Before the call the device reads a buffer of twice its L2, as often as needed to stay busy until the host has issued
+    the call. It reads because dirty lines of a written buffer would be evicted during the call. The host issues these
+    reads, too: each one gains the read's own time less the time to issue it.
     """
 
     name = "device"
@@ -116,7 +117,7 @@ class DeviceClock:
             _sum(self._flushed, dim=0, out=self._sum)
 
     def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
-        """Device seconds of one call that is expected to take the host `host_s` to issue."""
+        """Device seconds of one call that the host is expected to need `host_s` to issue."""
         (call,) = calls
         _synchronize(self._device)
         self._flush(2 + int((LEAST_FLUSH_S + 1.5 * min(host_s, LONGEST_FLUSH_S)) / self._gain_s))
@@ -125,7 +126,7 @@ class DeviceClock:
         outputs = call()
         returned = now()
         _record(self._stop)
-        waited = _query(self._start)  # the device began before it had been given all
+        waited = _query(self._start)  # the device began before everything was issued
         _wait(self._stop)
         stopped = now()
         _synchronize(self._device)
@@ -143,7 +144,7 @@ def make_clock(name: str, device: str) -> Clock:
 
 
 def host_seconds(call: Call, device: str, times: int = 3) -> float:
-    """Median time until a warm call returns while the device is idle: what the host needs to issue it."""
+    """Median seconds until a warm call returns on an idle device: what the host needs to issue it."""
     samples = []
     for _ in range(times):
         synchronize(device)

@@ -1,4 +1,4 @@
-"""This machine: what it is, and what its datasheet says. NVML answers without a CUDA context; the rest needs torch."""
+"""This machine: its description and its datasheet. NVML answers without a CUDA context; the rest needs torch."""
 
 import json
 import os
@@ -17,10 +17,10 @@ import pynvml
 from threadpoolctl import threadpool_limits
 
 DATASHEETS = Path(__file__).with_name("datasheets.json")
-CORES = Path("/sys/devices/system/cpu")  # on Linux
-UNITS = {"K": 1 << 10, "M": 1 << 20}  # of the caches that it tells of
+CORES = Path("/sys/devices/system/cpu")  # in Linux
+UNITS = {"K": 1 << 10, "M": 1 << 20}  # units of cache sizes there
 PACKAGES = ("torch", "triton", "cupy-cuda13x", "numpy")
-# What the driver counts -> (the flag that is up meanwhile, its name). A power cap is normal under large GEMMs: not here
+# NVML field -> (throttle flag, name). Not here: the power cap, which is normal under large matrix products
 SLOWDOWN_FIELDS = {
     pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN: (0x20, "thermal slowdown (software)"),
     pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN: (0x40, "thermal slowdown (hardware)"),
@@ -29,10 +29,10 @@ SLOWDOWN_FIELDS = {
 
 
 def has_gpu() -> bool:
-    """Is there an NVIDIA GPU that CUDA may use? Cheap: does not import torch."""
+    """Whether there is an NVIDIA GPU that CUDA may use. Fast: does not import torch."""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "unset").strip() in ("", "-1"):
         return False
-    with suppress(pynvml.NVMLError):  # no driver, no device: that is the answer
+    with suppress(pynvml.NVMLError):  # no driver or no device: there is no GPU
         pynvml.nvmlInit()
         return pynvml.nvmlDeviceGetCount() > 0
     return False
@@ -43,14 +43,14 @@ def default_device() -> str:
 
 
 def device_named(text: str) -> str:
-    """cpu, or cuda:N, which `cuda` stands for cuda:0 in. Raises ValueError with one line."""
+    """The full name of a device: cpu, or cuda:N (`cuda` stands for cuda:0). Raises ValueError with one line."""
     if not (found := re.fullmatch(r"cpu|cuda(?::(\d{1,4}))?", text)):
-        raise ValueError(f"device {text!r}: the course runs on cpu and on cuda:N")
+        raise ValueError(f"device {text!r}: it must be cpu or cuda:N")
     return text if text == "cpu" else f"cuda:{int(found[1] or 0)}"
 
 
 def describe(device: str) -> dict[str, Any]:
-    """The machine as the record keeps it; bytes, MHz. Raises ValueError with one line where `device` cannot be used."""
+    """The machine as a record keeps it; bytes, MHz. Raises ValueError with one line if the device cannot be used."""
     import torch
 
     if device_named(device) == "cpu":
@@ -59,7 +59,7 @@ def describe(device: str) -> dict[str, Any]:
             "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": last_cache_bytes(),
         }  # fmt: skip
     if not torch.cuda.is_available():
-        why = "no GPU, a driver older than 580, or a CPU build of torch; --device cpu runs what needs none"
+        why = "no GPU, a driver older than 580, or a CPU build of torch; --device cpu runs the pairs that need none"
         raise ValueError(f"device {device}: torch {torch.__version__} sees no CUDA device here ({why})")
     index = torch.device(device).index or 0
     if index >= torch.cuda.device_count():
@@ -79,12 +79,12 @@ def describe(device: str) -> dict[str, Any]:
 
 
 def cupy_on(device: str) -> Any:
-    """CuPy, if a pair has imported it and the device is one for it."""
+    """CuPy, if a pair has imported it and the device is a GPU."""
     return sys.modules.get("cupy") if device.startswith("cuda") else None
 
 
 def free_bytes(device: str) -> int | None:
-    """Memory that is free on a device; None where the system does not tell."""
+    """Free bytes of a device's memory; None if the system does not report them."""
     import torch
 
     if device.startswith("cuda"):
@@ -119,10 +119,10 @@ def nvml_handle(uuid: str) -> Any:
 
 
 def slowdowns(info: dict[str, Any]) -> dict[str, int]:
-    """Counters, by name, of what slows a machine down against its will: where one has changed, it was slowed meanwhile.
+    """Counters by name of involuntary slowdowns: a counter that has changed shows a slowdown in between.
 
-    A GPU's driver counts the time; where it does not, the clock stands for the count as long as a slowdown is in
-    force. A CPU counts the times that a core was throttled for heat, where Linux tells; else there is no counter.
+    A GPU's driver counts their time. If it does not, the counter is the current time while a slowdown is in force. On a
+    CPU Linux counts how often a core was throttled for heat. Elsewhere there is no counter.
     """
     if info["kind"] == "cpu":
         found = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
@@ -138,7 +138,7 @@ def slowdowns(info: dict[str, Any]) -> dict[str, int]:
 
 
 def clocks_now(uuid: str) -> dict[str, int]:
-    """SM and memory clock (MHz), temperature (C), throttle flags of a GPU, as far as it tells."""
+    """SM and memory clock (MHz), temperature (C) and throttle flags of a GPU, as far as it reports them."""
     handle = nvml_handle(uuid)
     found = {
         "sm_mhz": told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
@@ -150,14 +150,14 @@ def clocks_now(uuid: str) -> dict[str, int]:
 
 
 def told(query: Callable[..., Any], *arguments: Any) -> Any:
-    """What NVML answers; None where this GPU, a virtual one perhaps, has nothing to say to that."""
+    """NVML's answer; None if this GPU (a virtual one, for example) does not support the query."""
     with suppress(pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NoPermission):
         return query(*arguments)
     return None
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the pairs are made of; packages that are not there are left out."""
+    """Versions of Python and of the installed packages that pairs use."""
     found = {"python": platform.python_version()}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -166,13 +166,13 @@ def versions() -> dict[str, str]:
 
 
 def datasheet(name: str) -> tuple[dict[str, float], str]:
-    """(amounts per second by cost key, source) of a GPU by its exact name; empty where we have no datasheet for it."""
+    """(Peak per second by cost key, source) for a GPU's exact name; both are empty without a datasheet."""
     sheet = json.loads(DATASHEETS.read_text(encoding="utf-8")).get(name, {"peaks": {}, "source": ""})
     return sheet["peaks"], sheet["source"]
 
 
 def _cpu_name() -> str:
-    """The processor's own name where Linux tells it, else the platform's."""
+    """The processor's own name if Linux reports it, else the platform's."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
@@ -180,7 +180,7 @@ def _cpu_name() -> str:
 
 
 def cpu_caches(cores: Path = CORES) -> dict[str, tuple[int, int]]:
-    """Level -> (bytes, cores that share it) of what holds data, smallest first; empty where Linux does not tell."""
+    """Level -> (bytes, cores that share it) of data caches, smallest first; empty if Linux does not report them."""
     found = {}
     for folder in sorted(cores.glob("cpu0/cache/index*")):
         names = ("type", "level", "size", "shared_cpu_list")
@@ -195,6 +195,6 @@ def last_cache_bytes() -> int | None:
 
 
 def _count(text: str) -> int:
-    """How many numbers a list such as 0-3,8 names."""
+    """How many numbers a list such as 0-3,8 contains."""
     ends = [part.split("-") for part in text.split(",")]
     return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)

@@ -1,8 +1,8 @@
-"""What this device can do at best, measured now: the denominators of the limit column.
+"""This device's limits, measured now: the denominators of the limit column.
 
-Each figure is the best of a few tries with working sets far above the caches (matrix products of random data, as of
-zeros they are faster); amounts per second, where a copy counts the bytes read and the bytes written, and one FMA
-counts two FLOPs.
+Each figure is the best of several tries with working sets far above the caches. Matrix products use random data,
+because products of zeros are faster. Units: amounts per second. A copy counts the bytes read and the bytes written; one
+FMA counts two FLOPs.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ TRANSFER_BYTES = 256 << 20
 
 @dataclass(frozen=True)
 class Limit:
-    """A resource's rate, amounts per second: as measured here and as the datasheet says, each with its origin."""
+    """A resource's rate, amounts per second: measured here and from the datasheet, each with its origin."""
 
     measured: float | None
     datasheet: float | None
@@ -39,7 +39,7 @@ class Limit:
 
 
 def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
-    """Measured and datasheet peaks by cost key, in about 3 s; what a device does not have has no key."""
+    """Measured and datasheet peaks by cost key, in about 3 s. A resource that the device lacks has no key."""
     info = describe(device)
     peaks, source = datasheet(info["name"])
     found = _bandwidths(device, info["kind"]) | _gemms(device, info)
@@ -49,7 +49,7 @@ def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
 
 
 def of_limit(cost: dict[str, float], limits: dict[str, Any], which: str = "measured") -> tuple[float | None, str]:
-    """(least seconds for these amounts, the cost key that sets them); (None, "") where a needed peak is unknown."""
+    """(Least seconds for these amounts, the cost key that determines them); (None, "") if a needed peak is unknown."""
     peaks = {key: limits.get(key, {}).get(which) for key in cost}
     if not cost or not all(peaks.values()):
         return None, ""
@@ -57,7 +57,7 @@ def of_limit(cost: dict[str, float], limits: dict[str, Any], which: str = "measu
 
 
 def best(call: Callable[[], Any], device: str, clock: str, tries: int = 7) -> float:
-    """Seconds of the shortest of a few calls, after one that warms up; `clock`: see common.machine.clock.make_clock."""
+    """Seconds of the fastest of several calls, after a warm-up. `clock`: see common.machine.clock.make_clock."""
     timer = make_clock(clock, device)
     call()
     return min(timer.sample([call]).seconds for _ in range(tries))
@@ -92,7 +92,7 @@ def _gemms(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
 
 
 def _fp8(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
-    """e4m3 x e4m3 -> bf16; the right factor column-major and the scales on the device, as tensor cores ask for."""
+    """e4m3 x e4m3 -> bf16. Tensor cores need the right factor column-major and the scales on the device."""
     if info["capability"] < [8, 9]:
         return {}
     n, one = FP8_SIDE, torch.ones((), device=device)
@@ -112,7 +112,7 @@ def _transfers(device: str) -> dict[str, tuple[float, str]]:
 
 
 def _link(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
-    """From this GPU to the next one, where there is one."""
+    """From this GPU to the next one; empty on a machine with one GPU."""
     if info["gpus"] < 2:
         return {}
     other = f"cuda:{((torch.device(device).index or 0) + 1) % info['gpus']}"

@@ -1,6 +1,6 @@
-"""Who else used this machine while a pair was measured: other processes, another run of the course, a GPU's others.
+"""Other processes that used this machine or its GPU while a pair was measured, other runs of the course included.
 
-It is information and no verdict: what a neighbour does to the samples shows in the A/A control and in the intervals.
+This is information, not a verdict: their effect on the samples shows in the A/A control and in the intervals.
 """
 
 import os
@@ -18,27 +18,27 @@ from common.isolation.family import family
 from common.isolation.server import PRELOADED
 from common.machine.device import nvml_handle
 
-# of a core: an idle desktop's processes need a tenth of that each, whatever really computes needs a whole one
+# cores: an idle desktop's processes need a tenth of this each, a computing process needs a whole core
 BUSY_CORES = 0.2
-BUSY_SHARE = 0.05  # of all cores: what a large server's own services need together
+BUSY_SHARE = 0.05  # share of all cores: the services of a large server together need less
 SERVER = ("multiprocessing.forkserver", PRELOADED[-1])  # in the command line of every run's forkserver
-SELF_TIMES = ("user", "system", "children_user", "children_system")  # children_*: of those that have ended
+SELF_TIMES = ("user", "system", "children_user", "children_system")  # children_*: of ended children
 
 
 @dataclass(frozen=True)
 class Look:
-    """What was to be seen at one moment. Seconds are of CPU time since whenever."""
+    """What is visible at one moment; CPU seconds count from an arbitrary start."""
 
     at_s: float
     busy_s: float  # all cores together
-    ours_s: float  # this process and all below it, those included that have ended
+    ours_s: float  # this process and its descendants, ended ones included
     others: dict[psutil.Process, float]
-    at_work: dict[str, str]  # who -> what it is doing right now, on the GPU or as another run of the course
+    at_work: dict[str, str]  # process -> what it is doing now, on the GPU or as another run of the course
 
 
 @contextmanager
 def watch(uuid: str | None, tell: Callable[[dict[str, str]], None], on: bool = True) -> Iterator[dict[str, str]]:
-    """Yields what in the end holds who did what meanwhile, and is told to `tell` as soon as it is known."""
+    """Yields a dict that is filled at the end: process -> what it did meanwhile. `tell` gets each finding at once."""
     found: dict[str, str] = {}
     if not on:
         yield found
@@ -51,11 +51,11 @@ def watch(uuid: str | None, tell: Callable[[dict[str, str]], None], on: bool = T
 
 
 def look(uuid: str | None) -> Look:
-    """`uuid`: of the GPU that is measured on, if it is one."""
+    """The processes now. `uuid`: of the GPU that is measured, or None."""
     ours, ours_s = {psutil.Process(), *family()}, 0.0
     others: dict[psutil.Process, float] = {}
     for process in psutil.process_iter(["cpu_times", "cmdline", "ppid"]):
-        times = process.info["cpu_times"]  # None where it is not ours to know
+        times = process.info["cpu_times"]  # None if this user may not see it
         if times and process in ours:
             ours_s += sum(getattr(times, field, 0.0) for field in SELF_TIMES)
         elif times:
@@ -65,46 +65,46 @@ def look(uuid: str | None) -> Look:
 
 
 def used(before: Look, after: Look) -> dict[str, str]:
-    """who -> what they did to this machine between two looks."""
+    """Process -> what it did to this machine between two looks."""
     elapsed_s = after.at_s - before.at_s
     cores = {who: (spent - before.others.get(who, 0.0)) / elapsed_s for who, spent in after.others.items()}
     busy = {who: share for who, share in cores.items() if share > BUSY_CORES}
     found = {_name(who.pid): f"kept {share:.1f} cores busy" for who, share in busy.items()}
     rest = (after.busy_s - before.busy_s - after.ours_s + before.ours_s) / elapsed_s - sum(busy.values())
-    if rest > max(BUSY_CORES, BUSY_SHARE * (os.cpu_count() or 1)):  # ended since, not visible, or small and many
+    if rest > max(BUSY_CORES, BUSY_SHARE * (os.cpu_count() or 1)):  # of ended, invisible, or many small processes
         found["other processes"] = f"kept {rest:.1f} cores busy"
     return found | before.at_work | after.at_work
 
 
 def _busy_s() -> float:
-    """Time that any core was at work; 0 where the time of children that have ended is not known to subtract."""
+    """CPU seconds of all cores; 0 where the time of ended children is unknown."""
     times = psutil.cpu_times()
     fields = ("user", "nice", "system", "irq", "softirq") if sys.platform == "linux" else ()
     return float(sum(getattr(times, field) for field in fields))
 
 
 def _other_runs(others: Collection[psutil.Process]) -> dict[str, str]:
-    """Whoever has a pair in its own process right now: below the forkserver of a run, be it a program or a notebook."""
+    """Other runs that are measuring a pair now: processes below the forkserver of a program or notebook."""
     commands = {process: " ".join(process.info["cmdline"] or ()) for process in others}
     servers = {process.pid for process, command in commands.items() if all(words in command for words in SERVER)}
     at_work = {process.info["ppid"] for process in others} & servers
     runs = {process.info["ppid"] for process in others if process.pid in at_work} - servers
-    return {_name(pid): "is measuring pairs of the course, too" for pid in runs}
+    return {_name(pid): "is also measuring pairs of the course" for pid in runs}
 
 
 def _on_gpu(uuid: str, ours: set[int]) -> dict[str, str]:
-    with suppress(pynvml.NVMLError):  # some virtual GPUs do not tell, and one that a pair has broken cannot
+    with suppress(pynvml.NVMLError):  # some virtual GPUs do not report it, and a GPU broken by a pair cannot
         found = pynvml.nvmlDeviceGetComputeRunningProcesses(nvml_handle(uuid))
-        return {_name(process.pid): "uses this GPU, too" for process in found if process.pid not in ours}
+        return {_name(process.pid): "also uses this GPU" for process in found if process.pid not in ours}
     return {}
 
 
 def _name(pid: int) -> str:
-    """A process as its owner knows it: its name, a Python program's file, its number."""
+    """A process in words: its name, a Python program's file, its number."""
     try:
         process = psutil.Process(pid)
         name, words = process.name(), process.cmdline()
-    except psutil.Error:  # it has ended, or is outside of this container
-        return f"a process not to be seen from here (pid {pid})"
+    except psutil.Error:  # it has ended, or is outside this container
+        return f"a process that is not visible here (pid {pid})"
     program = [Path(word).name for word in words[1:2] if word.endswith(".py")]
     return f"{' '.join([name, *program])} (pid {pid})"

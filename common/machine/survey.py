@@ -1,4 +1,4 @@
-"""What this machine is, and what it can do, found in a process of its own: the one that asks does without torch."""
+"""This machine's description and limits, found in a child process, so that the caller needs no torch."""
 
 from dataclasses import asdict
 from functools import cache
@@ -10,12 +10,12 @@ from common.pairs.one_line import OneLine
 
 
 class DeviceError(OneLine):
-    """The device that was asked for cannot be used."""
+    """The requested device cannot be used."""
 
 
 @cache
 def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(what this machine is, what it can do), found once, in a child, because that needs CUDA. Raises DeviceError."""
+    """(Description, limits) of this machine, found once in a child process, which may use CUDA. Raises DeviceError."""
     try:
         return process.call(_survey, device or default_device(), with_limits)
     except process.Death as death:

@@ -1,4 +1,4 @@
-"""The contract of one file of a pair, checked on its syntax tree; nothing is imported. In words: CONTRIBUTING.md."""
+"""The contract of one file of a pair, checked on its syntax tree without an import. CONTRIBUTING.md explains it."""
 
 import ast
 import difflib
@@ -19,7 +19,7 @@ CONSTANTS = (
 )  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
-Require = Callable[[bool, str], None]  # what must be so of a file, what is wrong if it is not
+Require = Callable[[bool, str], None]  # (condition, the problem to report if it does not hold)
 _names = cache(lambda tree: {getattr(node, "attr", None) or getattr(node, "id", "") for node in nodes(tree)})
 
 
@@ -32,12 +32,12 @@ class Version:
     summary: str  # first line of the docstring
     functions: dict[str, tuple[str, ...]]  # name -> parameters
     constants: dict[str, Any]  # the contract's constants
-    imports: frozenset[str]  # top-level modules, its chapter's helpers' too
-    has_kernel: bool  # of its own, or its chapter's helpers'
+    imports: frozenset[str]  # top-level modules, also those of its chapter's helpers
+    has_kernel: bool  # in its own file or in its chapter's helpers
 
     @property
     def versus(self) -> str | None:
-        """The label of the earlier rung that this variant is also compared with."""
+        """The label of the earlier variant that this one is also compared with."""
         suffix = self.constants.get("VERSUS")
         return None if suffix is None else f"optimized/{suffix}".rstrip("/")
 
@@ -47,7 +47,7 @@ class Version:
 
 
 def read_version(path: Path, label: str, inherited: Any = None) -> Version:
-    """Read a file; `inherited`: the baseline's SIZES, which a variant need not repeat. Raises ContractError."""
+    """Read a file. `inherited`: the baseline's SIZES, which a variant need not repeat. Raises ContractError."""
     tree = parse(path)
     require = partial(require_of, path)
     functions = {node.name: _parameters(node.args) for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -64,16 +64,16 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
     _check_sizes(require, constants.setdefault("SIZES", inherited), functions["inputs"])
     _check_constants(require, constants)
-    require(label != "baseline" or "STRESS" not in constants, "has STRESS: it belongs in the version it is for")
+    require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
     forbidden = {name for name in imports if re.fullmatch(r"common|ch\d+|(baseline|optimized)_.*", name)}
-    require(not forbidden, f"imports {_words(forbidden)}: a pair reads alone, with libraries and its chapter's helpers")
+    require(not forbidden, f"imports {_words(forbidden)}: a pair may import only libraries and its chapter's helpers")
     parameters = {name: tuple(own) for name, own in functions.items()}
     makes = any(not _names(each).isdisjoint(KERNEL_MAKERS) for each in trees)
     return Version(path, label, doc.splitlines()[0], parameters, constants, imports, makes)
 
 
 def _parameters(args: ast.arguments) -> dict[str, bool]:
-    """name -> has it a default? In their order."""
+    """Parameter -> whether it has a default, in their order."""
     positional = [*args.posonlyargs, *args.args]
     defaults = [None] * (len(positional) - len(args.defaults)) + args.defaults + args.kw_defaults
     named = zip([*positional, *args.kwonlyargs], defaults, strict=True)
@@ -84,11 +84,11 @@ def _literal(path: Path, name: str, node: ast.Assign | ast.AnnAssign) -> Any:
     try:
         return ast.literal_eval(node.value or ast.Constant(None))
     except (ValueError, TypeError):
-        raise ContractError(f"{path}:{node.lineno}: {name} must be a literal: it is read without an import") from None
+        raise ContractError(f"{path}:{node.lineno}: {name} must be a literal: it is read without importing") from None
 
 
 def _check_names(require: Require, names: list[str]) -> None:
-    """A misspelt name would be ignored in silence."""
+    """Names close to a known one are refused: a misspelt name would have no effect."""
     for name in names:
         public = FUNCTIONS if name.islower() else CONSTANTS
         if name not in public and not name.startswith(("library_", "yardstick_", "_")):
@@ -97,21 +97,21 @@ def _check_names(require: Require, names: list[str]) -> None:
 
 
 def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> None:
-    """SIZES: names -> arguments of `inputs`, all of those that have no default."""
+    """SIZES maps names to arguments of `inputs`, which must include every parameter without a default."""
     require(isinstance(sizes, dict) and bool(sizes), 'has no SIZES: add SIZES = {"check": {...}, "default": {...}}')
     known = parameters.keys() - {"device"}
     needed = {name for name in known if not parameters[name]}
     for size, arguments in sizes.items():
-        require(isinstance(size, str), f"SIZES has a name that is no string: {size!r}")
+        require(isinstance(size, str), f"SIZES has a name that is not a string: {size!r}")
         require(isinstance(arguments, dict), f"SIZES[{size!r}] must be a dict of arguments of `inputs`")
         unknown, missing = set(arguments) - known, needed - set(arguments)
         require(not unknown, f"SIZES[{size!r}] names {_words(unknown)}, which `inputs` does not take as a size")
         require(not missing, f"SIZES[{size!r}] lacks {_words(missing)}, which `inputs` needs")
     has_check = any(size.split("/")[0] == "check" for size in sizes)
-    require(has_check, 'SIZES has no "check": add a small and odd one for correctness')
-    require("default" in sizes, 'SIZES has no "default": add the one that is timed')
+    require(has_check, 'SIZES has no "check": add a small, odd size for correctness')
+    require("default" in sizes, 'SIZES has no "default": add the size that is timed')
     parts = any(size.startswith("count/") for size in sizes)
-    require(not parts, 'SIZES has parts of "count": it is one size, at which `--count` counts what a version asks for')
+    require(not parts, 'SIZES has parts of "count": it is a single size, at which `--count` counts memory traffic')
 
 
 def _check_constants(require: Require, constants: dict[str, Any]) -> None:
@@ -123,7 +123,7 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     require(told and set(stress) <= set(DRAWS), f"STRESS must be {{draw: why it is left out}}, of {', '.join(DRAWS)}")
     wanted = constants.get("REQUIRES", {})
     known = isinstance(wanted, dict) and set(wanted) <= {"capability", "gpus"}
-    require(known, 'REQUIRES takes "capability" and "gpus" only, in a dict')
+    require(known, 'REQUIRES must be a dict with only "capability" and "gpus"')
     capability = wanted.get("capability", (0, 0))
     two = isinstance(capability, tuple) and [type(part) for part in capability] == [int, int]
     require(two, 'REQUIRES["capability"] must be two integers, as in (9, 0)')
@@ -131,7 +131,7 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     tolerance = constants.get("TOLERANCE", (0.0, 0.0))
     two = isinstance(tolerance, tuple) and [type(part) in (int, float) for part in tolerance] == [True, True]
     fits = two and all(0 <= part <= sys.float_info.max for part in tolerance)
-    require(fits, "TOLERANCE must be (rtol, atol), finite and not negative")
+    require(fits, "TOLERANCE must be (rtol, atol), both finite and at least 0")
 
 
 def _words(names: set[Any]) -> str:

@@ -1,4 +1,4 @@
-"""The names of the draws of common.checks.stress, for who does without torch: STRESS leaves some of them out."""
+"""The names of the draws of common.checks.stress, without importing torch. A STRESS leaves some of them out."""
 
 DRAWS = (
     "arrays with gaps", "arrays with wide gaps", "values around 100", "values around 10,000", "values around 0.001",

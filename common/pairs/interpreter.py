@@ -1,9 +1,9 @@
-"""Triton's interpreter, without what it does again and again: kernels are checked in half the time on a CPU, and one
-with a reduction of its own in minutes less.
+"""A faster Triton interpreter: kernels are checked in half the time on a CPU; one with its own reduction saves minutes.
 
-It combines the values of such a reduction one after the other: here in pairs, as a GPU does. It computes each sum of
-integers twice, to tell whether it overflows: here it wraps around, as on a GPU. And for every value it searches Triton
-for what to replace, makes tables of types, checks shapes and takes constants apart: here once for all alike.
+Triton combines the values of such a reduction one by one; here they are combined in pairs, as on a GPU. Triton computes
+each integer sum twice to detect an overflow; here it wraps around, as on a GPU. Triton also searches its modules for
+functions to replace, builds tables of types, checks shapes and unwraps constants for every value; here the results are
+cached.
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def quicken() -> None:
-    """Once Triton is loaded, in a process in which it interprets; nothing otherwise."""
+    """Replace the slow parts of Triton's interpreter, if Triton is loaded and interprets in this process."""
     interpreter: Any = sys.modules.get("triton.runtime.interpreter")
     interprets = interpreter and os.environ.get("TRITON_INTERPRET") == "1"
     if interprets and interpreter.ReduceOps.generic_reduce is not _reduced:
@@ -49,42 +49,42 @@ def _numbers(shape: Any) -> tuple[int, ...]:
 
 @cache
 def _shape(numbers: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """(a shape of constants, how many values that are, a shape of numbers). Raises what Triton says of a bad one."""
+    """(A shape of constants, its number of values, a shape of numbers.) Raises what Triton raises for a bad shape."""
     core: Any = sys.modules["triton.language.core"]
     constants = core.tuple([core.constexpr(size) for size in numbers])
     return constants, core.constexpr(core.validate_block_shape(numbers)), core.tuple(list(numbers))
 
 
-_PLAIN: dict[int, tuple[Any, Any]] = {}  # by identity: (a tuple, the same without constexpr)
+_PLAIN: dict[int, tuple[Any, Any]] = {}  # by identity: (a tuple, the same tuple without constexpr)
 
 
 def _called_on_constants(self: Any, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
-    """A constexpr function. Its arguments may be tables of many numbers, always the same."""
+    """Call a constexpr function. Its arguments may be large constant tables, so their unwrapped form is kept."""
     core: Any = sys.modules["triton.language.core"]
 
     def plain(value: Any) -> Any:
         if value.__class__ is not tuple:
             return core._unwrap_if_constexpr(value)
         if id(value) not in _PLAIN:
-            _PLAIN[id(value)] = value, core._unwrap_if_constexpr(value)  # both are kept: none gets this place again
+            _PLAIN[id(value)] = value, core._unwrap_if_constexpr(value)  # both are kept, so no other tuple gets this id
         return _PLAIN[id(value)][1]
 
     return self.fn(*map(plain, args), **{name: plain(value) for name, value in kwargs.items()})
 
 
 def _numpy_type(look_up: Callable[[Any], Any], of: Any) -> Any:
-    """That of a tensor's elements, by Triton's type; pointers, which have no hash, are 64 bits."""
-    import numpy as np  # heavy, and Triton's interpreter has it
+    """NumPy's type of a tensor's elements. Pointers, which are not hashable, are 64-bit."""
+    import numpy as np  # a slow import; the interpreter needs it anyway
 
     return np.dtype(np.uint64) if of.scalar.is_ptr() else look_up(of.scalar)
 
 
 def _reduced(self: Any, values: tuple[Any, ...]) -> list[Any]:
-    """tl.reduce with a function of the kernel's own, which is associative: neighbours are combined, until one is left.
+    """tl.reduce with the kernel's own associative function: neighbours are combined until one value is left.
 
-    `self`: its ReduceOps. `values`: tensors of one shape, of sizes that are powers of 2.
+    `self`: a ReduceOps. `values`: tensors of one shape, whose sizes are powers of 2.
     """
-    import numpy as np  # heavy, and Triton's interpreter has it
+    import numpy as np  # a slow import; the interpreter needs it anyway
 
     rank = len(values[0].shape)
     rest, axis = values, self.axis
@@ -107,7 +107,7 @@ def _reduced(self: Any, values: tuple[Any, ...]) -> list[Any]:
 
 
 def _called(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """A device function, called by a kernel. What it knows of Triton may be another module than the kernel does."""
+    """Call a device function from a kernel. Its `tl` may be another module object than the kernel's."""
     interpreter: Any = sys.modules["triton.runtime.interpreter"]
     if any(interpreter.tl.core.is_builtin(language.load) for language in _languages(self.fn)):
         interpreter._patch_lang(self.fn)

@@ -1,13 +1,13 @@
-"""What a user is told of bad input: one line that any terminal can show."""
+"""Messages about bad input: one line that any terminal can show."""
 
 
 def printable(text: str) -> str:
-    """What moves a cursor, changes a colour or cannot be encoded is written out."""
+    """The text with characters escaped that move a cursor, change a colour or cannot be encoded."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 class OneLine(Exception):
-    """Bad input of any kind; str() is the one line that its user reads."""
+    """Bad input of any kind; str() is the one-line message."""
 
     def __str__(self) -> str:
         return printable(super().__str__())

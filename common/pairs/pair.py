@@ -1,6 +1,6 @@
-"""Find the pairs of a folder, load one, say why it cannot run here.
+"""Find the pairs of a folder, load a file, say why a version cannot run here.
 
-A pair is `baseline_<name>.py` and `optimized_<name>.py` or `optimized_<name>_<variant>.py`, as CONTRIBUTING.md says.
+A pair is `baseline_<name>.py` and `optimized_<name>.py` or `optimized_<name>_<variant>.py`; see CONTRIBUTING.md.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ _serial = itertools.count()
 
 
 class NoMatch(ContractError):
-    """No pair of a folder has a name that was asked for; `names`: those that there are."""
+    """No pair of a folder matches the requested name. `names`: the names of its pairs."""
 
     def __init__(self, where: str, only: str, names: list[str]) -> None:
         super().__init__(f"no pair of {where} matches {only!r}: there are {', '.join(names)}")
@@ -50,12 +50,12 @@ class Pair:
 
     @property
     def timed_sizes(self) -> list[str]:
-        """All others, but for `count`: its arrays are so small that all loads and stores are counted in seconds."""
+        """All sizes except `check` and `count`, whose arrays are small."""
         return [size for size in self.sizes if size != "count" and size not in self.check_sizes]
 
 
 def chapters() -> dict[int, Path]:
-    """The chapters' folders, by number."""
+    """Number -> folder of all chapters."""
     folders = {int(path.name[2:]): path for path in ROOT.glob("ch*") if path.is_dir() and path.name[2:].isdigit()}
     return dict(sorted(folders.items()))
 
@@ -63,9 +63,9 @@ def chapters() -> dict[int, Path]:
 def discover(folder: Path, only: str = "*") -> list[Pair]:
     """The pairs of a folder whose names match a pattern.
 
-    Raises ContractError: no such folder, no pairs, none that matches, or one of their files breaks the contract.
+    Raises ContractError if the folder does not exist or has no (matching) pairs, or if a file breaks the contract.
     """
-    require_of(folder, os.path.isdir(folder), "no such folder")  # Path's own raises where a name is too long
+    require_of(folder, os.path.isdir(folder), "no such folder")  # Path.is_dir raises if the name is too long
     baselines = {path.stem.removeprefix("baseline_"): path for path in sorted(folder.glob("baseline_*.py"))}
     variants: dict[str, dict[str, Path]] = {name: {} for name in baselines}
     for path in sorted(folder.glob("optimized_*.py")):
@@ -85,7 +85,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
 
 def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) -> Pair:
     if not variants:
-        fix = _missing(baseline) or f"add optimized_{name}.py or optimized_{name}_<variant>.py"
+        fix = _missing(baseline) or f"add optimized_{name}.py or optimized_{name}_<variant>.py beside it"
         raise ContractError(f"{baseline}: has no partner: {fix}")
     first = read_version(baseline, "baseline")
     sizes = first.constants["SIZES"]
@@ -93,16 +93,16 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
     for version in (first, *others):
         _require_helpers(version)
     if first.has_kernel and "reference" not in first.functions and any(version.has_kernel for version in others):
-        fix = "add reference(**inputs), simple and slow, as the oracle"
+        fix = "add reference(**inputs), a simple and slow oracle"
         raise ContractError(f"{baseline}: both versions are custom kernels: {fix}")
     for version in others:
         same = version.constants["SIZES"] == sizes
-        require_of(version.path, same, f"SIZES differ from {baseline.name}: leave them to it")
+        require_of(version.path, same, f"SIZES differ from {baseline.name}: remove them here")
     return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
 
 
 def _missing(path: Path) -> str:
-    """Of a chapter's file that was copied alone: what else to copy; empty if it is none."""
+    """What else to copy, for a chapter's file that was copied alone; empty for other files."""
     home = next((folder for folder in chapters().values() if (folder / path.name).is_file()), path.parent)
     if home.resolve() == path.parent.resolve():
         return ""
@@ -116,7 +116,7 @@ def _missing(path: Path) -> str:
 
 
 def _require_helpers(version: Version) -> None:
-    """Raises ContractError for a pair that was copied without a module of its chapter."""
+    """Raises ContractError for a pair that was copied without a helper module of its chapter."""
     for name in sorted(version.imports):
         beside = version.path.with_name(f"{name}.py").exists() or version.path.with_name(name).is_dir()
         if not beside and (homes := _homes(name)) and not importlib.util.find_spec(name):
@@ -128,26 +128,26 @@ def _require_helpers(version: Version) -> None:
 
 @cache
 def _homes(name: str) -> list[Path]:
-    """The chapters that have a module or package of this name."""
+    """The chapters that contain a module or package of this name."""
     return [folder for folder in chapters().values() if (folder / f"{name}.py").exists() or (folder / name).is_dir()]
 
 
 def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:
-    """The variants in reading order: a rung after the one its VERSUS names."""
+    """The variants in reading order: a variant comes after the one that its VERSUS names."""
     rungs: dict[str, Version] = {}
     while waiting := [version for version in variants if version.label not in rungs]:
         ready = [version for version in waiting if version.versus is None or version.versus in rungs]
         if not ready:
             problem = f"VERSUS = {waiting[0].constants['VERSUS']!r} names no variant of {name} before it"
             known = ", ".join(repr(label.removeprefix("optimized").removeprefix("/")) for label in rungs)
-            fix = f"write the suffix of an earlier rung ({known or 'none'})"
+            fix = f"write the suffix of an earlier variant ({known or 'none'})"
             raise ContractError(f"{waiting[0].path}: {problem}: {fix}")
         rungs |= {version.label: version for version in ready}
     return tuple(rungs.values())
 
 
 def why_not(version: Version, device: dict[str, Any], gpus: int) -> str:
-    """Why this version cannot run on this device (common.machine.device.describe); empty if it can."""
+    """The reason why a version cannot run on a device (see common.machine.device.describe); empty if it can."""
     beside = {path.stem for path in version.path.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
     missing = [name for name in sorted(version.imports - beside) if not importlib.util.find_spec(name)]
     if missing:
@@ -163,9 +163,10 @@ def why_not(version: Version, device: dict[str, Any], gpus: int) -> str:
 
 
 def load(path: Path) -> ModuleType:
-    """Import a file as a fresh module; its folder is importable meanwhile, and its helpers are fresh too.
+    """Import a file as a fresh module. Its folder is importable during the import, and its helper modules are fresh,
+    too.
 
-    But for packages: torch's operators, of which a process has one each, and torch.compile look theirs up by name.
+    Helper packages are kept: torch's operators are unique in a process, and torch.compile looks theirs up by name.
     """
     path = path.resolve()
     name = f"_{path.parent.name}_{path.stem}_{next(_serial)}"
@@ -173,7 +174,7 @@ def load(path: Path) -> ModuleType:
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     before = set(sys.modules)
-    sys.modules[name] = module  # Triton and pickle look a function's module up
+    sys.modules[name] = module  # Triton and pickle look up a function's module
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)

@@ -1,22 +1,22 @@
-"""The sizes of a pair: by name, by class (`large` of `large/8192x8192`), and what a CPU takes instead."""
+"""The sizes of a pair: by name, by class (`large` of `large/8192x8192`), and their replacement on a CPU."""
 
 from common.pairs.pair import Pair
 
 
 def class_of(size: str) -> str:
-    """`large` of `large/8192x8192`. What a CPU takes for the default size belongs to the default."""
+    """The class of a size: `large` of `large/8192x8192`. `cpu` belongs to `default`, which it replaces on a CPU."""
     name = size.split("/")[0]
     return "default" if name == "cpu" else name
 
 
 def sizes_of(pair: Pair, wanted: str, on_cpu: bool) -> list[str]:
-    """A pair's sizes, in its own order, by one name or several (`default,large`)."""
+    """A pair's sizes, in its own order, for one name or several (`default,large`)."""
     chosen = {size for name in wanted.split(",") for size in _named(pair.timed_sizes, name, on_cpu)}
     return [size for size in pair.timed_sizes if size in chosen]
 
 
 def _named(timed: list[str], name: str, on_cpu: bool) -> list[str]:
-    """`small` takes `small/*` too, `all` all; on a CPU `default` may be `cpu`."""
+    """`small` stands for `small/*` too, `all` for every size; on a CPU `default` may mean `cpu`."""
     elsewhere = "cpu" if not on_cpu else "default" if "cpu" in timed else ""
     if name == "all":
         return [size for size in timed if size != elsewhere]
@@ -26,7 +26,7 @@ def _named(timed: list[str], name: str, on_cpu: bool) -> list[str]:
 
 
 def lacking(pairs: list[Pair], size: str) -> list[str]:
-    """The names of pairs that have none of the sizes asked for (`large`; `default,large`)."""
+    """The names of pairs without any of the requested sizes (`large`; `default,large`)."""
     wanted = {*size.split(",")}
 
     def has(pair: Pair) -> bool:

@@ -1,4 +1,4 @@
-"""What of a pair's files decides what is measured, as a hash: a record names the one that it is of."""
+"""The hash of the code that decides what is measured: a record names its pair's hash."""
 
 import ast
 import hashlib
@@ -11,12 +11,12 @@ from common.pairs.contract import KERNEL_MAKERS, Version
 from common.pairs.pair import Pair
 from common.pairs.syntax import assigned_names, parse, with_helpers
 
-UNHASHED = {"SIZES", "VERSUS", "STRESS"}  # a result stores its arguments; nothing else is measured without the rest
+UNHASHED = {"SIZES", "VERSUS", "STRESS"}  # a result stores its arguments; the others do not change what is measured
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 
 
 def source_hash(pair: Pair) -> str:
-    """What the versions and their chapter's helpers say, without docstrings, comments, layout and UNHASHED."""
+    """The hash of all versions and their helpers, without docstrings, comments, layout and UNHASHED constants."""
     trees = {path: tree for version in pair.versions for path, tree in with_helpers(version.path).items()}
     folder = pair.baseline.path.parent
     said = "\n".join(f"{path.relative_to(folder).as_posix()} {_said(trees[path])}" for path in sorted(trees))
@@ -24,7 +24,7 @@ def source_hash(pair: Pair) -> str:
 
 
 def _dump(node: Any) -> str:
-    """A syntax tree as text that is the same for every version of Python (ast.dump's is not)."""
+    """A syntax tree as text that is equal in every version of Python (the text of ast.dump is not)."""
     if isinstance(node, list):
         return "[" + ",".join(_dump(item) for item in node) + "]"
     if not isinstance(node, ast.AST):
@@ -41,16 +41,16 @@ _said = cache(_dump)
 
 
 def remarks(version: Version, baseline: Version) -> list[str]:
-    """What a reader has to know of a version that computes nothing in a way of its own."""
+    """Remarks on a version that computes nothing in its own way."""
     if _said(parse(version.path)) == _said(parse(baseline.path)):
-        return ["is a copy of the baseline: both do the same"]
+        return ["is a copy of the baseline"]
     if (baseline.has_kernel or version.has_kernel) and not _launches(version.path):
-        return ["launches no kernel of its own: what it calls is a library's"]
+        return ["launches no kernel of its own: it calls a library"]
     return []
 
 
 def _launches(path: Path) -> bool:
-    """Does a file name one of its kernels outside of them, or import a helper that has some?"""
+    """Whether a file uses one of its kernels outside of them, or imports a helper that has kernels."""
     own, *helpers = with_helpers(path).values()
     kernels = [node for node in own.body if any(map(_makes_kernel, getattr(node, "decorator_list", [])))]
     made = [node for node in own.body if isinstance(node, ast.Assign) and _makes_kernel(node.value)]
@@ -63,7 +63,7 @@ def _launches(path: Path) -> bool:
 
 
 def on_the_host(path: Path) -> list[Any]:
-    """What Python does in a version and its helpers, kernels left out: bytecode, which knows no names of locals."""
+    """The Python code of a version and its helpers without kernels, as bytecode (without names of local variables)."""
     found = []
     for file, tree in sorted(with_helpers(path).items()):
         module = ast.parse(ast.unparse(tree))

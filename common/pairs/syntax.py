@@ -1,4 +1,4 @@
-"""A file of a pair as its syntax tree, with those of its chapter's helpers; nothing is imported."""
+"""Syntax trees of a pair's file and of its chapter's helpers; nothing is imported."""
 
 import ast
 from functools import cache
@@ -6,35 +6,35 @@ from pathlib import Path
 
 from common.pairs.one_line import OneLine
 
-DEEPEST = 100  # expressions and statements in one another: within what Python lets a walk call itself
-_parsed = cache(ast.parse)  # once for each text: a chapter's package is part of each of its versions
+DEEPEST = 100  # nested expressions and statements: a depth that Python's recursion allows
+_parsed = cache(ast.parse)  # cached by text: the helpers of a chapter belong to each of its versions
 
 
 @cache
 def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
-    """All nodes, level by level, walked once: that is what --list spends its time on. Raises RecursionError."""
+    """All nodes, level by level, computed once (--list spends most of its time here). Raises RecursionError."""
     levels: list[list[ast.AST]] = [[tree]]
     while levels[-1]:
         levels.append([child for node in levels[-1] for child in ast.iter_child_nodes(node)])
-        if len(levels) > DEEPEST + 2:  # the module's own, and an empty one
+        if len(levels) > DEEPEST + 2:  # the module itself, and an empty last level
             raise RecursionError
     return tuple(node for level in levels for node in level)
 
 
 class ContractError(OneLine):
-    """A file that breaks the contract: file, what is wrong, the fix."""
+    """A file that breaks the contract; the message names the file, the problem and the fix."""
 
 
 def parse(path: Path) -> ast.Module:
-    """A file's syntax tree. Raises ContractError: unreadable, or a syntax error."""
-    require_of(path, path.name.isprintable(), "has a name that cannot be printed: rename it")
-    require_of(path, path.is_file() or not path.exists(), "cannot be read: it is no regular file")  # a pipe waits
+    """A file's syntax tree. Raises ContractError if it is unreadable or has a syntax error."""
+    require_of(path, path.name.isprintable(), "has a name with unprintable characters: rename it")
+    require_of(path, path.is_file() or not path.exists(), "cannot be read: it is not a regular file")  # a pipe waits
     try:
         tree = _parsed(path.read_bytes(), str(path))
         nodes(tree)
         return tree
-    except (RecursionError, MemoryError):  # MemoryError is the parser's
-        raise ContractError(f"{path}: nests more than {DEEPEST} expressions in one another: cut them up") from None
+    except (RecursionError, MemoryError):  # the parser raises MemoryError
+        raise ContractError(f"{path}: nests more than {DEEPEST} expressions: split them") from None
     except OSError as error:
         raise ContractError(f"{path}: cannot be read ({error.strerror})") from None
     except (SyntaxError, ValueError) as error:
@@ -43,13 +43,13 @@ def parse(path: Path) -> ast.Module:
 
 
 def require_of(path: Path, condition: bool, problem: str) -> None:
-    """Raises ContractError: the file, and what is wrong with it, unless the condition holds."""
+    """Raises ContractError with the file and the problem unless the condition holds."""
     if not condition:
         raise ContractError(f"{path}: {problem}")
 
 
 def assigned_names(node: ast.stmt) -> list[str]:
-    """The names that a statement of a module gives a value."""
+    """The names that a statement of a module assigns."""
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
@@ -66,7 +66,7 @@ def imported_modules(tree: ast.Module) -> frozenset[str]:
 
 
 def with_helpers(path: Path) -> dict[Path, ast.Module]:
-    """The syntax trees of a version, and of its chapter's modules and packages (whole) that it imports, and they."""
+    """The syntax trees of a version and, recursively, of the chapter's modules and packages that it imports."""
     found, todo = dict[Path, ast.Module](), [path]
     while todo:
         if (file := todo.pop()) not in found:

@@ -1,1 +1,1 @@
-"""The record as data: what a run found, as dataclasses and as a file; its statistics; what is committed of it."""
+"""The record as data: dataclasses, the file, statistics, and what is committed under recorded/."""

@@ -1,11 +1,10 @@
-"""What is committed under recorded/<device>/: of each chapter, and each class of sizes, the records of its runs.
+"""Records under recorded/<device>/: for each chapter and each class of sizes, the records of its runs.
 
-`<chapter>.json` holds the default sizes, `<chapter>_<class>.json` those of a class: `ch3_large.json` has `large/*`. A
-run of some of the pairs stands beside them, under its date: `ch3_large.20260301-120000.json`. Of a pair that stands in
-several files the newest counts. A file is one run, on one state of the machine; two files may have other dates,
-software and limits.
+`<chapter>.json` holds the default sizes, `<chapter>_<class>.json` a class: `ch3_large.json` has `large/*`. A run of
+only some pairs is a separate file with its date: `ch3_large.20260301-120000.json`. If several files contain a pair, the
+newest counts. A file is one run in one state of the machine; two files may differ in date, software and limits.
 
-    python -m common.record.archive RUN.json     keeps what is whole of a record of `--json`, of a stopped run, too
+    python -m common.record.archive RUN.json     keeps the complete pairs of a file of `--json`, also of a stopped run
 """
 
 import json
@@ -25,16 +24,16 @@ from common.record.files import file_of_device
 from common.record.load import FORMAT, load_record, save_record
 from common.record.result import FAILED, PairResult, Record
 
-CLASSES = ("default", "small", "medium", "large", "long", "batch")  # in this order; others behind them
+CLASSES = ("default", "small", "medium", "large", "long", "batch")  # the order of classes; others follow
 
 
 def recorded(
     chapter: str, of_class: str = "default", folder: Path | None = None, problems: files.Problems | None = None
 ) -> list[tuple[Path, Record]]:
-    """A chapter's records in a class of sizes, of all devices, newest first.
+    """A chapter's records of one class of sizes, of all devices, newest first.
 
-    Each without the pairs and sizes that a newer one of its device has, unless only the older was timed. A bad file is
-    noted in `problems`. Raises RecordError without them.
+    Each record lacks the pairs and sizes that a newer record of its device has, unless only the older one was timed. A
+    bad file is noted in `problems`; without `problems` it raises RecordError.
     """
     seen: dict[Path, set[tuple[str, str]]] = {}
     current = []
@@ -48,7 +47,7 @@ def recorded(
 
 
 def together(records: Sequence[Record]) -> Record | None:
-    """What several runs of the newest one's device have: its origin names all dates, limits are the newest's."""
+    """One record from several runs of the newest run's device, with all dates; the limits are the newest run's."""
     if not records:
         return None
     newest = max(records, key=_date)
@@ -63,7 +62,7 @@ def _date(record: Record) -> str:
 
 
 def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
-    """In which classes of sizes something is recorded of a chapter, in their order."""
+    """The classes of sizes in which something of a chapter is recorded, in their order."""
     stems = {path.name.split(".")[0] for path in (folder or files.RECORDED).glob(f"*/{chapter}[._]*json")}
     found = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
     return sorted(found, key=lambda name: ([*CLASSES, name].index(name), name))
@@ -72,9 +71,9 @@ def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
 def recorded_sizes(
     chapter: str, folder: Path | None = None, problems: files.Problems | None = None
 ) -> list[tuple[Path, Record]]:
-    """Of the GPU that was recorded last: the records of each class of sizes, in their order. As `recorded`.
+    """The records of each class of sizes of the GPU that was recorded last, in the order of classes; see `recorded`.
 
-    They are several runs: what is said of two of them together must name both origins.
+    They are several runs: a statement about two of them must name both origins.
     """
     found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder, problems)]
     on_gpus = [item for item in found if item[1].environment["device"]["kind"] == "cuda"]
@@ -83,10 +82,9 @@ def recorded_sizes(
 
 
 def keep_record(record: Record, folder: Path | None = None, is_part: bool = False) -> list[Path]:
-    """Save a chapter's record, a file for each class of its sizes; returns them. Raises RecordError.
+    """Save a chapter's record, one file per class of sizes. Returns the files. Raises RecordError.
 
-    `is_part`: of some pairs, beside what there is, runs of the same second too. Parts that hold nothing any more that
-    is not newer here are removed.
+    `is_part`: a run of some pairs, kept beside the other files. Older parts without any newest result are removed.
     """
     suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
     paths = []
@@ -97,14 +95,14 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
         names = chain([path], (path.with_stem(f"{path.stem}_{number}") for number in count(2)))
         paths.append(path := next(name for name in names if save_record(part, name, replaces=not is_part)))
         if older := set(path.parent.glob(f"{name}.*.json")) - {path}:
-            bad: files.Problems = {}  # not to be lost, though nothing can be made of them
+            bad: files.Problems = {}  # they are kept: what they contain is unknown
             for useless in older - {each for each, _ in recorded(chapter, of_class, folder, bad)} - bad.keys():
-                useless.unlink(missing_ok=True)  # another run may be as tidy
+                useless.unlink(missing_ok=True)  # another run may have removed it
     return paths
 
 
 def current(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
-    """Whether a result is of one of these pairs as it is now: the same code, the same arguments at its size."""
+    """A function: does a result belong to one of these pairs as it is now (same code, same arguments)?"""
     known = {pair.name: (source_hash(pair), as_json(pair.sizes)) for pair in pairs}
 
     def is_current(result: PairResult) -> bool:
@@ -115,16 +113,15 @@ def current(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
 
 
 def as_json(value: Any) -> Any:
-    """As a record gives it back: tuples are lists."""
+    """The value as a record returns it: tuples become lists."""
     return json.loads(json.dumps(value))
 
 
 def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
-    """Of a run what may be recorded, and why the rest may not.
+    """(What may be recorded of a run, the reasons why the rest may not.)
 
-    That is every pair, in a class of sizes, that is as it was measured, was measured in full at all these sizes, and
-    failed at none of them. For the default stands, on a CPU, what that takes for it; a size that was skipped, saying
-    what it lacks, counts as measured if another was timed.
+    A pair may be recorded in a class of sizes if it is unchanged, was measured in full at all these sizes, and failed
+    at none. On a CPU, `cpu` counts as the default. A skipped size counts as measured if another size was timed.
     """
     known = {pair.name: pair for pair in pairs}
     groups: dict[tuple[str, str], list[PairResult]] = {}
@@ -145,7 +142,7 @@ def _why_not(pair: Pair | None, of_class: str, results: list[PairResult], enviro
     if failed := [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]:
         return f"failed {', '.join(failed)}"
     sizes, measured = {size for size in pair.sizes if class_of(size) == of_class}, {result.size for result in results}
-    if of_class == "default":  # a CPU's is `cpu`, where there is one
+    if of_class == "default":  # on a CPU: `cpu`, if the pair has it
         sizes = {"default"} if environment["device"]["kind"] == "cuda" else measured
     if lacking := sorted(sizes - measured):
         return f"without {', '.join(lacking)}"
@@ -155,7 +152,7 @@ def _why_not(pair: Pair | None, of_class: str, results: list[PairResult], enviro
 
 
 def stem(chapter: str, of_class: str) -> str:
-    """The name of the file of a class of sizes, without its ending."""
+    """The name of the file of a class of sizes, without its suffix."""
     return chapter if of_class == "default" else f"{chapter}_{of_class}"
 
 
@@ -166,7 +163,7 @@ def main(arguments: Sequence[str]) -> int:
         record = load_record(arguments[0])
         chapter = record.pairs[0].chapter if record.pairs else ""
         if not (ROOT / chapter / "README.md").exists():
-            raise OneLine(f"{arguments[0]}: of {chapter}, which is no chapter of the course")
+            raise OneLine(f"{arguments[0]}: {chapter} is not a chapter of the course")
         kept, said = whole(record, discover(ROOT / chapter) if chapter else [])
         said += [f"recorded in {path}" for path in keep_record(kept, is_part=True)]
     except OneLine as error:

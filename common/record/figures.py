@@ -1,4 +1,4 @@
-"""Do the figures of a record follow from its samples? Then nobody needs to take them on trust."""
+"""Check that the figures of a record follow from its samples."""
 
 import math
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from typing import Any
 from common.record import stats
 from common.record.result import CONTROL, Arm, PairResult, Record, Row
 
-SAME = 1e-6  # relative: what was computed from the same samples elsewhere may differ in the last digits
+SAME = 1e-6  # relative: the last digits may differ on another machine
 
 
 def contradiction(record: Record) -> str:
-    """The first figure that the samples do not give, in a line; empty if there is none."""
+    """One line about the first figure that does not follow from the samples; empty if all do."""
     return next(
         (f"{pair.chapter} {pair.name} {pair.size}: {said}" for pair in record.pairs if (said := _wrong(pair))), ""
     )
@@ -24,13 +24,13 @@ def _wrong(pair: PairResult) -> str:
                 return f"{what} is {_shown(says)}, its samples give {_shown(gives)}"
     except KeyError as error:
         return f"there are no samples of {error}"
-    except ValueError as error:  # of arms that do not belong together
+    except ValueError as error:  # arms that were not sampled together
         return str(error)
     return ""
 
 
 def _claims(pair: PairResult) -> Iterator[tuple[str, Any, Any]]:
-    """(what, as the record says, as its samples say) of everything that is computed from samples."""
+    """(what, the record's value, the value from the samples) of every figure that is computed from samples."""
     for label, arm in pair.arms.items():
         yield f"the median of {label}", arm.median_s, stats.overall_median(arm.seconds)
     if pair.noise_floor is not None:

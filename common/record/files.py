@@ -1,4 +1,4 @@
-"""Every file of the course: read and checked in one way, written atomically, its faults told in one line."""
+"""Reading and writing of all files: one check, atomic writes, errors in one line."""
 
 import json
 import math
@@ -13,17 +13,17 @@ from typing import IO, Any
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
 
-RECORDED = ROOT / "recorded"  # what is committed: a folder for each device
-Problems = dict[Path, str]  # files that cannot be used, and why, in a line
+RECORDED = ROOT / "recorded"  # committed results: one folder per device
+Problems = dict[Path, str]  # bad files, each with one line
 
 
 class RecordError(OneLine):
-    """A file that is not what it should be, or that cannot be written."""
+    """A file has the wrong content or cannot be read or written."""
 
 
 @contextmanager
 def _told(path: Path | str, done: str = "written") -> Iterator[None]:
-    """What the system says of a file that cannot be written, or read. Raises RecordError."""
+    """Turn the system's error about reading or writing a file into a RecordError."""
     try:
         yield
     except OSError as error:
@@ -31,7 +31,7 @@ def _told(path: Path | str, done: str = "written") -> Iterator[None]:
 
 
 def _parsed(content: bytes) -> Any:
-    """JSON of finite numbers: of others no figure can be computed. Raises RecordError."""
+    """Parse JSON whose numbers are finite. Raises RecordError."""
     try:
         return json.loads(content.decode(), parse_int=_int, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
@@ -40,7 +40,7 @@ def _parsed(content: bytes) -> Any:
 
 def _finite(text: str) -> float:
     if not math.isfinite(value := float(text)):
-        raise RecordError(f"holds {text:.20}, a number beyond all that are computed with")
+        raise RecordError(f"contains {text:.20}, which is not a finite float64")
     return value
 
 
@@ -51,10 +51,10 @@ def _int(text: str) -> int:
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of versioned JSON file: its name, its version, and what the course makes of its data.
+    """A kind of versioned JSON file: its name, its version, and how its data are read.
 
-    `read` may raise RecordError, without the path, or any error of a value that is missing or of a wrong type.
-    `older` turns data of the version before this one into this one's. `form`: its JSON Schema.
+    `read` may raise RecordError without the path, or any error caused by a missing value or a wrong type. `older`
+    converts data of the previous version. `form`: a JSON Schema.
     """
 
     what: str
@@ -64,7 +64,7 @@ class Format:
     form: Path | None = None
 
     def load(self, path: Path | str) -> Any:
-        """What is in a file. Raises RecordError."""
+        """The content of a file. Raises RecordError."""
         with _told(path, "read"):
             content = Path(path).read_bytes()
         try:
@@ -84,7 +84,7 @@ class Format:
             raise RecordError(f"written by {age} version of the course ({reads})")
         if self.form is None:
             return data
-        import jsonschema  # 0.9 s to import: only where a file comes from outside
+        import jsonschema  # takes 0.9 s to import: only for files from outside
 
         try:
             jsonschema.validate(data, json.loads(self.form.read_text(encoding="utf-8")))
@@ -95,9 +95,9 @@ class Format:
     def recorded(
         self, name: str, folder: Path | None = None, problems: Problems | None = None
     ) -> list[tuple[Path, Any]]:
-        """Every recorded/<device>/<name>, a pattern, the newest first.
+        """The content of every recorded/<device>/<name> (a pattern), newest first.
 
-        A bad file is left out and noted in `problems`. Raises RecordError if there are none to note it in.
+        A bad file is left out and noted in `problems`; without `problems` it raises RecordError.
         """
         found = []
         for path in (folder or RECORDED).glob(f"*/{name}"):
@@ -111,9 +111,9 @@ class Format:
 
 
 def check_writable(path: Path, makes_folder: bool = False) -> None:
-    """Raises RecordError if a file could not be written there; `makes_folder`: its folder need not exist yet."""
+    """Raises RecordError if a file cannot be written there. `makes_folder`: its folder need not exist yet."""
     with _told(path):
-        if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # /dev/null would be replaced
+        if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # must not replace /dev/null
             raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
         folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
         with tempfile.TemporaryFile(dir=folder):
@@ -121,9 +121,9 @@ def check_writable(path: Path, makes_folder: bool = False) -> None:
 
 
 def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool = True) -> bool:
-    """Atomically: a reader sees the old file or the whole new one, never a half. Raises RecordError.
+    """Write atomically: a reader sees the old file or the complete new one. Raises RecordError.
 
-    Returns whether it is there: not if it `replaces` nothing and somebody else's has that name.
+    Returns whether it was written: with `replaces` false, an existing file of this name is kept.
     """
     with _told(path):
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -132,11 +132,11 @@ def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool 
                 write(file)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(name, 0o644)  # mkstemp makes it private
+            os.chmod(name, 0o644)  # mkstemp makes the file private
             if replaces:
                 os.replace(name, path)
             else:
-                os.link(name, path)  # a second name for a whole file: alone of all ways it fails where there is one
+                os.link(name, path)  # a second name for a complete file: this fails if the name exists
         except FileExistsError:
             return False
         finally:
@@ -145,13 +145,13 @@ def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool 
 
 
 def write_text(path: Path, text: str, replaces: bool = True) -> bool:
-    """The same of a text. Raises RecordError."""
+    """Write a text as `write_file` does. Raises RecordError."""
     return write_file(path, lambda file: file.write(text.encode(errors="backslashreplace")), replaces)
 
 
 @contextmanager
 def noting(problems: list[str]) -> Iterator[None]:
-    """A file that cannot be written is a line in `problems`: no reason to lose the run that it is of."""
+    """Note a file that cannot be written in `problems`, so that the run's result is not lost."""
     try:
         yield
     except RecordError as error:
@@ -159,7 +159,7 @@ def noting(problems: list[str]) -> Iterator[None]:
 
 
 def file_of_device(environment: dict[str, Any], name: str, folder: Path | None = None) -> Path:
-    """A file in a device's folder, which is made if need be. Raises RecordError."""
+    """The path of a file in a device's folder, which is created. Raises RecordError."""
     device = "".join(c if c.isalnum() else "_" for c in environment["device"]["name"].lower()).strip("_")
     path = (folder or RECORDED) / device / name
     with _told(path):

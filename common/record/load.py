@@ -1,4 +1,4 @@
-"""Records read and written: what an older version of the course wrote, too, and none whose figures contradict it."""
+"""Read and write records, also those of the previous schema; refuse a record whose figures contradict its samples."""
 
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from common.record.result import CONTROL, SCHEMA, Record, from_dict, to_json
 
 
 def read(data: dict[str, Any]) -> Record:
-    """The record, whose figures are computed again from its samples. Raises RecordError."""
+    """The record, after its figures have been computed again from its samples. Raises RecordError."""
     record = from_dict(data)
-    with np.errstate(over="raise", divide="raise", invalid="raise"):  # which says what is wrong, in place of a warning
+    with np.errstate(over="raise", divide="raise", invalid="raise"):  # an error names the problem
         wrong = contradiction(record)
     if wrong:
         raise RecordError(f"a record whose figures do not follow from its samples ({wrong})")
@@ -21,7 +21,7 @@ def read(data: dict[str, Any]) -> Record:
 
 
 def from_schema_2(data: dict[str, Any]) -> dict[str, Any]:
-    """In the words of 3: `repeat` is `control`; `checked` is `too short` or `verified`."""
+    """Convert schema 2 to 3: `repeat` becomes `control`; `checked` becomes `too short` or `verified`."""
 
     def named(label: str) -> str:
         return CONTROL if label == "repeat" else label
@@ -36,7 +36,7 @@ def from_schema_2(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _verdict(row: dict[str, Any]) -> str:
-    """`checked` meant both."""
+    """The verdict in schema 3."""
     if row["verdict"] != "checked":
         return str(row["verdict"])
     return "too short" if row["reason"].startswith("too short") else "verified"
@@ -48,5 +48,5 @@ load_record = FORMAT.load
 
 
 def save_record(record: Record, path: Path | str, replaces: bool = True) -> bool:
-    """Write a record into a folder that exists; False if there is one that it may not replace. Raises RecordError."""
+    """Write a record into an existing folder; False if it may not replace an existing file. Raises RecordError."""
     return write_text(Path(path), to_json(record) + "\n", replaces)

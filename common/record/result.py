@@ -1,6 +1,6 @@
-"""The record of a run: frozen dataclasses <-> one versioned JSON file, whose raw samples give every verdict again.
+"""The record of a run: frozen dataclasses <-> one versioned JSON file, whose samples give every verdict again.
 
-Units: seconds, bytes, FLOPs (one FMA = 2), ratios without unit. `record.schema.json` describes the file.
+Units: seconds, bytes, FLOPs (one FMA = 2); ratios have no unit. `record.schema.json` describes the file.
 """
 
 import json
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 SCHEMA = 3
-CONTROL = "control"  # the label of the baseline that is measured once more, against itself: the A/A control
+CONTROL = "control"  # label of the A/A control: the baseline measured once more, against itself
 BELIEVED = ("faster", "slower", "same", "unsure")  # verdicts that come with a ratio
 FAILED = ("invalid", "died")
 UNTIMED = ("verified", "too short")  # right, but without a ratio
@@ -16,30 +16,30 @@ UNTIMED = ("verified", "too short")  # right, but without a ratio
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm's samples. `of_limit` and `of_datasheet`: the limit's time / the median (1.0 = at the limit)."""
+    """One arm's samples. `of_limit`, `of_datasheet`: the limit's time / the median (1.0 = at the limit)."""
 
     median_s: float
     host_s: float | None  # time the host needs to issue the call (device clock only)
     of_limit: float | None
     of_datasheet: float | None
-    compile_s: float  # first set-up and call: compiling, tuning, warming
+    compile_s: float  # first setup and call: compiling, tuning, warm-up
     seconds: list[list[float]]  # [block][round]
-    allocated_bytes: int | None = None  # by one warm call: torch's and CuPy's memory
-    limit_by: str = ""  # the cost key that sets its limit; another than the baseline's under PRECISION
-    peak_bytes: int | None = None  # the most of them in use at once
-    calls: int = 1  # that make a sample
-    alone: list[list[float]] = field(default_factory=list)  # [run][sample], each run in a process of its own
+    allocated_bytes: int | None = None  # by one warm call: memory of torch and CuPy
+    limit_by: str = ""  # the cost key that sets its limit; may differ from the baseline's under PRECISION
+    peak_bytes: int | None = None  # the largest amount in use at once
+    calls: int = 1  # calls per sample
+    alone: list[list[float]] = field(default_factory=list)  # [run][sample], each run in its own process
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is concluded of one variant against one other arm."""
+    """The conclusion about one variant against one other arm."""
 
     variant: str
     versus: str
     verdict: str
     reason: str = ""
-    ratio: float | None = None  # versus / variant: above 1 the variant is faster; None unless it may be believed
+    ratio: float | None = None  # versus / variant: above 1 the variant is faster; None if it is not reliable
     interval: tuple[float, float] | None = None
     vs_library: dict[str, dict[str, Any]] = field(default_factory=dict)  # label -> {ratio: library / variant, ...}
     precision: str = ""
@@ -65,10 +65,10 @@ class PairResult:
     orders: list[list[list[str]]] = field(default_factory=list)  # [block][round] -> arms in the order they ran
     seeds: list[int] = field(default_factory=list)
     voided_rounds: int = 0
-    spent_s: dict[str, float] = field(default_factory=dict)  # start, what its process tells of itself, total
-    neighbours: list[str] = field(default_factory=list)  # who else used the machine meanwhile, and how much
+    spent_s: dict[str, float] = field(default_factory=dict)  # start, the stages that the child process reports, total
+    neighbours: list[str] = field(default_factory=list)  # other processes that used the machine, and how much
     clocks: dict[str, int] = field(default_factory=dict)  # of a GPU at the end of the samples, still under load
-    carried: list[str] = field(default_factory=list)  # earlier hashes, where names changed and the work did not
+    carried: list[str] = field(default_factory=list)  # earlier hashes, before a change of names only
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def to_json(record: Record) -> str:
 
 
 def from_dict(data: dict[str, Any]) -> Record:
-    """The record in `data`, which must already fit the schema."""
+    """The record in `data`, which must fit the schema."""
     pairs = []
     for pair in data["pairs"]:
         rows = [Row(**{**row, "interval": tuple(row["interval"]) if row["interval"] else None}) for row in pair["rows"]]

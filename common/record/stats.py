@@ -1,7 +1,7 @@
 """Ratio, interval and verdict: pure functions on arrays of samples.
 
 Samples come in blocks (fresh inputs and allocations) of rounds (every arm once, in random order). Rounds of a block
-share their buffers, so they are not independent; blocks are. Hence medians within blocks, then statistics over them.
+share buffers, so they are not independent; blocks are. So medians are taken within blocks, and statistics over blocks.
 """
 
 import math
@@ -13,9 +13,9 @@ import numpy as np
 
 Blocks = Sequence[Sequence[float]]  # seconds[block][round]
 
-MARGIN = 0.02  # what we call a difference at all; the band in which two times are the same
+MARGIN = 0.02  # the least difference that counts: within it two times are the same
 CONFIDENCE = 0.95
-ALONE = 1.25  # times that a ratio may be another in processes of their own, and says nothing
+ALONE = 1.25  # a ratio from separate processes may differ by this factor without contradicting
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,27 @@ class Estimate:
 
 
 def block_log_ratios(numerator: Blocks, denominator: Blocks) -> np.ndarray:
-    """One log-ratio a block: the median over its rounds. Both arms must have run in the same rounds."""
+    """One log-ratio per block: the median over its rounds. Both arms must have run in the same rounds (ValueError)."""
     if [len(block) for block in numerator] != [len(block) for block in denominator]:
         raise ValueError("the arms were not sampled in the same rounds")
     return np.array([np.median(np.log(a) - np.log(b)) for a, b in zip(numerator, denominator, strict=True)])
 
 
 def sign_interval_rank(n: int, confidence: float = CONFIDENCE) -> int:
-    """Largest k such that [k-th smallest, k-th largest] of n covers the median with `confidence`; 0 if none does.
+    """Largest k such that [k-th smallest, k-th largest] of n values covers the median with `confidence`; 0 if none
+    does.
 
-    The number of values below the median is Binomial(n, 1/2), so the interval misses with 2 * P(B < k). Five values
-    cannot give 95 % (93.8); six can with their full range (96.9); twelve with the third from either end (96.1).
+    The number of values below the median is Binomial(n, 1/2), so the interval misses it with 2 * P(B < k). Five values
+    cannot give 95 % (93.8). Six can with their full range (96.9), twelve with the third value from either end (96.1).
     """
     missed = accumulate(2 * math.comb(n, k) / 2**n for k in range(n // 2))
     return sum(each <= 1 - confidence for each in missed)
 
 
 def estimate(numerator: Blocks, denominator: Blocks) -> Estimate:
-    """The ratio numerator / denominator: median over blocks, order-statistic (sign) interval over blocks.
+    """The ratio numerator / denominator: the median over blocks, with its order-statistic (sign) interval.
 
-    With fewer than six blocks no such interval has 95 %: it is then unbounded, (0, inf).
+    Fewer than six blocks have no 95 % interval: it is then (0, inf). Raises ValueError without samples.
     """
     logs = np.sort(block_log_ratios(numerator, denominator))
     if logs.size == 0:
@@ -63,18 +64,18 @@ def overall_median(seconds: Blocks) -> float:
 
 
 def spread(seconds: Blocks) -> float:
-    """Half the interquartile range of all samples, as a part of their overall median (dimensionless)."""
+    """Half the interquartile range of all samples, relative to their overall median."""
     low, high = np.quantile(np.concatenate(seconds), (0.25, 0.75))
     return float(high - low) / 2 / overall_median(seconds)
 
 
 def noise_floor(baseline: Blocks, control: Blocks) -> float:
-    """How far the ratio of the baseline to itself lies from 1: what this machine calls a difference today."""
+    """The distance of the baseline's ratio to itself from 1: the difference that this machine's noise produces."""
     return abs(estimate(baseline, control).ratio - 1)
 
 
 def verdict(ratio: Estimate, floor: float = 0.0) -> tuple[str, str]:
-    """(verdict, reason): faster, slower or same if the whole interval says so, else unsure and what would settle it."""
+    """(Verdict, reason): faster, slower or same if the whole interval says so, else unsure with a way to settle it."""
     band = 1 + max(MARGIN, floor)
     if ratio.low > band:
         return "faster", ""
@@ -88,10 +89,10 @@ def verdict(ratio: Estimate, floor: float = 0.0) -> tuple[str, str]:
 
 
 def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> bool:
-    """Does a conclusion from samples taken together agree with those of runs alone, [run][sample]?
+    """Does a conclusion from samples taken together agree with samples of runs alone ([run][sample])?
 
-    Alone a ratio is coarse (another process, other memory): half of the difference (in logarithms), or all but ALONE
-    of it, is enough, in any of the runs. Without runs there is nothing that could contradict.
+    A ratio of runs alone is less precise (other processes, other memory). It agrees if any run shows half of the
+    difference (in logarithms), or lies within the factor ALONE. Without runs alone there is no contradiction.
     """
     alone = [float(np.median(a) / np.median(b)) for a in versus for b in mine]
     near = max(ALONE, math.sqrt(max(ratio, 1 / ratio)))
@@ -106,19 +107,20 @@ _BESIDE = "beside the others "
 
 
 def contradiction(ratio: float, versus: Blocks, mine: Blocks) -> str:
-    """Both ratios in words: beside the others, and of the last run alone."""
+    """Both ratios in words: beside the others, and in the last run alone."""
     return f"{_BESIDE}{ratio:.3g}x, alone {np.median(versus[-1]) / np.median(mine[-1]):.3g}x"
 
 
 def is_contradiction(reason: str) -> bool:
-    """Is this why a conclusion is unsure: that the runs alone do not bear it out?"""
+    """Whether a row is unsure because the runs alone contradict it."""
     return reason.startswith(_BESIDE)
 
 
 def blocks_for(round_log_sd: float, rounds: int, half_width: float = 0.015, least: int = 12, most: int = 48) -> int:
-    """How many blocks should bring the interval's half-width under `half_width`, given one round's sd of log-ratio.
+    """The number of blocks that should bring the interval's half-width below `half_width`.
 
-    A median of m values has 1.25 / sqrt(m) of their sd, here twice over (rounds, blocks); the interval is 1.96 of it.
+    `round_log_sd`: the standard deviation of one round's log-ratio. A median of m values has 1.25 / sqrt(m) of their
+    sd, here twice (rounds, blocks); the interval is 1.96 times that.
     """
     block_sd = 1.25 * round_log_sd / math.sqrt(rounds)
     wanted = (1.96 * 1.25 * block_sd / half_width) ** 2

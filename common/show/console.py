@@ -161,7 +161,7 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -
     for text in standings(record):
         _say(text, console)
     for text in problems.values():
-        _say(f"recorded, but not shown:  {text}", console)
+        _say(f"recorded, but not shown: {text}", console)
 
 
 def print_spent(record: Record, console: Console) -> None:

@@ -114,7 +114,7 @@ def test_other_work_is_stale(changes, said, carried):
     ("changes", "stays", "said"),
     [
         ({"result": "y"}, True, "carried over"),
-        ({"torch.empty_like(x)": "torch.empty_like(x, dtype=None)"}, False, "its code on the host is another"),
+        ({"torch.empty_like(x)": "torch.empty_like(x, dtype=None)"}, False, "its code on the host differs"),
     ],
 )
 def test_on_the_walls_clock_the_host_has_to_do_the_same(changes, stays, said, carried):
@@ -129,5 +129,5 @@ def test_what_was_recorded_of_another_revision_is_none_of_this_ones(carried):
 
 @pytest.mark.parametrize("text", ["x", "x=y:d=foo(", "=y"])
 def test_a_renaming_that_is_none_is_one_line(text):
-    with refused("is no OLD=NEW"):
+    with refused("must be OLD=NEW"):
         carry.run(["HEAD", "--renamed", text])

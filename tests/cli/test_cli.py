@@ -150,7 +150,7 @@ MISTAKES = [  # arguments, what must be said
     ("--compare . .", "cannot be read"),
     ("--compare brace.json .", "brace.json: not JSON"),
     ("--compare other.json .", "other.json: not a benchmark record"),
-    ("--compare huge.json .", "huge.json: holds 1000"),
+    ("--compare huge.json .", "huge.json: contains 1000"),
     ("--compare newer.json .", "newer.json: written by a newer version of the course (schema 99"),
 ]
 
@@ -377,7 +377,7 @@ def test_where_the_time_went_is_told_on_request(pairs, ran, printed):
 
 
 def test_neighbours_are_told_once_with_the_pairs_concerned(pairs, ran, printed):
-    make, other = "make (pid 7) kept 1.0 cores busy", "python (pid 8) uses this GPU, too"
+    make, other = "make (pid 7) kept 1.0 cores busy", "python (pid 8) also uses this GPU"
     neighbours = {"one": [make, other], "two": [], "three": [make]}
     ran.record = record(*(pair_result(name, neighbours=told) for name, told in neighbours.items()))
     said = [line for line in printed("--path", pairs).out.splitlines() if line.startswith("not alone")]
@@ -389,7 +389,7 @@ def test_neighbours_are_told_once_with_the_pairs_concerned(pairs, ran, printed):
 )
 def test_pairs_that_lack_the_size_are_named(size, lacks, pairs, ran, printed):
     said = [line for line in printed("--path", pairs, "--size", size).err.splitlines() if "left out" in line]
-    assert said == [f"left out, having no size {size}: double"] * lacks
+    assert said == [f"left out, because they have no size {size}: double"] * lacks
 
 
 # Files that cannot be written or read
@@ -438,7 +438,7 @@ def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, kept, tmp_path, 
     *table, said = printed("--path", pairs).out.splitlines()
     assert any("2.00x [1.98, 2.02]" in line for line in table)
     assert any("recorded on NVIDIA H200" in line for line in table)  # in the file beside it
-    assert said.startswith(f"not shown, though recorded: {path}: not JSON (")
+    assert said.startswith(f"recorded, but not shown: {path}: not JSON (")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limits")
@@ -671,7 +671,7 @@ def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, printed
     for said in ("1 of 1 regressed", r"faster 2.00x \[1.98, 2.02\] -> same 1.00x \[0.990, 1.01\]", "missing +ch1 gone"):
         assert re.search(said, out)
     out = printed("--compare", old, saved(tmp_path, "new.json", *rows, name="Another")).out
-    assert "different devices, NVIDIA H200 and Another: no regression can be told" in out
+    assert "different devices, NVIDIA H200 and Another: regressions cannot be determined" in out
     other = saved(tmp_path, "other.json", pair_result("fresh"))
     assert "has no row in common" in printed("--compare", old, other, status=2).err
 

@@ -91,9 +91,9 @@ def test_how_good_a_pencil_is_is_computed_from_them(course):
         (counted("optimized", 100.0, queue=5000), "device", "5,000 atomic operations on one address"),
         (counted("optimized", 400.0, {"h2d_bytes": 40.0}), "wall", "copies and kernels wait for each other"),
         (counted("optimized", 40.0, {"h2d_bytes": 4.0}), "wall", "copies of memory that is not pinned"),
-        (counted("optimized", 100.0), "device", "nothing in the counts"),
+        (counted("optimized", 100.0), "device", "not visible in the counts"),
         (counted("optimized", 100.0, flops={"fp16_flops": 300.0}), "device", "products below the fp16 peak"),
-        (counted("optimized", 9000.0), "device", "what is counted as memory's"),
+        (counted("optimized", 9000.0), "device", "a cache nearer to the SMs"),
         (Counted("optimized", Traffic((Kernel("torch.mm", 1, distinct_bytes=100.0),))), "device", "a library's"),
     ],
 )

@@ -84,7 +84,7 @@ def test_another_process_on_the_gpu_is_named(tmp_path):
         (pair,) = runner.run_pairs(discover(tmp_path / "pairs"), device="cuda:0", fast=True).pairs
     finally:
         os.kill(pid, signal.SIGKILL)
-    assert [text for text in pair.neighbours if f"(pid {pid}) uses this GPU, too" in text]
+    assert [text for text in pair.neighbours if f"(pid {pid}) also uses this GPU" in text]
 
 
 def test_slowdowns_are_counted_by_the_driver():

@@ -78,8 +78,8 @@ def test_a_run_of_checks_judges_and_times_nothing(what, run):
 @pytest.mark.parametrize(
     ("optimized", "baseline", "said"),
     [
-        (version(), None, "is a copy of the baseline: both do the same"),
-        (version(extra=KERNEL), version("return x + x + w_shift"), "launches no kernel of its own: .* a library's"),
+        (version(), None, "is a copy of the baseline"),
+        (version(extra=KERNEL), version("return x + x + w_shift"), "launches no kernel of its own: .* a library"),
         (version("return x + x + w_shift"), version(LAUNCH, extra=KERNEL), "launches no kernel of its own"),
         (version(LAUNCH, extra=KERNEL), None, None),
     ],

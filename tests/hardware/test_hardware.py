@@ -229,7 +229,7 @@ def test_what_nvml_does_not_tell_is_no_fact(monkeypatch):
     [
         ("OK", pynvml.NVML_TOPOLOGY_SYSTEM, "NVLink, 2 links of each GPU"),
         ("NOT_SUPPORTED", pynvml.NVML_TOPOLOGY_HOSTBRIDGE, "PCIe, over a host bridge"),
-        ("NOT_SUPPORTED", 12345, "not told by NVML"),
+        ("NOT_SUPPORTED", 12345, "not reported by NVML"),
     ],
 )
 def test_a_link_is_named_from_nvml(nvlink, ancestor, says, monkeypatch):
@@ -371,11 +371,11 @@ def test_the_tables_show_what_the_sheet_holds(capsys):
 
 def test_what_is_missing_is_said(capsys):
     out = printed(gpu_sheet(), capsys)
-    assert "PCIe lanes, at present: not told by NVML" in out and "bf16_flops: needs compute capability 8.0" in out
+    assert "PCIe lanes, at present: not reported by NVML" in out and "bf16_flops: needs compute capability 8.0" in out
     assert "memory bus: not told" not in out
     environment = {**gpu_sheet().environment, "device": describe("cpu")}
     out = printed(replace(gpu_sheet(), latency=[], transfers={}, links=[], limits={}, environment=environment), capsys)
-    for said in ("latency: not measured on a CPU", "transfers, links:", "datasheet: there is none here"):
+    for said in ("latency: not measured on a CPU", "transfers, links:", "datasheet: there is none for"):
         assert said in out
     assert "latency, ns" not in out
 
@@ -419,7 +419,7 @@ def test_help_needs_no_torch():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ("--device tpu", "'tpu': the course runs on cpu and on cuda:N"), ("--plot nowhere", "nowhere: no such folder"),
+        ("--device tpu", "'tpu': it must be cpu or cuda:N"), ("--plot nowhere", "nowhere: no such folder"),
         ("--plot README.md", "README.md: a file"), ("--x", "--x"),
     ],
 )  # fmt: skip

@@ -89,5 +89,5 @@ def test_a_device_has_one_name(text, name):
 
 @pytest.mark.parametrize("text", ["", "banana", "cuda:", "cuda:x", "cpu:0", "cuda:99999999999999999999", "meta"])
 def test_no_other_device_has_one(text):
-    with pytest.raises(ValueError, match="the course runs on cpu and on cuda:N"):
+    with pytest.raises(ValueError, match="it must be cpu or cuda:N"):
         device.device_named(text)

@@ -129,9 +129,9 @@ def test_who_else_uses_the_gpu_is_named(monkeypatch):
     finally:
         child.kill()
         child.wait()
-    on_gpu = {who for who, what in found.items() if what == "uses this GPU, too"}
+    on_gpu = {who for who, what in found.items() if what == "also uses this GPU"}
     assert {int(re.search(r"\(pid (\d+)\)$", who)[1]) for who in on_gpu} == {os.getppid(), nobody}
-    assert f"a process not to be seen from here (pid {nobody})" in on_gpu
+    assert f"a process that is not visible here (pid {nobody})" in on_gpu
 
 
 @pytest.mark.parametrize("error", [pynvml.NVML_ERROR_NOT_SUPPORTED, pynvml.NVML_ERROR_GPU_IS_LOST])
@@ -141,7 +141,7 @@ def test_of_a_driver_that_does_not_tell_nothing_is_said(error, monkeypatch):
 
     monkeypatch.setattr(neighbours, "nvml_handle", lambda uuid: uuid)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", fail)
-    assert "uses this GPU, too" not in look("GPU-1").at_work.values()
+    assert "also uses this GPU" not in look("GPU-1").at_work.values()
 
 
 # Another run of the course
@@ -163,7 +163,7 @@ def test_two_runs_at_once_both_say_so(launch, tmp_path):
     for me, other in (("one", "two"), ("two", "one")):
         out, err = runs[me].communicate(timeout=PATIENCE_S)
         (tmp_path / f"{me}.out").touch()
-        said = f"benchmark.py (pid {runs[other].pid}) is measuring pairs of the course, too"
+        said = f"benchmark.py (pid {runs[other].pid}) is also measuring pairs of the course"
         assert said in err and said in out
         assert any(said in text for pair in load_record(tmp_path / f"{me}.json").pairs for text in pair.neighbours)
         assert f"benchmark.py (pid {runs[me].pid})" not in out + err

@@ -43,14 +43,14 @@ WRONG_SIZES = {  # SIZES, what the error must say
     "a size has no name": ('{1: {"n": 127}, "check": {"n": 1}, "default": {"n": 8}}', "SIZES"),
     "unknown argument": ('{"check": {"m": 1}, "default": {"n": 8}}', r"SIZES\['check'\] names m"),
     "a device in a size": ('{"check": {"n": 1, "device": "cpu"}, "default": {"n": 8}}', r"SIZES\['check'\].*device"),
-    "parts of count": ('{"check": {"n": 1}, "count/a": {"n": 8}, "default": {"n": 8}}', 'parts of "count": it is one'),
+    "parts of count": ('{"check": {"n": 1}, "count/a": {"n": 8}, "default": {"n": 8}}', "it is a single size"),
     "no check": ('{"default": {"n": 8}}', 'no "check": add'),
     "no default": ('{"check": {"n": 8}}', 'no "default": add'),
 }
 WRONG_LINES = {  # a line of its own, what the error must say
     "CLOCK": ('CLOCK = "cpu"', 'CLOCK must be "device" or "wall"'),
     "DEVICE": ('DEVICE = "cuda:0"', 'DEVICE must be "cuda"'),
-    "REQUIRES": ('REQUIRES = {"memory": 9}', 'REQUIRES takes "capability" and "gpus"'),
+    "REQUIRES": ('REQUIRES = {"memory": 9}', 'REQUIRES must be a dict with only "capability" and "gpus"'),
     "REQUIRES is no dict": ("REQUIRES = 2", "REQUIRES"),
     "REQUIRES capability": ('REQUIRES = {"capability": 9.0}', "REQUIRES.*capability"),
     "REQUIRES gpus": ('REQUIRES = {"gpus": "two"}', "REQUIRES.*gpus"),
@@ -90,7 +90,7 @@ WRONG = {  # the text of a version, what the error must say
     "calls without end": (changed("return 2", f"return {'-' * 500}2"), "nests more than 100 expressions"),
     "other sizes than the baseline": (
         changed("127}", "129}"),
-        "SIZES differ from baseline_double.py: leave them to it",
+        "SIZES differ from baseline_double.py: remove them here",
     ),
 }
 
@@ -113,7 +113,7 @@ def test_sizes_stand_in_the_baseline_and_a_variant_inherits_them(tmp_path):
 
 
 def test_a_baseline_leaves_no_draw_out(tmp_path):
-    with refused("has STRESS: it belongs in the version it is for", tmp_path / "baseline_double.py"):
+    with refused("has STRESS: move it to the variant that it is for", tmp_path / "baseline_double.py"):
         one_pair(tmp_path, version(), version(extra='STRESS = {"NaN": "it is"}'))
 
 
@@ -210,7 +210,7 @@ def test_a_pipe_is_not_waited_for_and_a_folder_is_no_file(tmp_path):
         write_pair(tmp_path, "double", version())
         (tmp_path / "optimized_double.py").unlink()
         make(tmp_path / "optimized_double.py")
-        with refused("cannot be read: it is no regular file", tmp_path / "optimized_double.py"):
+        with refused("cannot be read: it is not a regular file", tmp_path / "optimized_double.py"):
             discover(tmp_path)
         shutil.rmtree(tmp_path)
 
@@ -219,7 +219,7 @@ def test_a_pipe_is_not_waited_for_and_a_folder_is_no_file(tmp_path):
 def test_a_name_that_cannot_be_printed_is_told_in_words_that_can(name, tmp_path):
     (tmp_path / name).write_text(version())
     (tmp_path / name.replace("baseline", "optimized")).write_text(version())
-    with refused(r"baseline_\\\w+(\[31m)?.py: has a name that cannot be printed") as caught:
+    with refused(r"baseline_\\\w+(\[31m)?.py: has a name with unprintable") as caught:
         discover(tmp_path)
     assert str(caught.value).isprintable()
     str(caught.value).encode()

@@ -153,9 +153,9 @@ def test_a_file_that_cannot_be_read_costs_itself_alone_and_is_not_removed(tmp_pa
     problems = {}
     (beside,) = keep_record(named(DAYS[1], "a"), tmp_path, is_part=True)
     assert [found for found, _ in recorded("ch1", folder=tmp_path, problems=problems)] == [beside]
-    assert list(problems) == [path] and problems[path].startswith(f"{path}: holds 1e400, ")
+    assert list(problems) == [path] and problems[path].startswith(f"{path}: contains 1e400, ")
     assert path.exists()
-    with refused("holds 1e400", path):
+    with refused("contains 1e400", path):
         recorded("ch1", folder=tmp_path)
 
 

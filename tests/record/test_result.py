@@ -152,10 +152,10 @@ def test_figures_must_follow_from_the_samples(full, path, value, said, tmp_path)
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ((*ROW, "ratio"), 10**400, r"holds 1000\d*, a number beyond all that are computed with$"),
-        ((*ROW, "ratio"), float("inf"), "holds Infinity, a number"),
-        ((*ROW, "ratio"), float("nan"), "holds NaN, a number"),
-        (("environment", "any"), 10**400, "holds 1000"),
+        ((*ROW, "ratio"), 10**400, r"contains 1000\d*, which is not a finite float64$"),
+        ((*ROW, "ratio"), float("inf"), "contains Infinity, which is"),
+        ((*ROW, "ratio"), float("nan"), "contains NaN, which is"),
+        (("environment", "any"), 10**400, "contains 1000"),
         ((*ARM, "seconds", 0, 0), 1e308, "1e[+]308 is greater than the maximum"),
         ((*ARM, "seconds", 0, 0), 10**12, "is greater than the maximum"),
         ((*ARM, "seconds"), [[5e-324] * 5] * 6, "the median of optimized is 0.001"),
