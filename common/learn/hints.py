@@ -1,11 +1,11 @@
 """What a wrong answer of a kernel looks like, from every load and store that its programs make."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from common.isolation.line import Say
 from common.pairs.pair import Pair, load
@@ -24,12 +24,11 @@ def look(pair: Pair, size: str, say: Say) -> str:
     arrays, answer, want, accesses = _run(pair, size)
     if not any(access.kind != "load" for access in accesses):
         return "No program has stored anything: is there a tl.store, and is its mask ever true?"
-    if problem := _outside(accesses, arrays):
-        return problem
+    if problem := outside(accesses, arrays):
+        return f"{problem[0].upper()}{problem[1:]}"
     for number, (out, right) in enumerate(zip(answer, want, strict=False)):
-        begin, name = out.data_ptr(), "answer" if number == 0 else f"answer {number + 1}"
-        by = partial(_writers_of, begin, out.element_size(), accesses)
-        if problem := wrong(name, out, right.double(), by, COARSE):
+        name = "answer" if number == 0 else f"answer {number + 1}"
+        if problem := wrong(name, out, right.double(), accesses, COARSE):
             return problem
     return "On ordinary values it is right: think of very large ones, of infinity, and of rows that are all the same."
 
@@ -37,7 +36,7 @@ def look(pair: Pair, size: str, say: Say) -> str:
 def bounds(pair: Pair, size: str, say: Say) -> str:
     """The first access of the pair's variant beside an input at a size; empty if there is none."""
     arrays, _, _, accesses = _run(pair, size)
-    return _outside(accesses, arrays)
+    return outside(accesses, arrays)
 
 
 def _run(pair: Pair, size: str) -> tuple[Arrays, list[torch.Tensor], list[torch.Tensor], list[Access]]:
@@ -57,23 +56,29 @@ def _tensors(answer: Any) -> list[torch.Tensor]:
     return [answer] if isinstance(answer, torch.Tensor) else list(answer)
 
 
-def _writers_of(begin: int, size: int, accesses: Sequence[Access], element: int) -> list[int]:
-    return writers(begin + element * size, accesses)
+def outside(accesses: Sequence[Access], arrays: Arrays, knows_all: bool = False) -> str:
+    """The first lane that looks, without a mask, at what lies around an array; empty if there is none.
 
-
-def _outside(accesses: Sequence[Access], arrays: Arrays) -> str:
-    """Of accesses in what lies around the inputs: nothing else of the program does."""
+    `knows_all`: nothing but these arrays may be looked at; else there may be others, elsewhere.
+    """
     for access in accesses:
-        places = access.addresses[access.mask].reshape(-1)
-        for name, array in arrays.items():
-            begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
-            around = APART * array.element_size()
-            odd = places[((places < begin) & (places >= begin - around)) | ((places >= end) & (places < end + around))]
-            if len(odd):
-                offset = (int(odd[0]) - begin) // array.element_size()
-                does = f"Program {access.program} {DOES[access.kind]} {name} at offset {offset}"
-                return f"{does}, but {name} has {array.numel()} elements: what has to be masked?"
+        places = access.addresses[access.mask].reshape(-1).astype(np.int64)
+        beside = {name: _distances(places, array) for name, array in arrays.items()}
+        nearest = np.min([*beside.values()], axis=0)
+        odd = np.nonzero((nearest > 0) & (knows_all | (nearest < APART)))[0]
+        if len(odd):
+            name = min(beside, key=lambda each: beside[each][odd[0]])
+            array = arrays[name]
+            offset = (int(places[odd[0]]) - array.data_ptr()) // array.element_size()
+            does = f"program {access.program} {DOES[access.kind]} {name} at offset {offset}"
+            return f"{does}, but {name} has {array.numel()} elements: what has to be masked?"
     return ""
+
+
+def _distances(places: NDArray[np.int64], array: torch.Tensor) -> NDArray[np.int64]:
+    """Of each address, in bytes from the array's nearest end; 0 inside."""
+    begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
+    return np.maximum(np.maximum(begin - places, places - (end - 1)), 0)
 
 
 def apart(array: torch.Tensor) -> torch.Tensor:
@@ -95,55 +100,37 @@ def accesses_of(run: Callable[..., None], arrays: Arrays, is_real: bool = True) 
     return heard
 
 
-def beyond(access: Access, arrays: Arrays) -> str:
-    """The first lane that looks where its array is not, and is not masked."""
-    for address in access.addresses[access.mask].reshape(-1).tolist():
-        if all(_distance(address, array) for array in arrays.values()):
-            name, array = min(arrays.items(), key=lambda item: _distance(address, item[1]))
-            offset = (address - array.data_ptr()) // array.element_size()
-            does = f"program {access.program} {DOES[access.kind]} {name} at offset {offset}"
-            return f"{does}, but {name} has {array.numel()} elements: what has to be masked?"
-    return ""
-
-
-def _distance(address: int, array: torch.Tensor) -> int:
-    """Bytes from an array's nearest end; 0 inside."""
-    begin = array.data_ptr()
-    return max(begin - address, address - (begin + array.nbytes - 1), 0)
-
-
-def wrong(
-    name: str, out: torch.Tensor, want: torch.Tensor, writers_of: Callable[[int], list[int]], near: float = NEAR
-) -> str:
-    """The first wrong element, and what it looks like; empty if there is none. `writers_of`: an element's programs."""
+def wrong(name: str, out: torch.Tensor, want: torch.Tensor, accesses: Sequence[Access], near: float = NEAR) -> str:
+    """The first wrong element, and what it looks like; empty if there is none. `accesses`: those that made it."""
     is_wrong = ~torch.isclose(out.double(), want, rtol=near, atol=near, equal_nan=True).reshape(-1)
     if not is_wrong.any():
         return ""
     first = int(is_wrong.nonzero()[0])
     got, right = float(out.reshape(-1)[first]), float(want.reshape(-1)[first])
     said = f"{_element(name, first, want)} should be {right:.5g}"
-    by = writers_of(first)
-    if not by:
-        return f"{said}, but is never written. {_unwritten(name, out, want)}"
+    written = _written_by(out, accesses)
+    if first not in written and written:
+        behind = "Nor is anything behind it: does the grid have enough programs?"
+        missing = out.numel() - len(written)
+        some = f"{missing:,} of {out.numel():,} elements are not: which program should write this one?"
+        return f"{said}, but is never written. {behind if max(written) < first else some}"
     said += f", got {got:.5g} ({int(is_wrong.sum()):,} of {want.numel():,} elements are wrong)"
+    by = sorted(written.get(first, ()))
     if len(by) > 1:
         return f"{said}. Programs {by[0]} and {by[1]} both write it: do its offsets depend on the program?"
     same = torch.isclose(want, torch.tensor(got, dtype=want.dtype), rtol=NEAR, atol=0).reshape(-1).nonzero()
     return f"{said}. That belongs into {_element(name, int(same[0]), want)}" if len(same) else said
 
 
-def _unwritten(name: str, out: torch.Tensor, want: torch.Tensor) -> str:
-    """How many elements are as they were, and whether these are the last ones."""
-    empty = out.isnan().reshape(-1).nonzero().reshape(-1)
-    if len(empty) == want.numel() - int(empty[0]):
-        return "Nor is anything behind it: does the grid have enough programs?"
-    return f"{len(empty):,} of {want.numel():,} elements are not: which program should write this one?"
-
-
-def writers(address: int, accesses: Sequence[Access]) -> list[int]:
-    """The programs that store to this address."""
-    stores = [each for each in accesses if each.kind != "load"]
-    return sorted({each.program for each in stores if bool((each.addresses[each.mask] == address).any())})
+def _written_by(out: torch.Tensor, accesses: Sequence[Access]) -> dict[int, set[int]]:
+    """Of each element that is stored to: by which programs."""
+    begin, found = out.data_ptr(), dict[int, set[int]]()
+    for access in accesses:
+        if access.kind != "load":
+            places = access.addresses[access.mask].reshape(-1).astype(np.int64) - begin
+            for place in places[(places >= 0) & (places < out.nbytes)] // out.element_size():
+                found.setdefault(int(place), set()).add(access.program)
+    return found
 
 
 def _element(name: str, place: int, array: torch.Tensor) -> str:

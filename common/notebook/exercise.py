@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from common.learn.hints import Arrays, accesses_of, apart, beyond, writers, wrong
+from common.learn.hints import Arrays, accesses_of, apart, outside, wrong
 from common.machine.device import has_gpu
 from common.pairs.one_line import OneLine
 from common.show.formats import digits
@@ -81,18 +81,17 @@ def _wrong_call(run: Callable[..., None], arrays: Arrays, want: torch.Tensor) ->
     accesses = accesses_of(run, arrays, is_real=False)
     if not any(each.kind == "store" for each in accesses):
         return "no program has stored anything"
-    if problem := next(filter(None, (beyond(each, arrays) for each in accesses)), ""):
+    if problem := outside(accesses, arrays, knows_all=True):
         return problem
     accesses = accesses_of(run, arrays)
     (name, out) = list(arrays.items())[-1]
-    begin = out.data_ptr()
-    problem = wrong(name, out, want, lambda element: writers(begin + element * out.element_size(), accesses))
+    problem = wrong(name, out, want, accesses)
     if problem or not has_gpu():
         return problem
     on_gpu = [array.cuda() for array in arrays.values()]
     on_gpu[-1].fill_(float("nan"))
     run(*on_gpu)
-    problem = wrong(name, on_gpu[-1].cpu(), want, lambda element: [0])
+    problem = wrong(name, on_gpu[-1].cpu(), want, [])
     return problem and f"right in the interpreter, but compiled, on this GPU: {problem}"
 
 

@@ -1,0 +1,88 @@
+"""Exercises and what the reader did, on the console."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rich.markdown import Markdown
+from rich.table import Table
+
+from common.learn.exercise import Exercise
+from common.learn.gate import CANNOT, NOT_YET, PASSED, UNSURE, Gate, Grade
+from common.learn.progress import Standing
+from common.learn.scores import Scored, sureness
+from common.show.console import make_console
+from common.show.formats import digits
+
+MARKS = {True: "[green]passed[/]", False: "[red]not yet[/]", None: "[yellow]not judged[/]"}
+ENDS = {
+    PASSED: "passed. `python learn.py solution` compares, `python learn.py next` goes on",
+    NOT_YET: "not yet. Change the file and check again; `python learn.py hint` helps",
+    CANNOT: "this machine cannot grade it",
+    UNSURE: "unsure: the interval lies across the line. Check again on a quieter machine",
+}
+Standings = Mapping[str, Standing]
+
+
+def print_list(known: Sequence[Exercise], stands: Standings) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("exercise", "title", "kind", "minutes", ""):
+        table.add_column(heading)
+    for each in known:
+        table.add_row(each.id, each.title, each.kind, str(each.minutes), _stands(stands[each.id]))
+    make_console().print(table)
+
+
+def _stands(standing: Standing) -> str:
+    said = ["passed" if standing.passed else "open" if standing.started else ""]
+    said += [f"{standing.tries} tries"] * bool(standing.tries) + [f"{standing.hints} hints"] * bool(standing.hints)
+    return ", ".join(filter(None, [*said, "solution seen first" * standing.seen]))
+
+
+def print_exercise(exercise: Exercise, file: str) -> None:
+    """What it asks, in the words of its file."""
+    console = make_console()
+    console.print(f"[bold]{exercise.id}: {exercise.title}[/] ({exercise.kind}, about {exercise.minutes} minutes)")
+    console.print(f"\n{exercise.objective}\n", highlight=False)
+    console.print(Markdown(exercise.spec))
+    for name, table in exercise.answers.items():
+        choices = f" One of: {', '.join(table['of'])}." if "of" in table else ""
+        console.print(f"  {name}: {table.get('text', '')}{choices}", highlight=False)
+    console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
+
+
+def print_gate(gate: Gate) -> None:
+    if not gate.is_extra:
+        make_console().print(f"  {gate.name:8} {MARKS[gate.passed]}: ", gate.text, sep="", highlight=False, markup=True)
+    elif gate.passed:
+        make_console().print(f"  star     {gate.text}", highlight=False)
+
+
+def print_end(grade: Grade) -> None:
+    make_console().print(f"{grade.exercise.id}: {ENDS[grade.status]}", highlight=False)
+
+
+def print_progress(known: Sequence[Exercise], stands: Standings, predicted: Sequence[dict[str, Any]]) -> None:
+    """By chapter; then how sure the predictions were, the first ones and the revised ones apart."""
+    console = make_console()
+    for chapter, group in groupby(known, key=lambda each: each.chapter):
+        of_chapter = list(group)
+        passed = [each for each in of_chapter if stands[each.id].passed]
+        marks = " ".join(each.folder.name + (" ✓" if each in passed else "") for each in of_chapter)
+        console.print(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", highlight=False)
+    scored = scored_of(predicted)
+    if scored:
+        console.print(f"predictions: {sureness(scored)}", highlight=False)
+        for each in sorted(scored, key=lambda each: -each.worst)[:3]:
+            if not each.hit:
+                said = f"you said {digits(each.low)} to {digits(each.high)}, it was {digits(each.found)}"
+                console.print(f"  surprise: {each.of}: {said}", highlight=False)
+
+
+def scored_of(predicted: Sequence[dict[str, Any]]) -> list[Scored]:
+    """The locked predictions that have a range and a figure."""
+    return [
+        Scored(event["of"], event["range"][0], event["range"][1], event["found"])
+        for event in predicted
+        if event["locked"] and event.get("found") and event.get("range")
+    ]
