@@ -42,25 +42,15 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = program.Parser("learn.py", description="Exercises.", epilog="examples:" + EXAMPLES, formatter_class=raw)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=program.Parser)
 
-    def add(name: str, run: Callable[[argparse.Namespace], int], text: str, of: str | int = "?") -> argparse.ArgumentParser:
-        command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
-        if of:
-            command.add_argument("id", nargs=of, metavar="ID", help="such as ch1/coalesce (default: the one at hand)")
+    for name, run, of in COMMANDS:
+        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
         command.set_defaults(run=run)
-        return command
-
-    add("list", list_all, "all exercises, and where you stand", "")
-    add("next", start_next, "start the first that is not passed", "")
-    add("start", start, "show an exercise, and make your file for it", 1)
-    add("check", check, "grade your file")
-    add("watch", watch, "grade your file each time that it is saved")
-    add("hint", hint, "show one hint more")
-    add("reset", reset, "put the file back as it was; yours is kept beside it")
-    add("solution", solution, "show the solution, and why it is one")
-    answers = add("predict", predict, "answer a prediction from here", 1)
-    answers.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="ratio=2..4, resource=memory")
-    add("progress", show_progress, "the course at a glance, and how sure your predictions were", "")
-    add("export", export, "write all that is stored of you, as it is shown", "").add_argument("file", type=Path)
+        if of is not None:
+            command.add_argument("id", nargs=of, metavar="ID", help="such as ch1/coalesce (default: the one at hand)")
+        if run is predict:
+            command.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="ratio=2..4, resource=memory")
+        if run is export:
+            command.add_argument("file", type=Path)
     return parser.parse_args(argv)
 
 
@@ -81,6 +71,7 @@ def _next() -> Exercise:
 
 
 def list_all(args: argparse.Namespace) -> int:
+    """all exercises, and where you stand"""
     from common.cli import learning
 
     known = exercises()
@@ -89,10 +80,12 @@ def list_all(args: argparse.Namespace) -> int:
 
 
 def start_next(args: argparse.Namespace) -> int:
+    """start the first that is not passed"""
     return _show(_next())
 
 
 def start(args: argparse.Namespace) -> int:
+    """show an exercise, and make your file for it"""
     return _show(at_hand(args))
 
 
@@ -115,6 +108,7 @@ def _copy(exercise: Exercise) -> None:
 
 
 def check(args: argparse.Namespace) -> int:
+    """grade your file"""
     return _check(at_hand(args))
 
 
@@ -131,6 +125,7 @@ def _check(exercise: Exercise) -> int:
 
 
 def watch(args: argparse.Namespace) -> int:
+    """grade your file each time that it is saved"""
     from watchfiles import watch as changes
 
     exercise = at_hand(args)
@@ -144,6 +139,7 @@ def watch(args: argparse.Namespace) -> int:
 
 
 def hint(args: argparse.Namespace) -> int:
+    """show one hint more"""
     exercise = at_hand(args)
     number = min(standings([exercise])[exercise.id].hints + 1, len(exercise.hints))
     progress.add("hint", exercise.id, hash=exercise.hash, number=number)
@@ -152,6 +148,7 @@ def hint(args: argparse.Namespace) -> int:
 
 
 def reset(args: argparse.Namespace) -> int:
+    """put the file back as it was; yours is kept beside it"""
     exercise = at_hand(args)
     if exercise.work.exists():
         kept = exercise.work.with_suffix(".before.py")
@@ -164,6 +161,7 @@ def reset(args: argparse.Namespace) -> int:
 
 
 def solution(args: argparse.Namespace) -> int:
+    """show the solution, and why it is one"""
     exercise = at_hand(args)
     if not standings([exercise])[exercise.id].passed:
         print("You have not passed yet: it is noted that you looked.\n")
@@ -173,7 +171,7 @@ def solution(args: argparse.Namespace) -> int:
 
 
 def predict(args: argparse.Namespace) -> int:
-    """Writes the answers into the reader's file, and grades it."""
+    """answer a prediction from here"""
     exercise, lines = at_hand(args), []
     if exercise.kind != "predict":
         raise program.UsageError(f"{exercise.id} asks for no prediction: `learn.py start {exercise.id}` shows it")
@@ -198,6 +196,7 @@ def _value(text: str) -> Any:
 
 
 def show_progress(args: argparse.Namespace) -> int:
+    """the course at a glance, and how sure your predictions were"""
     from common.cli import learning
 
     known = exercises()
@@ -206,6 +205,7 @@ def show_progress(args: argparse.Namespace) -> int:
 
 
 def export(args: argparse.Namespace) -> int:
+    """write all that is stored of you, as it is shown"""
     text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in progress.events())
     try:
         write_text(args.file, text)
@@ -219,3 +219,10 @@ def export(args: argparse.Namespace) -> int:
 def _named(path: Path) -> str:
     """From the course's folder on."""
     return path.relative_to(WORK.parent).as_posix()
+
+
+COMMANDS: tuple[tuple[str, Callable[[argparse.Namespace], int], str | int | None], ...] = (
+    ("list", list_all, None), ("next", start_next, None), ("start", start, 1), ("check", check, "?"),
+    ("watch", watch, "?"), ("hint", hint, "?"), ("reset", reset, "?"), ("solution", solution, "?"),
+    ("predict", predict, 1), ("progress", show_progress, None), ("export", export, None),
+)  # fmt: skip

@@ -1,0 +1,61 @@
+"""Every exercise: its start fails, its solution and alternatives pass, each wrong file gets its message at its gate."""
+
+import re
+
+import pytest
+
+from common.learn.exercise import exercises
+from common.learn.gate import NOT_YET, PASSED
+from common.learn.grade import grade
+from common.pairs.pair import chapters, discover
+
+KNOWN = exercises()
+SAMPLE = {"ch1/coalesce"}  # what `make test` runs whole; all others are left to `make test-all`
+RIGHT = [(each, path) for each in KNOWN for path in [each.solution, *sorted(each.folder.glob("alternatives/*.py"))]]
+WRONG = [(each, each.folder / "wrong" / f"{name}.py") for each in KNOWN for name in each.wrong]
+PAIRS = {f"{name}/{pair.name}" for name, folder in chapters().items() for pair in discover(folder)}
+
+
+def cases(found):
+    return [
+        pytest.param(each, path, id=f"{each.id}-{path.stem}", marks=[] if each.id in SAMPLE else pytest.mark.rest)
+        for each, path in found
+    ]
+
+
+def words(found):
+    return "\n".join(f"{gate.name}: {gate.text}" for gate in found.gates)
+
+
+@pytest.mark.parametrize("exercise", KNOWN, ids=lambda each: each.id)
+def test_the_start_fails_at_once(exercise):
+    found = grade(exercise, exercise.start)
+    assert found.status == NOT_YET, words(found)
+
+
+@pytest.mark.parametrize(("exercise", "path"), cases(RIGHT))
+def test_a_right_answer_passes(exercise, path):
+    found = grade(exercise, path)
+    assert found.status == PASSED, words(found)
+
+
+@pytest.mark.parametrize(("exercise", "path"), cases(WRONG))
+def test_a_wrong_answer_gets_its_message_at_its_gate(exercise, path):
+    found, wanted = grade(exercise, path), exercise.wrong[path.stem]
+    assert found.status == NOT_YET, words(found)
+    last = found.gates[-1]
+    assert last.name == wanted["gate"] and re.search(wanted["says"], last.text), words(found)
+
+
+@pytest.mark.parametrize("exercise", KNOWN, ids=lambda each: each.id)
+def test_an_exercise_is_whole(exercise):
+    assert len(exercise.wrong) >= 4
+    assert exercise.hints[0].endswith("?"), "the first hint is a question"
+    assert exercise.chapter == "ch0" or f"{exercise.chapter}/{exercise.pair}" in PAIRS
+    assert len(exercise.objective) <= 160 and 3 <= exercise.minutes <= 60
+
+
+def test_each_chapter_has_its_exercises_in_an_order():
+    for chapter in {each.chapter for each in KNOWN}:
+        orders = [each.order for each in KNOWN if each.chapter == chapter]
+        assert orders == sorted(set(orders)), f"{chapter}: two exercises have the same place"
