@@ -114,23 +114,18 @@ def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbour
         on_progress(stage, fraction)
 
     variables = {"TRITON_INTERPRET": "1"} if job.info["kind"] == "cpu" else {}
+    call = partial(process.call, _measure, environment=variables, on_progress=hear)
     with neighbours.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as found:
         try:
-            result: PairResult = process.call(_measure, job, None, environment=variables, on_progress=hear)
+            result: PairResult = call(job, None)
             begun = time.monotonic()
-            result = settle.settled(job, result, partial(_alone, variables, hear))
+            result = settle.settled(job, result, call)
             result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - begun})
         except process.Death as death:
             result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
     start_s = {"start": heard[0] - begin} if heard else {}
     spent_s = start_s | result.spent_s | {"total": time.monotonic() - begin}
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
-
-
-def _alone(variables: dict[str, str], hear: process.Say, job: Job, errand: Errand, told: process.Ask) -> Alone:
-    call = partial(process.call, environment=variables, on_progress=hear, on_question=told)
-    found: Alone = call(_measure, job, errand)
-    return found
 
 
 def _measure(job: Job, errand: Errand | None, line: process.Line) -> PairResult | Alone:

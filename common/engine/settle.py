@@ -32,12 +32,11 @@ class Told:
 
     def to_one(self) -> Callable[[str], Any]:
         """Answers the questions of one run."""
-        left = iter(self._seeds)
         told: list[int] = []
 
         def answer(question: str) -> Any:
             if question == "seed":
-                told.append(next(left))
+                told.append(self._seeds[len(told)])
                 return told[-1]
             if question == "keep?":
                 return len(told) == 1 + self._kept
@@ -60,7 +59,7 @@ def settled(job: Job, result: PairResult, call: Call) -> PairResult:
         arm = result.arms[label]
         errand = Errand(label, samples, arm.calls, arm.host_s or 0.0, folder)
         try:
-            found = call(_with_files(job, label), errand, told.to_one())
+            found = call(_with_files(job, label), errand, on_question=told.to_one())
         except Death as death:
             found = Alone([], "died", str(death))
         runs.setdefault(label, []).append(found)

@@ -122,7 +122,7 @@ def settle_with(tmp_path):
     def settled(result, mine, base=(RIGHT,)):
         left = {"optimized": list(mine), "baseline": list(base)}
 
-        def call(job, errand, told):
+        def call(job, errand, on_question):
             runs = left[errand.label]
             return runs.pop(0) if len(runs) > 1 else runs[0]
 
