@@ -7,9 +7,9 @@ oracle has them.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from common.checks.arrays import Tree, as_tensor, is_array, is_plain, leaves
@@ -115,45 +115,43 @@ def _compare_values(
             known = ref.isfinite()
             ref, *values = (torch.where(known, x, 0.0) for x in (ref, *values))
         errors, size = [(x - ref).abs_() for x in values], ref.abs()
-        chunks.append(Chunk.of(errors[0], size, out.dtype))
+        chunks.append(_chunk(errors[0], size, out.dtype))
         excess = torch.sub(errors[0], size, alpha=tolerance.rtol)
         if float(excess.max()) > tolerance.atol * max(chunks[-1].scale, least):
             at = int(excess.argmax())
             return f"element {start + at} of {out.numel()} is {float(values[0][at]):.6g}, expected {float(ref[at]):.6g}"
-        models += [Chunk.of(error, size, out.dtype) for error in errors[1:]]
+        models += [_chunk(error, size, out.dtype) for error in errors[1:]]
     return _compare_chunks(chunks, models, tolerance) if models else ""
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A stretch of an answer: how many values, their RMS, that of their errors, and how many are off by half."""
 
-    count: int
+    numel: int
     scale: float
     error: float
     wrong: int
 
-    @classmethod
-    def of(cls, error: torch.Tensor, size: torch.Tensor, dtype: torch.dtype) -> "Chunk":
-        wrong = 0
-        if float(torch.sub(error, size, alpha=WRONG).max()) > 0:  # as it rarely is
-            wrong = int(((error > WRONG * size) & (size > torch.finfo(dtype).tiny)).sum())
-        scale, rms = (math.sqrt(float(torch.dot(x, x)) / x.numel()) for x in (size, error))
-        return cls(size.numel(), scale, rms, wrong)
+
+def _chunk(error: torch.Tensor, size: torch.Tensor, dtype: torch.dtype) -> Chunk:
+    wrong = 0
+    if float(torch.sub(error, size, alpha=WRONG).max()) > 0:  # as it rarely is
+        wrong = int(((error > WRONG * size) & (size > torch.finfo(dtype).tiny)).sum())
+    scale, rms = (math.sqrt(float(torch.dot(x, x)) / x.numel()) for x in (size, error))
+    return Chunk(size.numel(), scale, rms, wrong)
 
 
 def _compare_chunks(mine: list[Chunk], base: list[Chunk], tolerance: Tolerance) -> str:
     """Are the errors those of this precision, everywhere?"""
-    total = sum(chunk.count for chunk in mine)
-    scale, base_error = (
-        math.sqrt(sum(chunk.count * getattr(chunk, what) ** 2 for chunk in base) / total) for what in ("scale", "error")
-    )
+    counts, scales, errors, _ = zip(*base, strict=True)
+    scale, base_error = (math.sqrt(np.average(np.square(part), weights=counts)) for part in (scales, errors))
+    total = sum(counts)
     wrong, theirs = (sum(chunk.wrong for chunk in chunks) / total for chunks in (mine, base))
     if wrong > MOST_WRONG + 10 * theirs:
         return f"{wrong:.0%} of {total} values are wrong by more than half of themselves, the baseline's {theirs:.0%}"
     for i, (chunk, model) in enumerate(zip(mine, base, strict=True)):
         accepted = max(tolerance.times * max(model.error, base_error), tolerance.floor * max(chunk.scale, scale))
-        if chunk.count >= min(LEAST_CHUNK, total) and chunk.error > accepted:
+        if chunk.numel >= min(LEAST_CHUNK, total) and chunk.error > accepted:
             of = max(chunk.scale, scale) or 1.0
             where = f"in chunk {i + 1} of {len(mine)}, accepted {accepted / of:.2g}"
             return f"relative RMS error {chunk.error / of:.2g} {where}: not {tolerance.precision}, or partly wrong"

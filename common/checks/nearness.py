@@ -5,11 +5,10 @@ lower precision that no element does.
 """
 
 import math
-from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, as_tensor, computes, leaves, tensors
+from common.checks.arrays import Tree, computes, tensors
 from common.checks.comparison import BLOCK, compare, same_form
 from common.checks.tolerance import Custom, Tolerance
 
@@ -19,16 +18,15 @@ MORE_RMS = 3  # than is accepted of one chunk, of the whole: the baseline's erro
 
 def near(out: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
     """What is wrong with `out` beside another answer in its own precision: element by element, and quickly."""
-    mine, theirs = dict(leaves(out)), dict(leaves(other))
-    if mine.keys() == theirs.keys() and all(_is_near(mine[path], theirs[path], precision, custom) for path in mine):
+    if problem := same_form(out, other):
+        return problem
+    pairs = zip(tensors(out), tensors(other), strict=True)
+    if all(_is_near(mine.reshape(-1), theirs.reshape(-1), precision, custom) for (_, mine), (_, theirs) in pairs):
         return ""
-    return same_form(out, other) or compare(out, other, None, precision, custom)  # which says where, or knows better
+    return compare(out, other, None, precision, custom)  # which says where, or knows better
 
 
-def _is_near(value: Any, model: Any, precision: str, custom: Custom) -> bool:
-    if same_form(value, model):
-        return False
-    out, other = as_tensor(value).reshape(-1), as_tensor(model).reshape(-1)
+def _is_near(out: torch.Tensor, other: torch.Tensor, precision: str, custom: Custom) -> bool:
     tolerance, step = Tolerance.of(out.dtype, precision, custom), BLOCK[out.device.type]
     if not tolerance.precision:
         return torch.equal(out, other)

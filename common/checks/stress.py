@@ -48,11 +48,6 @@ def _opposed(x: torch.Tensor) -> None:
         x[..., : x.shape[-2] // 2, :].neg_()
 
 
-def _end(largest: bool) -> Write:
-    """The largest or the smallest of the integers that there are: they may be indices."""
-    return lambda x: x.fill_(x.max() if largest else x.min())
-
-
 STRIDES = ("arrays with gaps", "arrays with wide gaps")  # the second: rows begin at multiples of WIDE elements
 WIDE = 64
 FLAT = ("zeros", "a constant")  # of which an answer may be all rounding: an error is measured by ordinary answers
@@ -71,9 +66,9 @@ FLOATS: dict[str, Write] = {
     "NaN": _sprinkled(math.nan),
     "arrays of one sign": lambda x: x.abs_().add_(1).mul_(-4),  # every second: positive, see `write`
 }
-INTEGERS: dict[str, Write] = {
-    "the largest integers": _end(largest=True),
-    "the smallest integers": _end(largest=False),
+INTEGERS: dict[str, Write] = {  # of those that there are: they may be indices
+    "the largest integers": lambda x: x.fill_(x.max()),
+    "the smallest integers": lambda x: x.fill_(x.min()),
 }
 # Where an operation or a type has lines of its own: what they index, overflow, fill a tail with, and make of NaN
 TELLING = (STRIDES[0], "values around 10,000", "values near -100", "NaN")

@@ -6,10 +6,8 @@ were kept, on the same inputs, drawn again. (Of another version it runs no line.
 """
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -24,12 +22,12 @@ from common.engine.measure import clock_of, loaded
 from common.engine.pilot import Pace, ready
 from common.engine.rounds import Sets, draw_sets, overwrite, take
 from common.engine.session import Session
+from common.isolation.line import Ask, Line
 
 PIECES, KEPT = 64, 1 << 22  # of a large answer so many random pieces are kept, of so many values together
-Ask = Callable[[str], Any]
 
 
-def run_alone(job: Job, errand: Errand, line: Any) -> Alone:
+def run_alone(job: Job, errand: Errand, line: Line) -> Alone:
     """In a fresh process. `job.labels`: the baseline, which draws the inputs, and the file that the candidate is in."""
     session = loaded(job, line)
     session.keep(["baseline", errand.label])

@@ -1,12 +1,13 @@
 """Every version at the check sizes, on ordinary values and on such as wrong versions get away without."""
 
+from contextlib import suppress
 from typing import Any
 
 from common.checks import guards, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
 from common.checks.comparison import LEAST_CHUNK, compare
 from common.engine.answers import Answer, Truth, fresh_answer, leading
-from common.engine.candidates import Disqualified, count_costs, oracle, oracle_rows, other_work, weights
+from common.engine.candidates import count_costs, oracle, oracle_rows, other_work, weights
 from common.engine.inputs import InputSet, inputs_proper
 from common.engine.judge import judge_all
 from common.engine.session import DoesNotFit, Session
@@ -85,14 +86,9 @@ def check_one_less(session: Session) -> None:
         return
     name = max(numbers, key=lambda each: numbers[each])
     less = {**arguments, name: numbers[name] - 1}
-    try:
-        with session.fitting(session.job.size):
-            inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
-            _judge(session, inputs, inputs, f"at {name} = {less[name]}")
-    except Disqualified as error:
-        session.disqualify(*error.args)
-    except (DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError):
-        return
+    with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), session.fitting(session.job.size):
+        inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
+        _judge(session, inputs, inputs, f"at {name} = {less[name]}")
 
 
 def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None) -> None:

@@ -24,27 +24,23 @@ UNEVEN = 1.25  # times the baseline's mean over median: what a median hides
 LEAST_ALLOCATED = 64 << 10  # bytes: a difference below is small change
 
 
-def pair_result(session: Session, samples: Samples | None) -> PairResult:
+def pair_result(session: Session, samples: Samples) -> PairResult:
     """The pair's record: rows for every variant that was loaded, samples only of those that may be believed."""
     job, pair = session.job, session.job.pair
-    timed = [each.label for each in session.remaining] if samples and samples.blocks else []
-    if samples:
-        for label, reason in {**too_fast(timed, samples, job), **works_on(timed, samples)}.items():
-            session.disqualify(label, reason)
-    left = [label for label in timed if label in {each.label for each in session.remaining}]
-    arms = {label: _arm(label, samples, job.limits) for label in left} if samples else {}
+    timed = [each.label for each in session.remaining] if samples.blocks else []
+    for label, reason in {**too_fast(timed, samples, job), **works_on(timed, samples)}.items():
+        session.disqualify(label, reason)
+    left = {each.label for each in session.remaining}
+    arms = {label: _arm(label, samples, job.limits) for label in timed if label in left}
     floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
-    cost = samples.costs["baseline"] if samples else {}
+    cost = samples.costs.get("baseline", {})
     least_s, by = of_limit(cost, job.limits)
     loaded = [version for version in pair.variants if version.label in job.labels]
-    rows = [row for version in loaded for row in _rows(session, version, arms, floor, samples)]
-    orders, voided, clocks, name = [], 0, {}, ""
-    if samples:
-        orders = [[list(each) for each in block] for block in samples.blocks]
-        voided, clocks, name = samples.voided, samples.clocks, samples.clock
+    rows = [row for version in loaded for row in _rows(session, version, arms, floor or 0.0, samples)]
+    orders = [[list(each) for each in block] for block in samples.blocks]
     return PairResult(
-        pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, name, floor, cost, least_s,
-        by, arms, orders, session.seeds, voided, session.progress.spent_s, clocks=clocks,
+        pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, samples.clock, floor, cost,
+        least_s, by, arms, orders, session.seeds, samples.voided, session.progress.spent_s, clocks=samples.clocks,
     )  # fmt: skip
 
 
@@ -59,9 +55,7 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     return Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
 
 
-def _rows(
-    session: Session, version: Version, arms: dict[str, Arm], floor: float | None, samples: Samples | None
-) -> list[Row]:
+def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float, samples: Samples) -> list[Row]:
     """A variant against the baseline, and against the earlier rung it names."""
     precision = version.constants.get("PRECISION", "")
     for guilty, whose in (("baseline", "the baseline: "), (version.label, "")):
@@ -69,8 +63,8 @@ def _rows(
             verdict, reason = session.disqualified[guilty]
             return [Row(version.label, "baseline", verdict, whose + reason, precision=precision)]
     known = remarks(version, session.job.pair.baseline)
-    if version.label not in arms or floor is None or samples is None:
-        voided = samples.voided if samples else 0
+    if version.label not in arms:
+        voided = samples.voided
         reason = f"not timed: all {voided} rounds were voided for thermal or hardware slowdown" if voided else ""
         return [Row(version.label, "baseline", "verified", reason, precision=precision, notes=known)]
     notes, others = known + _notes(session, arms, samples, version.label), ("baseline", version.versus)

@@ -6,20 +6,17 @@ from common.checks.arrays import Tree
 from common.checks.comparison import blind_spot
 from common.checks.nearness import Errors, drift, near, rms_errors
 from common.engine.answers import Answer, Truth, fresh_answer, leading
-from common.engine.candidates import Candidate, Disqualified, oracle, oracle_rows
+from common.engine.candidates import Candidate, oracle, oracle_rows
 from common.engine.inputs import InputSet
 from common.engine.session import Session
 
 
 def truth_of(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree, int | None]:
     """The oracle's answer on these inputs, and of how many leading rows; a baseline whose oracle is none is out."""
-    rows = oracle_rows(session.job.pair.baseline)
+    truth, rows = None, oracle_rows(session.job.pair.baseline)
     with session.fitting(session.job.size):
-        try:
-            return oracle(session.candidates[0], rows, inputs.base, other.base), rows
-        except Disqualified as error:
-            session.disqualify(*error.args)
-            return None, rows
+        truth = oracle(session.candidates[0], rows, inputs.base, other.base)
+    return truth, rows
 
 
 def judge_all(

@@ -26,7 +26,7 @@ from common.record.result import CONTROL, PairResult
 
 def measure(job: Job, say: Say) -> PairResult:
     """All that is asked of a pair. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
-    session, samples = loaded(job, say), None
+    session, samples = loaded(job, say), Samples()
     with suppress(BaselineDisqualified):
         check(session)
         if _keep_timed(session):
@@ -51,9 +51,8 @@ def loaded(job: Job, say: Say) -> Session:
 def clock_of(session: Session) -> Clock:
     """The device's on a GPU, unless the pair asks for the wall's."""
     on_gpu = session.job.info["kind"] == "cuda"
-    return make_clock(
-        getattr(session.candidates[0].module, "CLOCK", "device") if on_gpu else "wall", session.job.device
-    )
+    name = getattr(session.candidates[0].module, "CLOCK", "device") if on_gpu else "wall"
+    return make_clock(name, session.job.device)
 
 
 def _keep_timed(session: Session) -> bool:

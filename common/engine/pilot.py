@@ -4,7 +4,7 @@ import math
 import random
 import statistics
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -57,9 +57,9 @@ class Ready:
 class Plan:
     """How a pair is sampled; `paces` by label."""
 
-    blocks: int
-    rounds: int
-    paces: dict[str, Pace]
+    blocks: int = 0
+    rounds: int = 0
+    paces: dict[str, Pace] = field(default_factory=dict)
 
 
 def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
@@ -79,8 +79,9 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
         return Plan(LEAST_BLOCKS, LEAST_ROUNDS, {})
     paces = _as_many(paces)
     for label, pace in paces.items():
-        nothing: list[Call] = [partial(_nothing, **source.by_label[label])] * pace.calls
-        paces[label] = replace(pace, floor_s=min(clock.sample(nothing).seconds for _ in range(FLOOR_SAMPLES)))
+        empty = partial(lambda **inputs: None, **source.by_label[label])  # what the clock reads then is its floor
+        floor_s = min(clock.sample([empty] * pace.calls).seconds for _ in range(FLOOR_SAMPLES))
+        paces[label] = replace(pace, floor_s=floor_s)
     round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
     most = ROUNDS[job.info["kind"]]
     pairs = most if round_s < 0.2 else LEAST_REPEATS
@@ -96,10 +97,6 @@ def _as_many(paces: dict[str, Pace]) -> dict[str, Pace]:
     most = max(pace.calls for pace in paces.values())
     shared = min(most, int(SHARED_SAMPLE_S / max(pace.seconds for pace in paces.values())))
     return {label: replace(pace, calls=max(pace.calls, shared)) for label, pace in paces.items()}
-
-
-def _nothing(**inputs: object) -> None:
-    """A call like any other that does no work: what the clock reads then is its floor."""
 
 
 def judged_blocks(rng: random.Random, blocks: int) -> set[int]:

@@ -32,9 +32,9 @@ class Samples:
     `clocks`: a GPU's, when the last sample was taken. `seen`: in an untimed call, when all were taken.
     """
 
-    clock: str
-    plan: Plan
-    costs: Costs
+    clock: str = ""
+    plan: Plan = field(default_factory=Plan)
+    costs: Costs = field(default_factory=dict)
     blocks: list[list[Round]] = field(default_factory=list)
     voided: int = 0
     clocks: dict[str, int] = field(default_factory=dict)

@@ -80,20 +80,19 @@ class Session:
         arguments, shared = self.job.pair.sizes[size], self._shared.get(size, frozenset())
         with self.progress.spending("inputs"):
             while self.remaining:
-                try:
-                    with self.fitting(size):
-                        drawn = InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like, shared)
-                        self._shared[size] = drawn.shared
-                        return drawn
-                except Disqualified as error:
-                    self.disqualify(*error.args)
+                with self.fitting(size):
+                    drawn = InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like, shared)
+                    self._shared[size] = drawn.shared
+                    return drawn
         raise BaselineDisqualified
 
     @contextmanager
     def fitting(self, size: str) -> Iterator[None]:
-        """Memory that runs out inside disqualifies nobody. Raises DoesNotFit."""
+        """One that breaks a rule inside is out; memory that runs out disqualifies nobody. Raises DoesNotFit."""
         try:
             yield
+        except Disqualified as error:
+            self.disqualify(*error.args)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
