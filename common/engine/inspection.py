@@ -9,9 +9,9 @@ import time
 from common.checks import guards, trace
 from common.engine.candidates import Candidate
 from common.engine.inputs import InputSet
-from common.engine.pilot import Ready, ready
+from common.engine.pilot import ready
 from common.engine.session import Session
-from common.machine.clock import Clock, now
+from common.machine.clock import Call, Clock, now
 
 IDLE_S, PATIENCE_S = 0.05, 0.3  # how long is looked; before a second look: a pool of threads spins for a while
 IDLE_CORES = 0.3
@@ -21,25 +21,23 @@ def look(session: Session, clock: Clock, source: InputSet) -> dict[str, trace.Se
     """One to three untimed calls of every candidate; one that does what it should not is disqualified."""
     seen: dict[str, trace.Seen] = {}
     states = ready(session, session.remaining, session.inputs(session.job.size), source)
+
+    def warm(each: Candidate) -> Call:
+        """Its call, on values that it has not seen."""
+        source.overwrite(source, session.rng)
+        return each.bind(source.by_label[each.label], states[each.label].state)
+
     for each in session.judged():
-        once = _overheard(session, each, states, source)  # which may be a library's own late beginning: then not twice
-        untimely = ", ".join(sorted(once & _overheard(session, each, states, source))) if once else ""
+        once = session.attempt(each.label, guards.overheard, warm(each))
+        again = once and session.attempt(each.label, guards.overheard, warm(each))  # not so a library's late beginning
+        untimely = ", ".join(sorted(once & again)) if again else ""
         session.disqualify(each.label, untimely and f"every call, however warm, {untimely} inside the timed region")
     for each in session.judged():  # last, as the profiler slows every later launch
-        source.overwrite(source, session.rng)
-        call = each.bind(source.by_label[each.label], states[each.label].state)
-        found = session.attempt(each.label, trace.look, call, session.job.device, clock.name == "device")
+        found = session.attempt(each.label, trace.look, warm(each), session.job.device, clock.name == "device")
         if found:
             seen[each.label] = found
             session.disqualify(each.label, found.outside or "")
     return seen
-
-
-def _overheard(session: Session, who: Candidate, states: dict[str, Ready], source: InputSet) -> set[str]:
-    """What an untimed call, on values that it has not seen, does that a warm one should not."""
-    source.overwrite(source, session.rng)
-    call = who.bind(source.by_label[who.label], states[who.label].state)
-    return session.attempt(who.label, guards.overheard, call) or set()
 
 
 def cores_when_idle() -> float:

@@ -68,10 +68,10 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
     first = ready(session, session.remaining, inputs, source)
     begin = now()
     second = ready(session, session.remaining, session.inputs(job.size, like=inputs), source)
-    prepared_s, paces = now() - begin, dict[str, Pace]()
+    prepared_s, paces, calls = now() - begin, dict[str, Pace](), dict[str, Call]()
     for each in session.remaining:
-        call = each.bind(inputs.by_label[each.label], first[each.label].state)
-        pace = session.attempt(each.label, size_up, call, inputs, clock, job.device)
+        calls[each.label] = each.bind(inputs.by_label[each.label], first[each.label].state)
+        pace = session.attempt(each.label, size_up, calls[each.label], inputs, clock, job.device)
         longer_s = max(0.0, first[each.label].seconds - second[each.label].seconds)
         if pace:
             paces[each.label] = replace(pace, compile_s=session.first_s.get(each.label, 0.0) + longer_s)
@@ -85,7 +85,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
     round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
     most = ROUNDS[job.info["kind"]]
     pairs = most if round_s < 0.2 else LEAST_REPEATS
-    blocks = job.blocks or stats.blocks_for(_noise(session, clock, inputs, first, paces, pairs), most)
+    blocks = job.blocks or stats.blocks_for(_noise(clock, calls, paces, pairs), most)
     fitting = (n for n in range(most, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
     rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
@@ -132,13 +132,10 @@ def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> Pace:
     return Pace(seconds, host_s, min(most, max(1, math.ceil(least_s / seconds))))
 
 
-def _noise(
-    session: Session, clock: Clock, inputs: InputSet, states: dict[str, Ready], paces: dict[str, Pace], times: int
-) -> float:
+def _noise(clock: Clock, calls: dict[str, Call], paces: dict[str, Pace], times: int) -> float:
     """The standard deviation of log(baseline / baseline again)."""
     logs: dict[str, list[float]] = {"baseline": [], CONTROL: []}
-    for each in [each for each in session.remaining if each.label in logs] * times:
-        call = each.bind(inputs.by_label[each.label], states[each.label].state)
-        sample = clock.sample([call] * paces[each.label].calls, paces[each.label].host_s)
-        logs[each.label].append(np.log(sample.seconds))
+    for label in [*logs] * times:
+        sample = clock.sample([calls[label]] * paces[label].calls, paces[label].host_s)
+        logs[label].append(np.log(sample.seconds))
     return float(np.std(np.subtract(logs["baseline"], logs[CONTROL]), ddof=1))

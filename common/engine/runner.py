@@ -23,7 +23,6 @@ from common.pairs.source import source_hash
 from common.record.result import FAILED, SCHEMA, PairResult, Record, Row
 
 FAST_BLOCKS = 6
-Progress = Callable[[Pair, str, str, float], None]
 Neighbours = Callable[[dict[str, str]], None]  # who -> what they do
 
 
@@ -34,7 +33,7 @@ def run_pairs(
     fast: bool = False,
     check_only: bool = False,
     stressed: bool = True,
-    on_progress: Progress = lambda pair, size, stage, fraction: None,
+    on_progress: Callable[[Pair, str, str, float], None] = lambda pair, size, stage, fraction: None,
     on_record: Callable[[Record], None] = lambda record: None,
     on_neighbours: Neighbours = lambda found: None,
 ) -> Record:

@@ -13,7 +13,7 @@ from typing import Any
 from common.engine.job import Alone, Errand, Job
 from common.isolation.process import Death
 from common.record import stats
-from common.record.result import CONTROL, Arm, PairResult, Row
+from common.record.result import CONTROL, PairResult, Row
 
 MOST_SAMPLES, LEAST_SAMPLES, SAMPLES_S = 10, 3, 0.5  # of a run alone
 BATCHES = 5  # samples are enough where each is of many calls
@@ -73,12 +73,11 @@ def settled(job: Job, result: PairResult, call: Call) -> PairResult:
         runs[label] = [replace(each, verdict="invalid", reason=f"wrong answer: {problem}") for each in runs[label]]
     result = _without(result, {label: found for label, (found,) in runs.items() if found.verdict})
     for _ in range(REPEATS):
-        doubted = {label for row in result.rows if not _holds(row, runs) for label in (row.variant, row.versus)}
+        doubted = {label for row in result.rows if _contradiction(row, runs) for label in (row.variant, row.versus)}
         for label in doubted:
             run(label)
-    seconds = {label: [each.seconds for each in found if each.seconds] for label, found in runs.items()}
-    arms = {label: replace(arm, alone=seconds.get(label, [])) for label, arm in result.arms.items()}
-    rows = [_settled(row, arms, {label: each[0] for label, each in runs.items()}) for row in result.rows]
+    arms = {label: replace(arm, alone=_seconds(label, runs)) for label, arm in result.arms.items()}
+    rows = [_settled(row, runs) if row.variant in arms else row for row in result.rows]
     return replace(result, arms=arms, rows=rows)
 
 
@@ -109,24 +108,21 @@ def _without(result: PairResult, out: dict[str, Alone]) -> PairResult:
     return replace(result, rows=rows, arms=arms, noise_floor=result.noise_floor if arms else None)
 
 
-def _holds(row: Row, runs: dict[str, list[Alone]]) -> bool:
-    if row.ratio is None:
-        return True
-    versus, mine = ([each.seconds for each in runs.get(label, [])] for label in (row.versus, row.variant))
-    return stats.holds_alone(row.verdict, row.ratio, versus, mine)
+def _seconds(label: str, runs: dict[str, list[Alone]]) -> list[list[float]]:
+    return [each.seconds for each in runs.get(label, []) if each.seconds]
 
 
-def _settled(row: Row, arms: dict[str, Arm], runs: dict[str, Alone]) -> Row:
+def _contradiction(row: Row, runs: dict[str, list[Alone]]) -> str:
+    """Both ratios in words, where no run alone bears out what the row says; else empty."""
+    versus, mine = _seconds(row.versus, runs), _seconds(row.variant, runs)
+    if row.ratio is None or stats.holds_alone(row.verdict, row.ratio, versus, mine):
+        return ""
+    return stats.contradiction(row.ratio, versus, mine)
+
+
+def _settled(row: Row, runs: dict[str, list[Alone]]) -> Row:
     """With its verdict as it holds both ways, and what is said of a version's run alone."""
-    if row.variant not in arms:
-        return row
-    notes, busy = list(row.notes), runs[row.variant].busy
+    busy, reason = runs[row.variant][0].busy, _contradiction(row, runs)
     if busy > BUSY:
-        notes.append(f"keeps {busy:.1f} cores busy while nothing is asked of it")
-    if row.ratio is None:
-        return replace(row, notes=notes)
-    verdict, reason = row.verdict, row.reason
-    alone = arms[row.versus].alone, arms[row.variant].alone
-    if not stats.holds_alone(verdict, row.ratio, *alone):
-        verdict, reason = "unsure", stats.contradiction(row.ratio, *alone)
-    return replace(row, verdict=verdict, reason=reason, notes=notes)
+        row = replace(row, notes=[*row.notes, f"keeps {busy:.1f} cores busy while nothing is asked of it"])
+    return replace(row, verdict="unsure", reason=reason) if reason else row
