@@ -23,6 +23,7 @@ UNTIMELY = {
     "open": "writes to files",
 }  # fmt: skip
 TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
+_listen_once = cache(sys.addaudithook)
 _heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
 
 
@@ -102,18 +103,13 @@ def overheard(call: Callable[[], Any]) -> set[str]:
     From then on this process pays a little for every event that Python tells of: so call it when all is measured.
     """
     global _heard
-    _listen_to_python()
+    _listen_once(_hear)
     _heard = set()
     try:
         call()
         return _heard
     finally:
         _heard = None
-
-
-@cache
-def _listen_to_python() -> None:
-    sys.addaudithook(_hear)
 
 
 def listen_to_triton() -> None:

@@ -123,9 +123,7 @@ def _shrink(tree: dict[str, Any], factors: torch.Tensor) -> None:
     """For arrays that fill their memory without gaps, as copies do."""
     for _, tensor in arrays.tensors(tree):
         if arrays.computes(tensor):
-            alike = tensor.is_contiguous()
-            flat = tensor if alike else tensor.permute(sorted(range(tensor.dim()), key=tensor.stride, reverse=True))
-            flat, row = flat.view(-1), factors.to(tensor)
+            flat, row = tensor.as_strided((tensor.numel(),), (1,)), factors.to(tensor)
             whole = flat.numel() // PERIOD * PERIOD
             flat[:whole].view(-1, PERIOD).mul_(row)
             flat[whole:].mul_(row[: flat.numel() - whole])
