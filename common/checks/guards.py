@@ -1,5 +1,5 @@
 """What a version may not do behind the clock's back: change inputs, keep answers, read unwritten memory, leak threads,
-compile while the clock runs. (Global state: global_state.py.)
+compile while the clock runs. (Settings: settings.py.)
 """
 
 import ast
