@@ -23,14 +23,12 @@ def check(session: Session) -> None:
     if {each.label for each in session.remaining} <= set(session.job.verified):
         return
     sizes = session.job.pair.check_sizes
+    choices = [_choices(session.job.pair.sizes[size]) for size in sizes]
     blind: dict[str, str] = {}
-    chosen: set[str] = set()
     for i, size in enumerate(sizes):
         session.progress.checking(i / len(sizes))
         if len(session.judged(libraries=False)) > 1:  # a version, beside the baseline
-            choices = _choices(session.job.pair.sizes[size])
-            found = _check_size(session, i, size, is_new=choices not in chosen)
-            chosen.add(choices)
+            found = _check_size(session, i, size, is_new=choices[i] not in choices[:i])
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
     session.progress.checking(None)
     for label, why in blind.items():
