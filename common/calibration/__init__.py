@@ -1,1 +1,1 @@
-"""What `python -m common.calibration` is made of; the pairs it measures are in `pairs/`."""
+"""The parts of `python -m common.calibration`; its pairs are in `pairs/`."""

@@ -1,15 +1,15 @@
-"""Does the harness measure truly on this machine? It is given what is known beforehand, and judged by what it says.
+"""Does the harness measure correctly on this machine? It measures versions whose results are known beforehand.
 
-Pairs of its own are measured as any pair is, again and again: versions that are equal, that differ by 1 % and by 5 %,
-that do nothing, that copy. Spins of known length and reads of warm and cold memory test the clocks alone.
+Its own pairs are measured like any other pair, many times: versions that are equal, that differ by 1 % and by 5 %, that
+do nothing, that copy. Spins of known length and reads of warm and cold memory test the clocks.
 
-Exit status: 0 every check passed; 1 one did not, a measurement died, or a file cannot be written; 2 usage;
+Exit status: 0 every check passed; 1 a check failed, a measurement died, or a file cannot be written; 2 wrong usage;
 130 interrupted.
 """
 
 import signal
 
-if __name__ == "__main__":  # the imports take seconds, in which Ctrl-C is to end us without a traceback
+if __name__ == "__main__":  # imports take seconds; Ctrl-C during them ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import math
@@ -41,13 +41,13 @@ from common.record.result import Record
 from common.show.console import grid, make_console, progress
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
-BUSY = 5  # one run in so many while every core is busy, where each takes more than twice as long
-SETTLED = 5  # one run in so many with runs alone, in processes of their own, where each takes several times as long
-FEW = 2  # runs of the pairs `copy` and `nothing`, whose figures hardly vary and which take long
+BUSY = 5  # with every core busy, 1 run in 5: each takes more than twice as long
+SETTLED = 5  # with runs alone in separate processes, 1 run in 5: each takes several times as long
+FEW = 2  # runs of the pairs `copy` and `nothing`, which are slow and hardly vary
 
 
 def calibrate(device: str, runs: int, say: Say) -> Findings:
-    """Everything; what keeps the machine busy comes last. Raises OneLine, KeyboardInterrupt."""
+    """All measurements, those on a busy machine last. Raises OneLine, KeyboardInterrupt."""
     begin, pairs = time.monotonic(), {pair.name: pair for pair in discover(PAIRS)}
     say("this machine's limits", 0, 1)
     record = trials.in_turn(pairs["copy"], device, min(FEW, runs), say)
@@ -73,14 +73,14 @@ def calibrate(device: str, runs: int, say: Say) -> Findings:
 
 
 def shares(record: Record) -> list[float | None]:
-    """What the versions of each pair reached of the limit; None for one that was not timed."""
+    """The share of the limit that each pair's versions reached; None for a version that was not timed."""
     arms = [pair.arms.get(label) for pair in record.pairs for label in ("baseline", "optimized")]
     return [arm.of_limit if arm else None for arm in arms]
 
 
 @contextmanager
 def _progress() -> Iterator[Say]:
-    """A bar on a terminal, a line now and then elsewhere; on stderr."""
+    """Progress on stderr: a bar on a terminal, otherwise a line now and then."""
     with progress() as (tell, _):
 
         def say(what: str, done: int, of: int) -> None:
@@ -97,19 +97,19 @@ def print_findings(findings: Findings, console: Console) -> None:
     lines: list[list[str | Text]] = [[*row, Text(said, colors[said])] for *row, said in rows(findings, *colors)]
     console.print(grid(title, HEADINGS, lines))
     for line in environment["neighbours"]:
-        text = printable(f"not alone on this machine while it was to be quiet: {line}")
+        text = printable(f"other processes were busy while this machine had to be quiet: {line}")
         console.print(text, markup=False, soft_wrap=True)
     console.print(f"{passed} of {len(findings.checks)} checks passed")
 
 
 def parse(argv: list[str] | None) -> Namespace:
-    """Raises UsageError."""
+    """Parse the arguments. Raises UsageError."""
     parser = Parser("python -m common.calibration", description=str(__doc__).split("\n\n")[0])
     parser.add_argument(
         "--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)"
     )
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"runs while the machine is quiet ({RUNS})")
-    parser.add_argument("--record", action="store_true", help="keep it as recorded/<device>/calibration.json")
+    parser.add_argument("--record", action="store_true", help="keep the result as recorded/<device>/calibration.json")
     args = parser.parse_args(argv)
     if args.runs < 1:
         parser.error("--runs: at least 1")
@@ -117,7 +117,7 @@ def parse(argv: list[str] | None) -> Namespace:
 
 
 def run(argv: list[str] | None, folder: Path) -> int:
-    """Raises OneLine, KeyboardInterrupt."""
+    """Calibrate, print, keep. Returns the exit status. Raises OneLine, KeyboardInterrupt."""
     args = parse(argv)
     if args.record:
         check_writable(folder / "any", makes_folder=True)
@@ -128,7 +128,7 @@ def run(argv: list[str] | None, folder: Path) -> int:
         print(f"calibrate: {error}", file=sys.stderr)
         return 1
     unwritten, written = list[str](), ""
-    if args.record:  # before anything is printed, which a closed pipe ends
+    if args.record:  # before anything is printed: a closed pipe ends the printing
         with noting(unwritten):
             written = f"recorded in {keep(findings, folder)}\n"
     print_findings(findings, make_console())

@@ -1,4 +1,4 @@
-"""What a calibration must find for the harness to be believed: thresholds, and judgement on what was measured."""
+"""The checks of a calibration: thresholds, and the judgement of what was measured."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,20 +9,20 @@ from common.calibration.findings import FILE, SCHEMA, Check, Findings, Known, Ru
 from common.record import stats
 from common.record.files import Format, Problems, RecordError
 
-CALLED = 0.05  # of equal pairs at most are called different: what an interval of 95 % promises
-FOUND = 0.95  # of planted 5 % at least are found
-COVERED = 0.93  # of the intervals at least hold the truth: 95 % less what 200 runs leave to chance
-DOUBTED = 0.02  # of true conclusions at most are unsure because of what a run alone took
-OWN_COST = 2  # repetitions of a hundred: more, and their counts would not be what sets the time
-OFF = 0.05  # by which a clock may be wrong
-COLD = 1.2  # a read from memory takes at least so many times a read from L2
-COPY = (0.90, 1.02)  # of the measured limit: a copy is not better than the best copy, but for noise
-ALONE = "alone"  # the condition: each candidate ran alone, too, as it does for benchmark.py
+CALLED = 0.05  # at most this share of equal pairs is called different: the promise of a 95 % interval
+FOUND = 0.95  # at least this share of planted 5 % differences is found
+COVERED = 0.93  # at least this share of intervals holds the truth: 95 % less the chance in 200 runs
+DOUBTED = 0.02  # at most this share of true conclusions is unsure because of the runs alone
+OWN_COST = 2  # repetitions of a hundred; with a higher cost the counts would not determine the time
+OFF = 0.05  # allowed error of a clock
+COLD = 1.2  # a read from memory takes at least this many times as long as from L2
+COPY = (0.90, 1.02)  # of the measured limit: a copy cannot beat the best copy except by noise
+ALONE = "alone"  # the condition: each candidate also ran alone, as for benchmark.py
 SAME, SMALL, LARGE = "copy", "plus_1", "plus_5"  # the variants of the pair `work`
 
 
 def judge(findings: Findings) -> list[Check]:
-    """The table, from all else that was found."""
+    """The rows of the table, computed from everything else."""
     known, counts, own = findings.known, findings.repetitions, own_cost(findings.known)
     truths = {version: (counts["baseline"] + own) / (count + own) for version, count in counts.items()}
 
@@ -49,7 +49,7 @@ def judge(findings: Findings) -> list[Check]:
 
 
 def own_cost(known: Known) -> float:
-    """What a call costs besides its repetitions, as so many repetitions more."""
+    """The cost of a call without its repetitions, expressed in repetitions."""
     one_s, many_s = median(known.one_s), median(known.many_s)
     return (known.many - 1) * one_s / (many_s - one_s) - 1
 
@@ -72,13 +72,13 @@ def _holds(said: Said, truth: float) -> bool:
 
 
 def _refused(run: Run) -> bool:
-    """Did the harness say, of every version, that there is nothing to read?"""
+    """Whether the harness gave no ratio for every version."""
     said = run.said.values()
     return bool(said) and all(it.verdict == "too short" and it.ratio is None for it in said)
 
 
 def _share(check: str, condition: str, hits: Iterable[bool], least: float = 0, most: float = 1) -> Check:
-    """How often something came about; from no runs nothing follows."""
+    """A check on how often something happened; it fails without runs."""
     came = list(hits)
     share = sum(came) / len(came) if came else float("nan")
     accepted = f"at least {least:.0%}" if least else f"at most {most:.0%}" if most else "never"
@@ -86,7 +86,7 @@ def _share(check: str, condition: str, hits: Iterable[bool], least: float = 0, m
 
 
 def _clocks(spins: Iterable[Spin]) -> list[Check]:
-    """By each clock that tells how long the spins were: the median error at every length."""
+    """For each independent clock: the median error at every length of spin."""
     errors: dict[str, list[float]] = {}
     samples = sum(len(spin.read_s) for spin in spins)
     for spin in spins:
@@ -101,7 +101,7 @@ def _clocks(spins: Iterable[Spin]) -> list[Check]:
 
 
 def _reads(known: Known) -> list[Check]:
-    """None on a CPU, whose caches the wall clock leaves as they are."""
+    """The read check; none on a CPU, where the wall clock does not change the caches."""
     if not known.cold_s and not known.warm_s:
         return []
     cold, warm = median(known.cold_s), median(known.warm_s)
@@ -120,7 +120,7 @@ def _copies(copies: list[float | None]) -> Check:
 
 
 def contradiction(findings: Findings) -> str:
-    """The first figure that does not follow from what else is there, in a line; empty if there is none."""
+    """One line about the first figure that does not follow from the others; empty if all do."""
     for condition, run in ((condition, run) for condition, runs in findings.runs.items() for run in runs):
         for version, said in run.said.items():
             if (follows := _follows(said, run.noise_floor)) != said.verdict:
@@ -132,7 +132,7 @@ def contradiction(findings: Findings) -> str:
 
 
 def _follows(said: Said, noise_floor: float | None) -> str:
-    """The verdict of an interval, unless a run alone contradicts; without an interval, whatever was said."""
+    """The verdict that follows from an interval, unless a run alone contradicts; without an interval the stated one."""
     if stats.is_contradiction(said.reason):
         return "unsure"
     if said.ratio is None or said.low is None or said.high is None or noise_floor is None:
@@ -151,7 +151,7 @@ FORMAT = Format("a calibration", SCHEMA, _read, from_schema_1)
 
 
 def newest(folder: Path | None = None, problems: Problems | None = None) -> list[tuple[Path, Findings]]:
-    """The newest calibration of each kind of device, the newest first. As FORMAT.recorded."""
+    """The newest calibration of each kind of device, newest first; bad files as in Format.recorded."""
     by_kind: dict[str, tuple[Path, Findings]] = {}
     for path, findings in FORMAT.recorded(FILE, folder, problems):
         by_kind.setdefault(findings.environment["device"]["kind"], (path, findings))

@@ -1,7 +1,7 @@
-"""The launches on which exact counts are compared with a GPU's counters, and how they are counted.
+"""The launches for which exact counts are compared with a GPU's counters, and how they are counted.
 
-Counted on the CPU, with the launches that the version would make on that GPU, and as a profiler sees them that empties
-the caches before each launch.
+They are counted on the CPU with the launches that the version would make on that GPU, and with empty caches before each
+launch, as a profiler sees them.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ PAIRS = {  # at their size `count`
     "ch4": "attention batched_matmul matmul precision split_k tile_size",
     "ch5": "layout",
 }
-BEYOND_L2: dict[tuple[str, str], dict[str, Any]] = {  # more bytes than an L2 holds: what tells how good its model is
+BEYOND_L2: dict[tuple[str, str], dict[str, Any]] = {  # more bytes than an L2 holds: these test the model of the L2
     ("ch3/layer_norm", "baseline"): {"rows": 1056, "columns": 16_384},
     ("ch3/softmax", "baseline"): {"rows": 528, "columns": 65_536},
     ("ch3/softmax", "optimized/online"): {"rows": 528, "columns": 65_536},
@@ -38,12 +38,12 @@ BEYOND_L2: dict[tuple[str, str], dict[str, Any]] = {  # more bytes than an L2 ho
 }
 SEED = 0
 PER_SM, RESIDENT, HALF = "a program an SM", "all resident", "all resident, half the L2"
-MODELS = (PER_SM, RESIDENT, HALF)  # of the L2: how many programs run in step; what all SMs use may be there twice
+MODELS = (PER_SM, RESIDENT, HALF)  # how many programs run in step; data used by all SMs may be in the L2 twice
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A version of a pair ("ch3/softmax"), at a size: the arguments of its `inputs`."""
+    """A version of a pair ("ch3/softmax") at a size, given by the arguments of its `inputs`."""
 
     pair: str
     version: str
@@ -59,7 +59,7 @@ class Chosen:
         return BEYOND_L2.get((self.pair, self.version)) == self.size
 
     def drawn(self, device: str) -> Any:
-        """Its module and inputs, which are the same each time."""
+        """(Its module, its inputs); the inputs are equal each time."""
         import torch
 
         torch.manual_seed(SEED)
@@ -68,12 +68,12 @@ class Chosen:
 
 
 def call_of(module: Any, inputs: dict[str, Any]) -> Any:
-    """Its `run`, set up."""
+    """A call of `run` after `setup`."""
     return partial(module.run, **inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
 
 
 def chosen(only: str = "*") -> list[Chosen]:
-    """All versions with a Triton kernel of the pairs whose names match. What takes longest comes first."""
+    """All versions with a Triton kernel in pairs whose names match; the slowest first."""
     found = []
     for chapter, names in PAIRS.items():
         pairs = [pair for pair in discover(ROOT / chapter) if pair.name in names.split()]
@@ -86,9 +86,9 @@ def chosen(only: str = "*") -> list[Chosen]:
 
 
 class ColdMeter(Meter):
-    """By kernel, its launches and programs, sectors by kind of access, bytes, and what models of an L2 read and moved.
+    """Counts by kernel: launches, programs, sectors by kind of access, bytes, reads and traffic of L2 models.
 
-    Each launch finds them empty. `resident`: programs of each kernel that an SM holds.
+    The models are empty before each launch. `resident`: programs of each kernel that an SM holds.
     """
 
     def __init__(self, machine: Machine, resident: dict[str, int]) -> None:
@@ -131,27 +131,27 @@ class ColdMeter(Meter):
 
 
 def machine_of(device: dict[str, Any]) -> Machine:
-    """A GPU as common.machine.device describes it."""
+    """The architecture of a GPU described by common.machine.device."""
     architecture = MACHINES["sm_{}{}".format(*device["capability"])]
     return replace(architecture, name=device["name"], sms=device["sms"], l2_bytes=device["cache_bytes"])
 
 
 def counted(machine: Machine, each: Chosen, resident: dict[str, int]) -> dict[str, dict[str, int]]:
-    """What one call does, by kernel. `resident`: programs of each that an SM holds."""
+    """The counts of one call, by kernel. `resident`: programs of each kernel that an SM holds."""
     from common.traffic import kernels
 
     module, inputs = each.drawn("cpu")
     meter = ColdMeter(machine, resident)
     with _as_if_on(machine):
         call = call_of(module, inputs)
-        with kernels.counted(meter, is_real=not each.is_beyond_l2):  # whose addresses depend on nothing that is loaded
+        with kernels.counted(meter, is_real=not each.is_beyond_l2):  # no address depends on a loaded value
             call()
     return {name: dict(found) for name, found in meter.found.items()}
 
 
 @contextmanager
 def _as_if_on(machine: Machine) -> Iterator[None]:
-    """Inside, a version chooses its launches as on that GPU, though its tensors lie on the CPU."""
+    """Inside, a version chooses its launches as on that GPU, although its tensors lie on the CPU."""
     from unittest.mock import patch
 
     import torch

@@ -1,11 +1,10 @@
-"""What a GPU counts itself: kernels of the course under Nsight Compute, beside the exact counts of the same launches.
+"""A GPU's own counters: kernels of the course under Nsight Compute, beside the exact counts of the same launches.
 
     python -m common.calibration.counters [--only PATTERN] [--record]
 
-Needs an NVIDIA GPU, `ncu` on the PATH and the permission to read performance counters
-(https://developer.nvidia.com/ERR_NVGPUCTRPERM). Who lacks one of them loses this comparison, and nothing else.
-
-What a kernel's instructions ask of L1 is compared with the counts, what L2 and memory move with the model of the L2.
+This needs an NVIDIA GPU, `ncu` on the PATH and the permission to read performance counters
+(https://developer.nvidia.com/ERR_NVGPUCTRPERM). Nothing else in the course needs them. Requests to L1 are compared with
+the counts; traffic of L2 and memory with the model of the L2.
 """
 
 import multiprocessing
@@ -29,11 +28,11 @@ from common.record.files import check_writable
 from common.show.console import grid, make_console
 from common.xray.occupancy import Machine
 
-Counts = dict[str, dict[str, int]] | str  # of a version, by kernel; or why there are none
+Counts = dict[str, dict[str, int]] | str  # of a version, by kernel; or the reason why there are none
 
 
 def _one_thread() -> None:
-    """As many processes as cores: a thread each."""
+    """One thread per process: there are as many processes as cores."""
     import torch
     from threadpoolctl import threadpool_limits
 
@@ -42,48 +41,48 @@ def _one_thread() -> None:
 
 
 def compiled(each: Chosen) -> str:
-    """Run a version once, which compiles it; why that fails, or empty."""
+    """Run a version once to compile it. Returns the reason of a failure, or an empty text."""
     import torch
 
     try:
         call_of(*each.drawn("cuda"))()
         torch.cuda.synchronize()
-    except Exception as error:  # noqa: BLE001 (whatever this GPU lacks)
+    except Exception as error:  # noqa: BLE001 (any need for something missing)
         return one_line(error)
     return ""
 
 
 def tried(machine: Machine, each: Chosen, resident: dict[str, int]) -> Counts:
-    """What is counted, or why nothing is."""
+    """The counts of a version, or the reason why there are none."""
     try:
         return counted(machine, each, resident)
-    except Exception as error:  # noqa: BLE001 (whatever Triton's interpreter lacks)
+    except Exception as error:  # noqa: BLE001 (any limit of Triton's interpreter)
         return one_line(error)
 
 
 def resident(counters: dict[Key, Counters], number: int) -> dict[str, int]:
-    """Kernel -> programs that an SM holds, of one version."""
+    """Kernel -> programs that an SM holds, for one version."""
     return {name: int(min(found[by] for by in OCCUPANCY)) for (of, name), found in counters.items() if of == number}
 
 
 def compared(
     plan: list[Chosen], counters: dict[Key, Counters], counts: list[Counts]
 ) -> tuple[list[Compared], dict[str, str]]:
-    """(The kernels of all versions that were counted, the others and why not.)"""
+    """(The kernels of all counted versions, the other versions with reasons.)"""
     kernels, left = [], {plan[n].label: count for n, count in enumerate(counts) if isinstance(count, str)}
     for (number, name), found in counters.items():
         each, count = plan[number], counts[number]
         if isinstance(count, dict) and name in count:
             kernels.append(Compared(each.pair, each.version, each.size, name, count[name], found))
         elif isinstance(count, dict):
-            left[each.label] = f"{name} was launched by the GPU alone"
+            left[each.label] = f"only the GPU launched {name}"
     return sorted(kernels, key=lambda kernel: kernel.pair), left
 
 
 def measure(only: str) -> Truth:
-    """Everything. Raises CannotCount."""
+    """Profile and count all chosen versions. Raises CannotCount."""
     if not has_gpu():
-        raise CannotCount("an NVIDIA GPU is needed: there is none here")
+        raise CannotCount("this machine has no NVIDIA GPU, which is needed")
     known = {text.split()[0] for text in ncu("--query-metrics").splitlines() if text.strip()}
     metrics = [name for name in METRICS if name.startswith("launch__") or name.partition(".")[0] in known]
     info, every = describe("cuda:0"), chosen(only)
@@ -102,15 +101,15 @@ def measure(only: str) -> Truth:
 
 
 def parse(argv: list[str] | None) -> Namespace:
-    """Raises UsageError."""
+    """Parse the arguments. Raises UsageError."""
     parser = Parser("python -m common.calibration.counters", description=str(__doc__).partition("\n")[0])
     parser.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match")
-    parser.add_argument("--record", action="store_true", help="keep it as recorded/<device>/traffic.json")
+    parser.add_argument("--record", action="store_true", help="keep the result as recorded/<device>/traffic.json")
     return parser.parse_args(argv)
 
 
 def run(argv: list[str] | None, folder: Path) -> int:
-    """Raises OneLine."""
+    """Measure, print, keep. Returns the exit status. Raises OneLine."""
     args, console = parse(argv), make_console()
     if args.record:
         check_writable(folder / "any", makes_folder=True)

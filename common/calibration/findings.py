@@ -1,6 +1,6 @@
-"""What a calibration measured and what follows from it: frozen dataclasses <-> recorded/<device>/calibration.json.
+"""The results of a calibration and its checks: frozen dataclasses <-> recorded/<device>/calibration.json.
 
-Ratios are versus / variant, as everywhere; times are seconds. The checks can be computed again from all the rest.
+Ratios are versus / variant; times are seconds. The checks can be computed again from the rest.
 """
 
 import json
@@ -19,7 +19,7 @@ PAIRS = Path(__file__).with_name("pairs")
 
 @dataclass(frozen=True)
 class Said:
-    """What the harness said of one variant; `reason`: why there is no ratio."""
+    """The harness's result for one variant. `reason`: why there is no ratio."""
 
     verdict: str
     ratio: float | None
@@ -30,7 +30,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Run:
-    """One measurement of a pair: what was said, by variant."""
+    """One measurement of a pair: the result of each variant."""
 
     seed: int
     blocks: int
@@ -49,14 +49,14 @@ class Spin:
 
 @dataclass(frozen=True)
 class Known:
-    """Samples of calls whose length, or what sets it, is known; seconds. On a CPU there are no reads."""
+    """Samples, in seconds, of calls whose length or whose cause is known. On a CPU there are no reads."""
 
     spins: list[Spin]
     one_s: list[float]  # the pair `work` with one repetition
     many_s: list[float]  # the same with `many`
     many: int
-    cold_s: list[float]  # reads of a buffer smaller than a GPU's L2, behind a flush
-    warm_s: list[float]  # the same, each directly behind another
+    cold_s: list[float]  # reads of a buffer smaller than a GPU's L2, after a flush
+    warm_s: list[float]  # the same, directly after another read
 
 
 @dataclass(frozen=True)
@@ -73,15 +73,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a calibration measured, and its checks."""
+    """All measurements of a calibration, and its checks."""
 
     schema: int
     environment: dict[str, Any]
     source_hashes: dict[str, str]  # of the pairs
-    repetitions: dict[str, int]  # version of the pair `work` -> how often it does the same thing
+    repetitions: dict[str, int]  # version of the pair `work` -> number of repetitions
     runs: dict[str, list[Run]]  # condition -> runs of the pair `work`; under `alone` each candidate also ran alone
     nothing: list[Run]  # runs of the pair `nothing`
-    copies: list[float | None]  # shares of the limit that copies reached; None where none was given
+    copies: list[float | None]  # shares of the limit that copies reached; None without a time
     known: Known
     checks: list[Check]
 
@@ -96,7 +96,7 @@ def run_of(seed: int, measured: PairResult) -> Run:
 
 
 def to_json(findings: Findings) -> str:
-    """A line for each run, spin and check: json itself knows one line for everything, or one for every number."""
+    """JSON with one line for each run, spin and check."""
 
     def lines(value: Any) -> str:
         if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -109,7 +109,7 @@ def to_json(findings: Findings) -> str:
 
 
 def from_dict(data: dict[str, Any]) -> Findings:
-    """Raises TypeError, KeyError or AttributeError where `data` is no calibration."""
+    """The findings in `data`. Raises TypeError, KeyError or AttributeError if it is not a calibration."""
     runs = {condition: [_run(run) for run in found] for condition, found in data["runs"].items()}
     nothing, checks = [_run(run) for run in data["nothing"]], [Check(**check) for check in data["checks"]]
     known = Known(**{**data["known"], "spins": [Spin(**spin) for spin in data["known"]["spins"]]})
@@ -121,7 +121,7 @@ def _run(data: dict[str, Any]) -> Run:
 
 
 def from_schema_1(data: dict[str, Any]) -> dict[str, Any]:
-    """In the words of 2: halves are versions; `checked` beside an empty call is `too short`."""
+    """Convert schema 1 to 2: halves become versions; `checked` of an empty call becomes `too short`."""
     checks = [{**check, "check": check["check"].replace("halves", "versions")} for check in data["checks"]]
     nothing = [{**run, "said": {name: _refused(said) for name, said in run["said"].items()}} for run in data["nothing"]]
     return {**data, "schema": SCHEMA, "checks": checks, "nothing": nothing}
@@ -132,6 +132,6 @@ def _refused(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep(findings: Findings, folder: Path | None = None) -> Path:
-    """Save under recorded/<device>/calibration.json. Raises RecordError."""
+    """Save as recorded/<device>/calibration.json. Raises RecordError."""
     write_text(path := file_of_device(findings.environment, FILE, folder), to_json(findings))
     return path

@@ -1,6 +1,6 @@
-"""Calls whose length is known without the harness, or what sets it, read with its clocks: spins, repetitions, reads.
+"""Calls of independently known length, timed with the harness's clocks: spins, repetitions, reads.
 
-Runs in a process of its own, because it needs CUDA. A spin's length comes from clocks that the harness does not use.
+They run in their own process, because they need CUDA. A spin's length comes from clocks that the harness does not use.
 """
 
 import time
@@ -16,13 +16,13 @@ from common.machine.clock import Clock, DeviceClock, WallClock, host_seconds
 from common.machine.device import clocks_now, use_device
 from common.pairs.pair import load
 
-SPINS = {  # seconds -> samples. From what the harness batches short calls to, or events resolve well, to a slow call
+SPINS = {  # seconds -> samples: from the length of batches, or what events resolve well, up to a slow call
     "cpu": {1e-3: 50, 10e-3: 30, 100e-3: 10},
     "cuda": {200e-6: 50, 2e-3: 30, 20e-3: 10},
 }
-SAMPLES = 50  # of everything else
+SAMPLES = 50  # of all others
 MANY = 200  # repetitions
-ROW = 4096  # float32 values: long enough a row for its latency to show
+ROW = 4096  # float32 values: a row long enough for its latency to matter
 SPIN_KERNEL = r"""
 extern "C" __global__ void spin(long long cycles, long long* took) {
     long long begin_ns, end_ns, begin = clock64();
@@ -36,7 +36,7 @@ extern "C" __global__ void spin(long long cycles, long long* took) {
 
 
 def look(job: Job, say: Callable[[str, float], None]) -> Known:
-    """`job`: as the pair `work` is measured, whose baseline is called here with other repetitions."""
+    """Measure everything. `job`: of the pair `work`, whose baseline is called here with other repetitions."""
     use_device(job.device)
     say("known times", 0.0)
     if job.info["kind"] == "cpu":
@@ -45,7 +45,7 @@ def look(job: Job, say: Callable[[str, float], None]) -> Known:
         return Known(spins, *_repeated(wall, job), MANY, [], [])
     import cupy  # only with a GPU
 
-    use_device(job.device)  # CuPy, too
+    use_device(job.device)  # also CuPy
     clock = DeviceClock(job.device)
     kernel = cupy.RawKernel(SPIN_KERNEL, "spin")
     spins = [_spin_on_gpu(clock, kernel, job, *lengths) for lengths in SPINS["cuda"].items()]
@@ -53,14 +53,14 @@ def look(job: Job, say: Callable[[str, float], None]) -> Known:
 
 
 def other_clock() -> tuple[str, Callable[[], int]]:
-    """(name, nanoseconds) of a clock that is not the one WallClock reads."""
+    """(Name, function returning nanoseconds) of a clock that WallClock does not use."""
     if hasattr(time, "CLOCK_MONOTONIC_RAW"):
         return "CLOCK_MONOTONIC_RAW", partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW)
-    return "the system's clock", time.time_ns  # on Windows
+    return "the system's clock", time.time_ns  # in Windows
 
 
 def spin(length_ns: int, now_ns: Callable[[], int]) -> int:
-    """Do nothing for so long; returns how long it was: the system may come between."""
+    """Do nothing for `length_ns`. Returns the actual length, which the system may extend."""
     begin = now_ns()
     while (took := now_ns() - begin) < length_ns:
         pass
@@ -74,7 +74,7 @@ def _spin_on_cpu(clock: WallClock, nominal_s: float, times: int) -> Spin:
 
 
 def _spin_on_gpu(clock: DeviceClock, kernel: Any, job: Job, nominal_s: float, times: int) -> Spin:
-    """By the cycles it took, at the clock that the driver reports meanwhile; and by the GPU's own nanosecond timer."""
+    """A spin's length by its cycles at the clock that the driver reports, and by the GPU's nanosecond timer."""
     took = torch.zeros(2, dtype=torch.int64, device=job.device)
     call = partial(kernel, (1,), (1,), (int(nominal_s * job.info["max_sm_mhz"] * 1e6), took.data_ptr()))
     host_s = host_seconds(call, job.device)
@@ -82,7 +82,7 @@ def _spin_on_gpu(clock: DeviceClock, kernel: Any, job: Job, nominal_s: float, ti
     for _ in range(times):
         read_s.append(clock.sample([call], host_s).seconds)
         cycles, timer_ns = took.tolist()
-        call()  # again, for the clock is to be asked for while the GPU is at work
+        call()  # again: the clock is queried while the GPU works
         cycles_s.append(cycles / (clocks_now(job.info["uuid"])["sm_mhz"] * 1e6))
         timer_s.append(timer_ns * 1e-9)
     return Spin(nominal_s, {"its cycles at the SM clock": cycles_s, "%globaltimer": timer_s}, read_s)
@@ -103,7 +103,7 @@ def _repeated(clock: Clock, job: Job) -> tuple[list[float], list[float]]:
 
 
 def _reads(clock: DeviceClock, job: Job) -> tuple[list[float], list[float]]:
-    """Sums of rows in a third of L2, so that they fit in each of the two halves that some L2s consist of."""
+    """Sums over a third of L2, so that the rows fit in each half of an L2 with two halves."""
     rows = torch.rand(job.info["cache_bytes"] // 3 // (4 * ROW), ROW, device=job.device)
     sums = torch.empty(len(rows), device=job.device)
     start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))

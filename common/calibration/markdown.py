@@ -1,4 +1,4 @@
-"""The checks of calibrations as Markdown, for a README."""
+"""The checks of calibrations as Markdown for a README."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 
 
 def markdown(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
-    """The checks of each calibration, a table a device; of pairs that have changed since, no figures."""
+    """The checks of each calibration, one table per device; no figures if its pairs have changed since."""
     lines = []
     for path, findings in found:
         lines += ["", f"{source((path, findings))}, in {findings.environment['took_s'] / 60:.1f} minutes", ""]
@@ -21,7 +21,7 @@ def markdown(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
 
 
 def rows(findings: Findings, passed: str, failed: str) -> list[list[str]]:
-    """A row a check, its verdict in these words."""
+    """One row per check, with its verdict in these words."""
     return [
         [check.check, check.condition, str(check.runs), check.found, check.accepted, passed if check.passed else failed]
         for check in findings.checks

@@ -1,7 +1,7 @@
-"""Nsight Compute: what it counts of each kernel that versions launch.
+"""Nsight Compute: its counters for each kernel that versions launch.
 
-A child process calls each version twice, and the second call is profiled: each of its launches is repeated, with empty
-caches, until all counters are read. The clocks are left as they are.
+A child process calls each version twice; the second call is profiled. Each of its launches is repeated, with empty
+caches, until all counters are read. The clocks are not changed.
 """
 
 import csv
@@ -28,16 +28,16 @@ OPTIONS = (
     "--profile-from-start", "off", "--cache-control", "all", "--clock-control", "none",
     "--csv", "--page", "raw", "--print-units", "base", "--print-fp",
 )  # fmt: skip
-Key = tuple[int, str]  # which of those chosen, name of the kernel
+Key = tuple[int, str]  # (index of the chosen version, name of the kernel)
 Counters = dict[str, float]
 
 
 class CannotCount(OneLine):
-    """No GPU, no Nsight Compute, no permission, or an output that is none of its own; str() says which."""
+    """No GPU, no Nsight Compute, no permission, or an unknown output; str() says which."""
 
 
 def ncu(*arguments: str) -> str:
-    """What Nsight Compute prints. Raises CannotCount."""
+    """The output of Nsight Compute. Raises CannotCount."""
     if not (path := shutil.which("ncu")):
         raise CannotCount("Nsight Compute is needed: ncu is not on the PATH")
     try:
@@ -54,28 +54,28 @@ def ncu(*arguments: str) -> str:
 
 
 def table(text: str) -> list[tuple[str, Counters]]:
-    """Kernels and their counters, in the order of their launches, from ncu's CSV. Raises CannotCount."""
+    """(Kernel, counters) in the order of launches, from ncu's CSV. Raises CannotCount."""
     lines = csv.DictReader(io.StringIO("\n".join(text for text in text.splitlines() if text.startswith('"'))))
     found = []
     try:
         for row in lines:
-            if row["ID"]:  # the row after the head holds units alone
+            if row["ID"]:  # the row after the head holds only units
                 told = {name: row[name] for name in METRICS if row.get(name) not in (None, "", "n/a")}
                 found.append((row["Kernel Name"], {name: float(told[name].replace(",", "")) for name in told}))
     except (KeyError, ValueError) as error:
-        raise CannotCount(f"not a table of Nsight Compute's ({type(error).__name__}: {error})") from None
+        raise CannotCount(f"not a table of Nsight Compute ({type(error).__name__}: {error})") from None
     return found
 
 
 def assigned(launched: list[Key], profiled: Iterable[tuple[str, Counters]]) -> dict[Key, Counters]:
-    """The counters of each version's kernels, added up over its launches; torch's own kernels are left out.
+    """The counters of each version's kernels, summed over its launches, without torch's own kernels.
 
-    Raises CannotCount unless what was profiled is what was launched.
+    Raises CannotCount unless the profiled launches are the made ones.
     """
     names = [name for _, name in launched]
     own = [each for each in profiled if each[0] in names]
     if [name for name, _ in own] != names:
-        raise CannotCount(f"Nsight Compute has profiled {len(own)} launches, not the {len(names)} that were made")
+        raise CannotCount(f"Nsight Compute profiled {len(own)} launches of {len(names)}")
     found: dict[Key, Counters] = {}
     for key, (_, counters) in zip(launched, own, strict=True):
         known = found.setdefault(key, {})
@@ -85,7 +85,7 @@ def assigned(launched: list[Key], profiled: Iterable[tuple[str, Counters]]) -> d
 
 
 def launch(plan: str, out: str) -> None:
-    """What runs under Nsight Compute: all that is planned, in turn. Writes which kernels were launched."""
+    """Run under Nsight Compute: call all planned versions in turn. Writes the launched kernels."""
     import torch
 
     launched: list[Key] = []
@@ -105,7 +105,7 @@ def launch(plan: str, out: str) -> None:
 def _noting(number: int, launched: list[Key]) -> Iterator[None]:
     from unittest.mock import patch
 
-    from triton.runtime.jit import JITFunction  # optional: not on macOS
+    from triton.runtime.jit import JITFunction  # optional: not in macOS
 
     own = JITFunction.run
 

@@ -1,4 +1,4 @@
-"""A pair, measured again and again: as any other is, and with every core kept busy."""
+"""Measure a pair many times: like any other pair, and with every core busy."""
 
 import os
 import subprocess
@@ -18,15 +18,15 @@ from common.pairs.pair import Pair, load
 from common.pairs.sizes import sizes_of
 from common.record.result import Record
 
-BLOCKS = 12  # what the pilot chooses on a quiet machine; on a noisy one it would ask for up to four times as many
-PER_PROCESS = 20  # runs: with a process for each, as other pairs have, a quarter of the time were starts
+BLOCKS = 12  # the pilot's choice on a quiet machine; on a noisy one up to four times as many
+PER_PROCESS = 20  # runs: with a process for each, starts would take a quarter of the time
 HOG = """
 import os, sys, numpy
 x = numpy.ones(1 << 22)  # 32 MiB: keeps its core busy, and the caches and the memory that all share
 while os.getppid() == int(sys.argv[1]):
     x += 1.0
 """
-Say = Callable[[str, int, int], None]  # what is going on, how much of it is done, of how much
+Say = Callable[[str, int, int], None]  # (stage, amount done, total amount)
 
 
 class Failed(OneLine):
@@ -34,12 +34,12 @@ class Failed(OneLine):
 
 
 def repetitions(pair: Pair) -> dict[str, int]:
-    """How often each version does the same thing, as its file says."""
+    """The number of repetitions of each version, from its file."""
     return {version.label.removeprefix("optimized/"): load(version.path).REPETITIONS for version in pair.versions}
 
 
 def in_turn(pair: Pair, device: str, times: int, say: Say) -> Record:
-    """A pair several times, exactly as benchmark.py measures it."""
+    """Measure a pair several times, exactly as benchmark.py does."""
     done: list[str] = []
 
     def tell(_: Pair, size: str, stage: str, fraction: float) -> None:
@@ -53,14 +53,14 @@ def in_turn(pair: Pair, device: str, times: int, say: Say) -> Record:
 
 
 def job_of(pair: Pair, record: Record, device: str) -> Job:
-    """What a process is asked to do that measures a pair on the machine of a record."""
+    """The job that measures a pair on the machine of a record."""
     info, labels = record.environment["device"], [version.label for version in pair.versions]
     (size,) = sizes_of(pair, "default", info["kind"] == "cpu")
     return Job(pair, size, device, info, record.limits, labels, labels, BLOCKS)
 
 
 def many(job: Job, runs: int, condition: str, say: Say) -> list[Run]:
-    """The same job with one seed after the other, a few in each process."""
+    """Run the same job with different seeds, several in each process."""
     found: list[Run] = []
     for first in range(0, runs, PER_PROCESS):
         jobs = [replace(job, seed=seed) for seed in range(first, min(first + PER_PROCESS, runs))]
@@ -69,7 +69,7 @@ def many(job: Job, runs: int, condition: str, say: Say) -> list[Run]:
 
 
 def measure_all(jobs: list[Job], say: Callable[[str, float], None]) -> list[Run]:
-    """In a process of its own: what is said of each, of which only the ratios are kept."""
+    """In a child process: measure all jobs. Only the ratios are kept."""
     found = []
     for job in jobs:
         say(str(job.seed), 0.0)
@@ -78,7 +78,7 @@ def measure_all(jobs: list[Job], say: Callable[[str, float], None]) -> list[Run]
 
 
 def apart(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """In a process of its own (common.isolation.process.call). Raises Failed."""
+    """Call a function in its own process (common.isolation.process.call). Raises Failed."""
     try:
         return process.call(function, *arguments, **options)
     except process.Death as death:
@@ -87,14 +87,14 @@ def apart(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
 
 @contextmanager
 def all_cores_busy() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Inside, these processes, one a core, compute without a pause. They end when this one does, however it ends."""
+    """Inside, one process per core computes all the time. They end when this process does, however it ends."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     command = [sys.executable, "-c", HOG, str(os.getpid())]
-    hogs = [subprocess.Popen(command, start_new_session=True) for _ in range(cores)]  # deaf to Ctrl-C
+    hogs = [subprocess.Popen(command, start_new_session=True) for _ in range(cores)]  # ignores Ctrl-C
     try:
         yield hogs
         if ended := [hog.returncode for hog in hogs if hog.poll() is not None]:
-            raise Failed(f"a process that was to keep a core busy ended by itself, with status {ended[0]}")
+            raise Failed(f"a process that keeps a core busy ended by itself with status {ended[0]}")
     finally:
         for hog in hogs:
             hog.kill()

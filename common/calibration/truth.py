@@ -1,8 +1,8 @@
-"""Exact counts beside a GPU's counters: what agrees, of what kind the rest is, how far off the model of the L2 is.
+"""Exact counts beside a GPU's counters: agreement, the kinds of differences, the error of the model of the L2.
 
-A counter of L1 counts the different sectors of each instruction of a warp; `common.traffic` those of each instruction
-of a program, which all its warps carry out together. So the counter finds more where a sector is touched again by
-another warp, or by the next instruction of the same one.
+An L1 counter counts the different sectors of each instruction of a warp. `common.traffic` counts those of each
+instruction of a program, which all its warps execute together. So the counter finds more if another warp, or the same
+warp's next instruction, touches a sector again.
 """
 
 import json
@@ -15,9 +15,9 @@ from common.record.files import Format, file_of_device, write_text
 
 SCHEMA = 1
 FILE = "traffic.json"
-NEAR = 0.01  # of all sectors counted, within which a counter agrees
-WARP, PARTS = 32, 8  # lanes of a warp; words of 4 bytes in a sector, each of which an instruction may ask for alone
-WAYS = {  # kind of access -> what counts its sectors in L1, added up; cp.async counts as a load
+NEAR = 0.01  # relative to all counted sectors: within this a counter agrees
+WARP, PARTS = 32, 8  # lanes of a warp; words of 4 bytes in a sector, which instructions may request one by one
+WAYS = {  # kind of access -> L1 counters, to be summed; cp.async counts as a load
     "load": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",),
     "store": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",),
     "atomic": (
@@ -31,7 +31,7 @@ L2_READ, L2_WRITTEN = "lts__t_sectors_srcunit_tex_op_read.sum", "lts__t_sectors_
 READ, WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
 GRID, THREADS = "launch__grid_size", "launch__block_size"
 OCCUPANCY = tuple(f"launch__occupancy_limit_{by}" for by in ("blocks", "registers", "shared_mem", "warps"))
-FIXED = (THREADS, *OCCUPANCY)  # of a kernel, not to be added up over its launches
+FIXED = (THREADS, *OCCUPANCY)  # properties of a kernel: not summed over launches
 METRICS = (*(name for names in WAYS.values() for name in names), L2_READ, L2_WRITTEN, READ, WRITTEN, GRID, *FIXED)
 
 AGREES, ANOTHER, TMA = "agrees", "another launch", "TMA, no counter"
@@ -48,10 +48,10 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Compared:
-    """A kernel of a version, all its launches in one call. `size`: the arguments of the pair's `inputs`.
+    """A kernel of a version: all its launches in one call. `size`: the arguments of the pair's `inputs`.
 
-    `counted`: launches, programs, sectors by kind of access, different bytes read and written, and bytes that models
-    of the L2 read and moved. `counters`: Nsight Compute's; one that this GPU does not have is missing.
+    `counted`: launches, programs, sectors by kind of access, different bytes read and written, and bytes that models of
+    the L2 read and moved. `counters`: those of Nsight Compute; a counter that this GPU lacks is missing.
     """
 
     pair: str
@@ -63,53 +63,53 @@ class Compared:
 
     @property
     def sectors(self) -> int:
-        """Counted, of all kinds."""
+        """The counted sectors of all kinds."""
         return sum(self.counted.get(way, 0) for way in WAYS)
 
     @property
     def touched_bytes(self) -> int:
-        """Different ones, read or written."""
+        """The different bytes read or written."""
         return self.counted["read bytes"] + self.counted["written bytes"]
 
     def found(self, way: str) -> float:
-        """Sectors of one kind of access, by the counters."""
+        """The counters' sectors of one kind of access."""
         return sum(self.counters.get(name, 0.0) for name in WAYS[way])
 
     @property
     def off(self) -> dict[str, float]:
-        """Kind of access -> sectors that the counters have more than were counted, as a share of all sectors."""
+        """Kind of access -> surplus of the counters over the counts, relative to all counted sectors."""
         return {way: (self.found(way) - self.counted.get(way, 0)) / max(self.sectors, 1) for way in WAYS}
 
     @property
     def is_exact(self) -> bool:
-        """Do the counters agree to the last sector?"""
+        """Whether the counters agree to the last sector."""
         return all(self.found(way) == self.counted.get(way, 0) for way in WAYS)
 
     @property
     def said(self) -> str:
-        """Whether the counters agree, or of what kind the difference is, which the figures alone decide."""
+        """Whether the counters agree, or the kind of difference; computed from the figures."""
         if self.counters[GRID] != self.counted["programs"]:
             return ANOTHER
         far = {way for way, off in self.off.items() if abs(off) > NEAR}
         if any(name not in self.counters for way in far for name in WAYS[way] if way.startswith("TMA")):
             return TMA
         kinds = {"load": RELOADED, "store": PARTIAL}
-        again = max(self.counters[THREADS] / WARP, PARTS)  # times that one sector may be touched by one instruction
+        again = max(self.counters[THREADS] / WARP, PARTS)  # how often one instruction may touch a sector
         if any(way not in kinds or not 1 < self.found(way) / max(self.counted.get(way, 0), 1) <= again for way in far):
             return UNEXPLAINED
         return next((kind for way, kind in kinds.items() if way in far), AGREES)
 
     def model_off(self, model: str) -> float | None:
-        """By which part a model reads more from memory than the GPU did; None where that is not known, or nothing."""
+        """The relative error of a model's bytes read from memory; None if the GPU's bytes are unknown or 0."""
         read = self.counters.get(READ)
         return self.counted[f"read, {model}"] / read - 1 if read else None
 
 
 @dataclass(frozen=True)
 class Truth:
-    """`kernels`, in the course's order. `missing`: counters that this GPU or this Nsight Compute does not have.
+    """All comparisons. `kernels`: in the course's order. `missing`: counters that this GPU or Nsight Compute lacks.
 
-    `left_out`: versions ("ch2/tensor_cores optimized/bf16") that could not be run or counted, and why.
+    `left_out`: versions ("ch2/tensor_cores optimized/bf16") that could not be run or counted, with reasons.
     """
 
     schema: int
@@ -120,16 +120,16 @@ class Truth:
 
     @property
     def classes(self) -> Counter[str]:
-        """How many kernels are of each class."""
+        """The number of kernels in each class."""
         return Counter(each.said for each in self.kernels)
 
 
 def _read(data: dict[str, Any]) -> Truth:
-    """Raises an error of a value that is missing or of a wrong type where `data` is no such comparison."""
+    """The comparison in `data`. Raises an error about a missing value or a wrong type."""
     truth = Truth(**{**data, "kernels": [_compared(each) for each in data["kernels"]]})
     environment = truth.environment
     if not (environment["device"]["name"] and environment["date"] and environment["device"]["cache_bytes"] > 0):
-        raise ValueError("of a device without a name, a date or an L2")
+        raise ValueError("the device lacks a name, a date or an L2")
     return truth
 
 
@@ -138,7 +138,7 @@ def _compared(data: dict[str, Any]) -> Compared:
     counters = {name: float(value) for name, value in data["counters"].items()}
     each = Compared(**{**data, "counted": counted, "counters": counters})
     if not each.said or each.touched_bytes < 0:
-        raise ValueError(f"{each.pair}: bytes below none")
+        raise ValueError(f"{each.pair}: negative bytes")
     return each
 
 
@@ -146,7 +146,7 @@ FORMAT = Format("a comparison with a GPU's counters", SCHEMA, _read)
 
 
 def keep(truth: Truth, folder: Path | None = None) -> Path:
-    """Save under recorded/<device>/traffic.json, a line a kernel. Raises RecordError."""
+    """Save as recorded/<device>/traffic.json, one line per kernel. Raises RecordError."""
     lines = ",\n".join(json.dumps(asdict(each), allow_nan=False) for each in truth.kernels)
     rest = json.dumps({**asdict(truth), "kernels": []}, indent=1, allow_nan=False)
     write_text(

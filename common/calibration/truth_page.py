@@ -1,4 +1,4 @@
-"""recorded/<device>/traffic.md, and the same on a console: exact counts beside a GPU's counters, as tables."""
+"""recorded/<device>/traffic.md, and the same on the console: exact counts beside a GPU's counters."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,14 +24,15 @@ Each kernel was profiled once, with empty caches, and the same launches were cou
 {source}.
 
 {agree} of {all} kernels agree within {near:.0%}, {exact} of them to the last sector. At these sizes rows begin at
-multiples of 32 bytes; where they do not, neighbouring warps share sectors, which is not looked at here."""
+multiples of 32 bytes. At other sizes neighbouring warps share sectors; this is not compared here."""
 MEMORY = """## L2 and memory
 
-L2 reads / loads: sectors that the L2 was asked for, over the sectors loaded as counted. L1 serves the rest, and the GPU
-joins some requests of neighbouring SMs. Bytes read from memory, by the GPU, and by how much the model of the L2 reads
-more or less: with one program at a time on each SM; with as many as an SM holds; with those, and half of the L2, as if
-all were there twice, for either half of the SMs. The model has no L1. Bytes written, by the GPU until the kernel ends,
-and in all: what the L2 still holds then is written later, and the GPU's figure leaves it out."""
+L2 reads / loads: sectors requested from the L2, over the counted sectors of loads. L1 serves the rest, and the GPU
+merges some requests of neighbouring SMs. Then: bytes that the GPU read from memory, and how much more or less the
+model of the L2 reads. The model has three forms: one program at a time on each SM; as many programs as an SM holds;
+the same with half of the L2, as if each half of the SMs had its own copy of the data. The model has no L1. Last:
+bytes written by the GPU until the kernel ends, and in all. The GPU's figure lacks what the L2 still holds and
+writes later."""
 
 
 def _names(each: Compared) -> list[str]:
@@ -40,7 +41,7 @@ def _names(each: Compared) -> list[str]:
 
 
 def rows(truth: Truth) -> list[list[str]]:
-    """What HEADINGS name, of each kernel."""
+    """The rows under HEADINGS, one per kernel."""
     made = []
     for each in truth.kernels:
         off = "" if each.is_exact else f"{max(each.off.values(), key=abs):+.2%}"
@@ -50,7 +51,7 @@ def rows(truth: Truth) -> list[list[str]]:
 
 
 def memory_rows(truth: Truth) -> list[list[str]]:
-    """What MEMORY_HEADINGS name, of each kernel; empty where this GPU has no counter."""
+    """The rows under MEMORY_HEADINGS, one per kernel; none for a kernel without counters on this GPU."""
     made = []
     for each in truth.kernels:
         loads, asked = sum(each.counted.get(way, 0) for way in LOADS), each.counters.get(L2_READ)
@@ -62,7 +63,7 @@ def memory_rows(truth: Truth) -> list[list[str]]:
 
 
 def errors(truth: Truth) -> list[str]:
-    """A line for each model, of kernels whose bytes the L2 holds and of those whose it does not."""
+    """One line per model: its error for kernels whose bytes fit in the L2, and for the others."""
     size, said = truth.environment["device"]["cache_bytes"], []
     for fits, what in ((True, "fits into"), (False, "is larger than")):
         those = [each for each in truth.kernels if (each.touched_bytes <= size) == fits]
@@ -70,7 +71,7 @@ def errors(truth: Truth) -> list[str]:
             off = [by for each in those if (by := each.model_off(model)) is not None]
             if off:
                 middle, worst = f"{median(map(abs, off)):.1%}", f"{max(off, key=abs):+.1%}"
-                said.append(f"what a kernel touches {what} the L2 ({len(off)}), {model}: {middle} off, at most {worst}")
+                said.append(f"data of a kernel {what} the L2 ({len(off)}), {model}: {middle} off, at most {worst}")
     return said
 
 
@@ -100,6 +101,6 @@ def _table(headings: tuple[str, ...], found: Iterable[list[str]]) -> list[str]:
 
 
 def pages(problems: Problems | None = None, folder: Path | None = None) -> dict[Path, str]:
-    """The page of each device of which a comparison is recorded; `problems`: as of `Format.recorded`."""
+    """The page of each device with a recorded comparison. `problems`: as in `Format.recorded`."""
     found = FORMAT.recorded(FILE, folder, problems)
     return {path.with_suffix(".md"): markdown(path, truth) for path, truth in found}

@@ -1,1 +1,1 @@
-"""The measured datasheet of a machine: facts, bandwidths and latencies by working set, transfers, links."""
+"""The measured datasheet of a machine: facts, bandwidth and latency by working set, transfers, links."""

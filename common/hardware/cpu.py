@@ -1,10 +1,10 @@
-"""A CPU's part of the sheet: its limits, reads by working set, and the four loops of STREAM on arrays above its caches.
+"""A CPU's part of the sheet: limits, reads by working set, and the four loops of STREAM.
 
-Working on small arrays one by one would measure calls. So one call of torch takes the largest value of each row of a
-matrix whose rows are all the same bytes (their stride is 0): each thread reads the same working set again and again.
-(In a set above all caches each thread has a part of its own, or one would find there what another has just fetched.)
-Of all operations this one computes least per byte; in L1 and L2 even its comparisons may be slower than the cache, so
-that what is found there is what a program reaches rather than what the cache could do.
+Work on small arrays one by one would measure the cost of calls. So one torch call computes the largest value of each
+row of a matrix whose rows are all the same bytes (stride 0): each thread reads the same working set repeatedly. A set
+above all caches has a part for each thread; otherwise a thread would find in the cache what another one has just
+loaded. This operation computes the least per byte. In L1 and L2 its comparisons may still be slower than the cache: the
+result is what a program reaches, not what the cache could do.
 """
 
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from common.hardware.levels import levels, working_sets
 from common.machine.device import cpu_caches, free_bytes
 from common.machine.limits import best, measure_limits
 
-SMALLEST, LARGEST = 8 << 10, 256 << 20  # bytes: within any L1; the largest is 8 x the last cache where that is more
-MOVED = 256 << 20  # bytes of a call: a call costs microseconds, this takes milliseconds
-UNKNOWN_CACHE = 64 << 20  # where the system does not tell
+SMALLEST, LARGEST = 8 << 10, 256 << 20  # bytes: fits any L1; 8 x the last cache, if that is larger
+MOVED = 256 << 20  # bytes per call: a call costs microseconds, this takes milliseconds
+UNKNOWN_CACHE = 64 << 20  # if the system does not report it
 
 
 def measure_cpu(info: dict[str, Any], say: Callable[[str, float], None]) -> dict[str, Any]:
-    """All of a sheet but its environment, in some seconds."""
+    """All of a sheet except its environment, in some seconds."""
     say("limits", 0.1)
     limits = {key: asdict(limit) for key, limit in measure_limits("cpu").items()}
     last_cache = info["cache_bytes"] or UNKNOWN_CACHE
@@ -41,14 +41,14 @@ def measure_cpu(info: dict[str, Any], say: Callable[[str, float], None]) -> dict
 
 
 def read_curve(most: int, last_cache: int, threads: int) -> list[list[float]]:
-    """[working set, bytes per second that all threads read together], the best of a few each."""
+    """[working set in bytes, bytes per second that all threads read together], the best of several tries each."""
     sets = working_sets(SMALLEST, most)
     return [[size, _read_rate(size, threads, threads if size > last_cache else 1)] for size in sets]
 
 
 def _read_rate(size: int, threads: int, parts: int) -> float:
-    """Of a set in one part, which all threads read, or in a part for each."""
-    rows = -(-MOVED * parts // (threads * size)) * threads // parts  # of each part, so that every thread gets as many
+    """The rate of a set in one part that all threads read, or in one part per thread."""
+    rows = -(-MOVED * parts // (threads * size)) * threads // parts  # of each part: equally many per thread
     part = size // parts
     matrix = torch.ones(parts, 1, part, dtype=torch.int8).expand(parts, rows, part)
     return parts * rows * part / best(partial(torch.amax, matrix, dim=2), "cpu", "wall")
@@ -57,7 +57,7 @@ def _read_rate(size: int, threads: int, parts: int) -> float:
 def stream(n: int) -> dict[str, list[list[float]]]:
     """McCalpin's four loops over vectors of n float32: [bytes of the vectors used, bytes per second], one point each.
 
-    Counted is what the loop names, reads and writes; that a CPU may read a line before it writes to it is not.
+    Counted are the named reads and writes, not a line that a CPU reads before it writes to it.
     """
     a, b, c = (torch.ones(n) for _ in range(3))
     vector = a.nbytes

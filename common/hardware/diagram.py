@@ -1,4 +1,4 @@
-"""The block diagram of a machine, drawn from its sheet: what its parts hold, and what was measured between them."""
+"""The block diagram of a machine, drawn from its sheet: the size of its parts, and the rates measured between them."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from common.hardware.sheet import Sheet
 from common.show.formats import bandwidth, binary, seconds
 
 INSIDE, CACHE, MEMORY, OUTSIDE = "#FFFFFF", "#D6EBF7", "#F8E3B8", "#E4E4E4"  # light tints of the course's colours
-BOX, GAP = 0.9, 0.8  # heights: of a box, and of an arrow with its label
-ONE, CHIP, EDGE = 7.4, 10.0, 14.0  # where ends: the first processor, the chip, what is outside of it
+BOX, GAP = 0.9, 0.8  # heights: a box; an arrow with its label
+ONE, CHIP, EDGE = 7.4, 10.0, 14.0  # right edges: the first processor, the chip, what is outside
 
 
 def facts(sheet: Sheet) -> dict[str, Any]:
-    """The sheet's facts by name; a cache by its level alone (`L3`)."""
+    """The sheet's facts by name; a cache by its level only (`L3`)."""
     return {fact["name"].split(", shared by")[0]: fact["value"] for fact in sheet.facts}
 
 
 def caches(sheet: Sheet) -> dict[str, int]:
-    """Bytes of each cache, the nearest first: of a processor, or, the last one, of all together."""
+    """Bytes of each cache, nearest first. The last one is shared by all processors."""
     known = facts(sheet)
     if sheet.environment["device"]["kind"] == "cpu":
         return {name: size for name, size in known.items() if name[0] == "L" and name[1:2].isdigit()}
@@ -27,10 +27,10 @@ def caches(sheet: Sheet) -> dict[str, int]:
 
 
 def diagram(sheet: Sheet) -> Figure:
-    """Processors above, memory below, what is outside of the chip on the right.
+    """Processors at the top, memory at the bottom, other devices at the right.
 
-    Each arrow is labelled with what all processors together were measured to read from the level below it,
-    and with the latency of a load that finds its data there. What the sheet does not have is left out.
+    Each arrow shows the measured rate of reads from the level below by all processors, and the latency of a load there.
+    What the sheet lacks is left out.
     """
     sizes = caches(sheet)
     own, shared = list(sizes)[:-1], [*list(sizes)[-1:], "DRAM"]
@@ -63,7 +63,7 @@ def _title(sheet: Sheet) -> str:
 
 
 def _processors(axes: Any, sheet: Sheet, bottom: float, top: float) -> None:
-    """The first one with its parts, and room for the caches of its own; next to it others, as there is room."""
+    """The first processor with its parts and its caches; beside it as many others as fit."""
     known = facts(sheet)
     if sheet.environment["device"]["kind"] == "cpu":
         name, count, parts = "core", known["cores"], ["registers and vector units"]

@@ -1,4 +1,4 @@
-"""What a machine says of itself, each fact with who says it; what it does not tell is left out."""
+"""Facts that a machine reports, each with its source. Unknown facts are left out."""
 
 import platform
 from typing import Any
@@ -12,7 +12,7 @@ from common.machine.device import CORES, cpu_caches, nvml_handle, told
 
 PROP = "cudaDeviceProp."
 GUIDE = "CUDA C++ Programming Guide, by compute capability"
-# of an SM, for L1 and shared memory together: no attribute tells it
+# per SM, L1 and shared memory together: no attribute reports it
 UNIFIED_KIB = {(7, 5): 96, (8, 0): 192, (8, 6): 128, (8, 7): 192, (8, 9): 128, (9, 0): 256, (10, 0): 256, (12, 0): 128}
 UNIFIED_BYTES = {key: kib << 10 for key, kib in UNIFIED_KIB.items()}
 
@@ -20,7 +20,7 @@ Fact = dict[str, Any]
 
 
 def _facts(*found: tuple[str, Any, str, str]) -> list[Fact]:
-    """(name, value, unit, source), as far as the value is known."""
+    """Facts (name, value, unit, source) with a known value."""
     keys = ("name", "value", "unit", "source")
     return [dict(zip(keys, fact, strict=True)) for fact in found if fact[1] is not None]
 
@@ -52,7 +52,7 @@ def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
 
 
 def cpu_facts(info: dict[str, Any]) -> list[Fact]:
-    """Facts of a CPU: bytes, counts. Caches where Linux tells them: of the first core, and how many share one."""
+    """Facts of a CPU: bytes, counts. Caches, if Linux reports them: of the first core, with the cores that share it."""
     caches = [
         (f"{name}{'' if sharing == 1 else f', shared by {sharing} cores'}", size, "B", f"{CORES}/cpu0/cache")
         for name, (size, sharing) in cpu_caches().items()

@@ -1,6 +1,7 @@
-"""A GPU's part of the sheet: its limits, its bandwidths and its latency by working set, measured with our own kernels.
+"""A GPU's part of the sheet: limits, bandwidth and latency by working set, measured with our own kernels.
 
-A figure is the best of a few launches; before it the working set has been walked once, so that it lies where it fits.
+A figure is the best of several launches. Before them the working set is read once, so that it is in the cache if it
+fits.
 """
 
 from collections.abc import Callable
@@ -20,20 +21,20 @@ from common.machine.limits import measure_limits
 
 KERNELS = Path(__file__).with_name("kernels.cu")
 THREADS = 256
-UNROLL = 4  # 16-byte accesses in flight a thread: 8 blocks an SM have 128 KiB in flight, far more than DRAM asks for
-TILE = THREADS * UNROLL * 16  # bytes that a block moves between two looks at where it is
+UNROLL = 4  # 16-byte accesses in flight per thread: 8 blocks per SM have 128 KiB in flight, far more than DRAM needs
+TILE = THREADS * UNROLL * 16  # bytes that a block moves between two tests of its position
 LINE = 128  # bytes of a cache line
-CHASES = 16  # loads between two looks at the counter
+CHASES = 16  # loads between two tests of the counter
 OPTIONS = (f"-DTHREADS={THREADS}", f"-DUNROLL={UNROLL}", f"-DCHASES={CHASES}")
-SMALLEST, LARGEST = 16 << 10, 4 << 30  # bytes: of all but the oldest GPUs' L1, and far above any L2
-LONGEST_CHAIN = 1 << 30  # or 16 x L2, so that hardly a line of it is still there
-IN_CACHE, IN_DRAM = 128 << 20, 8 << 20  # bytes that a launch moves for each SM: about a millisecond either way
+SMALLEST, LARGEST = 16 << 10, 4 << 30  # bytes: fits all but the oldest GPUs' L1; far above any L2
+LONGEST_CHAIN = 1 << 30  # or 16 x L2, so that hardly any of its lines is still cached
+IN_CACHE, IN_DRAM = 128 << 20, 8 << 20  # bytes per SM and launch: about a millisecond in either case
 TRIES = 5
-STEPS = 4096  # loads of a chase, a few ms at most
+STEPS = 4096  # loads of a chase: a few ms at most
 
 
 def measure_gpu(device: str, info: dict[str, Any], say: Callable[[str, float], None]) -> dict[str, Any]:
-    """All of a sheet but its environment, in about 20 s. The device must be the current one."""
+    """All of a sheet except its environment, in about 20 s. The device must be the current one."""
     say("limits", 0.05)
     limits = {key: asdict(limit) for key, limit in measure_limits(device).items()}
     torch.cuda.empty_cache()
@@ -55,13 +56,13 @@ def measure_gpu(device: str, info: dict[str, Any], say: Callable[[str, float], N
 
 
 def gpu_levels(inside: dict[str, int], bandwidth: dict[str, Curve], latency: Curve, limits: dict[str, Any]) -> Levels:
-    """The levels of the curves; of DRAM, the more of that and of what the limits' own sum, fill and copy reach.
+    """The levels of the curves. DRAM is the larger of its level and the rates of the limits' sum, fill and copy.
 
-    (Our copy goes around in a loop, as is needed for a set that is walked many times; a library's is faster in DRAM.)
+    (Our copy is a loop over a set that is read many times; a library's copy is faster in DRAM.)
     """
     found = levels(inside, bandwidth, latency)
     for kind in ("write", "copy"):
-        found.get("L1", {}).pop(kind, None)  # stores go on to L2: what was measured there is not L1's
+        found.get("L1", {}).pop(kind, None)  # stores go to L2: this was not measured in L1
     for kind, key in {"read": "dram_read_bytes", "write": "dram_write_bytes", "copy": "dram_bytes"}.items():
         if "DRAM" in found:
             found["DRAM"][kind] = max(found["DRAM"][kind], limits[key]["measured"])
@@ -69,12 +70,12 @@ def gpu_levels(inside: dict[str, int], bandwidth: dict[str, Curve], latency: Cur
 
 
 class Probe:
-    """The kernels on a device, and a buffer there, of up to 4 GiB or half of what is free, that all sets begin with."""
+    """The kernels on a device, and a buffer of up to 4 GiB or half of the free memory. All sets begin at its start."""
 
     def __init__(self, device: str) -> None:
         props = torch.cuda.get_device_properties(device)
         self.sms, self.l2_bytes = props.multi_processor_count, props.L2_cache_size
-        self.blocks = self.sms * (props.max_threads_per_multi_processor // THREADS)  # as many as run at once
+        self.blocks = self.sms * (props.max_threads_per_multi_processor // THREADS)  # as many as run at the same time
         most = min(LARGEST, (free_bytes(device) or 0) // 2) // TILE * TILE
         self.buffer = torch.zeros(most, dtype=torch.uint8, device=device)
         self.sums = torch.zeros(self.blocks * THREADS, dtype=torch.int32, device=device)
@@ -82,12 +83,12 @@ class Probe:
         self._kernels = _kernels(torch.device(device).index or 0)
 
     def steps(self, size: int) -> int:
-        """Tiles that a block walks: of a set in DRAM few, or one that fell behind would find its successor's lines."""
+        """Tiles per block. In DRAM few: otherwise a slow block would find lines that its successor has loaded."""
         per_sm = IN_CACHE if size <= self.l2_bytes else IN_DRAM
         return -(-max(size, self.sms * per_sm) // (self.blocks * TILE))
 
     def walk(self, kind: str, size: int) -> int:
-        """Queue a launch that reads, writes (ones) or copies within the first `size` bytes; returns the bytes moved."""
+        """Queue a launch that reads, writes (ones) or copies within the first `size` bytes. Returns the bytes moved."""
         start, parts = self.buffer.data_ptr(), 2 if kind == "copy" else 1
         tiles, steps = size // parts // TILE, -(-self.steps(size) // parts)
         way = np.uint32(tiles), np.bool_(size <= self.l2_bytes), np.uint32(steps)
@@ -100,14 +101,14 @@ class Probe:
         return parts * steps * self.blocks * TILE
 
     def bandwidth(self, kind: str) -> list[list[float]]:
-        """[working set, bytes per second]: a copy's set is what it reads and what it writes, and both are counted."""
+        """[working set in bytes, bytes per second]. A copy's set is its source and its target; both are counted."""
         unit = 2 * TILE if kind == "copy" else TILE
         return [[size, self._rate(kind, size)] for size in working_sets(SMALLEST, self.buffer.nbytes, unit)]
 
     def _rate(self, kind: str, size: int) -> float:
         moved = self.walk(kind, size)
         events = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(TRIES)]
-        for start, stop in events:  # queued at once: the device goes from one to the next and never waits for the host
+        for start, stop in events:  # all queued: the device never waits for the host
             start.record()
             self.walk(kind, size)
             stop.record()
@@ -115,7 +116,7 @@ class Probe:
         return moved / (1e-3 * min(start.elapsed_time(stop) for start, stop in events))
 
     def latency(self) -> list[list[float]]:
-        """[working set, SM cycles, seconds] of a lone thread's load, whose address is what the load before it found."""
+        """[working set in bytes, SM cycles, seconds] of one thread's load, whose address the previous load returned."""
         most = min(self.buffer.nbytes, max(LONGEST_CHAIN, 16 * self.l2_bytes))
         return [[size, *self._chase(size)] for size in working_sets(SMALLEST, most, TILE)]
 
@@ -125,8 +126,8 @@ class Probe:
         self.buffer[:size].view(torch.int64)[:: LINE // 8] = self.buffer.data_ptr() + LINE * cycle(order)
         best = []
         for _ in range(TRIES):
-            self.walk("read", size)  # by all SMs, into L2 as far as it fits
-            warm = min(lines, STEPS)  # by this one, into its L1
+            self.walk("read", size)  # by all SMs, into L2 if it fits
+            warm = min(lines, STEPS)  # by this thread, into its L1
             arguments = (self.buffer.data_ptr(), np.uint32(warm), np.uint32(STEPS), self._found.data_ptr())
             self._kernels("chase", 1, 1, arguments)
             cycles, nanoseconds = self._found.tolist()
@@ -135,14 +136,14 @@ class Probe:
 
 
 def cycle(order: torch.Tensor) -> torch.Tensor:
-    """The line after each line, in a walk that visits all lines in this order and then begins again."""
+    """The successor of each line in a cycle that visits all lines in this order."""
     after = torch.empty_like(order)
     after[order] = order.roll(-1)
     return after
 
 
 def _kernels(index: int) -> Callable[[str, int, int, tuple[Any, ...]], None]:
-    """launch(name, blocks, threads, arguments) on the default stream, as torch's; as large an L1 as there is."""
+    """launch(name, blocks, threads, arguments) on torch's default stream, with the largest L1 that the SM allows."""
     import cupy
 
     with cupy.cuda.Device(index):

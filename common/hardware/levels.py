@@ -1,4 +1,4 @@
-"""Working sets to measure at, and what a measured curve says of each level of the memory hierarchy."""
+"""Working sets to measure, and the levels of the memory hierarchy that a measured curve shows."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ Levels = dict[str, dict[str, Any]]
 
 
 def working_sets(least: int, most: int, unit: int = 1) -> list[int]:
-    """Multiples of `unit` bytes, two for each doubling: least, 1.5 x least, 2 x least, 3 x least, ... up to `most`."""
+    """Multiples of `unit` bytes, two per doubling: least, 1.5 x least, 2 x least, 3 x least, ... up to `most`."""
     found = []
     while least <= most:
         found += [size for size in (least, least * 3 // 2) if size <= most and size % unit == 0]
@@ -16,11 +16,11 @@ def working_sets(least: int, most: int, unit: int = 1) -> list[int]:
 
 
 def levels(capacities: dict[str, int], bandwidth: dict[str, Curve], latency: Curve) -> Levels:
-    """Each level's figures, read off where a working set surely lies in it; a level without such a set is left out.
+    """The figures of each level, at a working set that certainly lies in it. A level without such a set is left out.
 
-    For a cache that is the largest set of at most half its capacity which no smaller cache could hold; for
-    DRAM the largest set of all, if it is 8 times the last cache. Only sets at which reads, and latency where there is
-    one, were measured are looked at. `capacities`: bytes by name, ascending.
+    For a cache this is the largest set of at most half its capacity that no smaller cache can hold. For DRAM it is the
+    largest set, if that is 8 times the last cache. Only sets with a measured read rate (and latency, if there is one)
+    count. `capacities`: bytes by name, ascending.
     """
     curves = {kind: {int(size): rate for size, rate in points} for kind, points in bandwidth.items()}
     delays = {int(size): {"cycles": cycles, "seconds": seconds} for size, cycles, seconds in latency}

@@ -1,4 +1,4 @@
-"""How each two GPUs of this machine are connected, as CUDA and NVML tell."""
+"""The connection between each two GPUs of this machine, as reported by CUDA and NVML."""
 
 from itertools import combinations
 from typing import Any
@@ -8,7 +8,7 @@ import torch
 
 from common.machine.device import nvml_handle, told
 
-WAYS = {  # what two GPUs have in common that is nearest to them
+WAYS = {  # the nearest common point of two GPUs
     pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",
     pynvml.NVML_TOPOLOGY_SINGLE: "PCIe, over a single switch",
     pynvml.NVML_TOPOLOGY_MULTIPLE: "PCIe, over several switches",
@@ -19,7 +19,7 @@ WAYS = {  # what two GPUs have in common that is nearest to them
 
 
 def links() -> list[dict[str, Any]]:
-    """Of each two GPUs that CUDA sees, by its numbers; none where there is a single one."""
+    """The links between each two GPUs that CUDA sees; empty with a single GPU."""
     uuids = (torch.cuda.get_device_properties(index).uuid for index in range(torch.cuda.device_count()))
     handles = [nvml_handle(f"GPU-{uuid}") for uuid in uuids]
     found, source = [], "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology"
@@ -33,10 +33,10 @@ def _link(one: Any, other: Any) -> str:
     if told(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK) == pynvml.NVML_P2P_STATUS_OK:
         count = active_nvlinks(one)
         return f"NVLink, {count} links of each GPU" if count else "NVLink"
-    return WAYS.get(told(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not told by NVML")
+    return WAYS.get(told(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not reported by NVML")
 
 
 def active_nvlinks(handle: Any) -> int | None:
-    """Of a GPU, to whatever is at their other end: another GPU or a switch; None where NVML does not tell."""
+    """Active NVLinks of a GPU, to another GPU or a switch; None if NVML does not report them."""
     states = [told(pynvml.nvmlDeviceGetNvLinkState, handle, link) for link in range(pynvml.NVML_NVLINK_MAX_LINKS)]
     return states.count(pynvml.NVML_FEATURE_ENABLED) if set(states) != {None} else None

@@ -8,7 +8,7 @@ from common.show.tables import LIMIT_HEADINGS, head, limit_rows, line, source
 
 
 def markdown(found: list[tuple[Path, Sheet]]) -> str:
-    """The levels and the limits of each machine under its origin; empty if there is none."""
+    """The levels and the limits of each machine under its origin; empty without sheets."""
     lines = []
     for path, sheet in found:
         headings, rows = level_rows(sheet)

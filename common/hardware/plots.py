@@ -1,4 +1,4 @@
-"""The sheet's figures: bandwidth and latency by working set, transfers by size. Saving and showing is the caller's."""
+"""The sheet's figures: bandwidth and latency by working set, transfers by size. The caller saves or shows them."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ from common.show.plot import SERIES, new_figure, style
 
 
 def figures(sheet: Sheet) -> dict[str, Figure]:
-    """By name, those for which the sheet has something to show."""
+    """Name -> figure, for everything that the sheet contains."""
     found = {"bandwidth": ladder(sheet)}
     if sheet.latency:
         found["latency"] = latency(sheet)
@@ -23,7 +23,7 @@ def figures(sheet: Sheet) -> dict[str, Figure]:
 
 
 def ladder(sheet: Sheet) -> Figure:
-    """Bandwidth over working set: a step at each cache's capacity, which a line marks."""
+    """Bandwidth over working set; a line marks the capacity of each cache."""
     figure, axes = new_figure()
     _rates(axes, sheet, sheet.bandwidth)
     _capacities(axes, sheet)
@@ -32,14 +32,14 @@ def ladder(sheet: Sheet) -> Figure:
 
 
 def latency(sheet: Sheet) -> Figure:
-    """Latency over working set: SM cycles to the left, nanoseconds to the right."""
+    """Latency over working set: SM cycles on the left axis, nanoseconds on the right."""
     figure, axes = new_figure()
     sizes, cycles, seconds = zip(*sheet.latency, strict=True)
     right = axes.twinx()
     for side, values, label, place in ((axes, cycles, "SM cycles", 0), (right, [1e9 * s for s in seconds], "ns", 1)):
         side.plot(sizes, values, markersize=4, label=label, **style(place))
         side.set_ylabel(f"latency of one load ({label})", color=SERIES[place])
-        side.set_ylim(0, (1.1 + 0.2 * place) * max(values))  # at a steady clock the curves would hide each other
+        side.set_ylim(0, (1.1 + 0.2 * place) * max(values))  # at a constant clock the curves would overlap
     _capacities(axes, sheet)
     axes.set_title(_title(sheet))
     _bytes_axis(axes, "working set")
@@ -66,7 +66,7 @@ def _rates(axes: Axes, sheet: Sheet, curves: dict[str, list[list[float]]]) -> No
 
 
 def _capacities(axes: Axes, sheet: Sheet) -> None:
-    """A line at the size of each cache that the facts name."""
+    """A line at the size of each cache among the facts."""
     for fact in sheet.facts:
         if re.match(r"L\d", fact["name"]):
             axes.axvline(fact["value"], color="black", linewidth=0.8, linestyle=":")

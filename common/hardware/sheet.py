@@ -1,6 +1,6 @@
-"""A machine's datasheet: frozen dataclass <-> one versioned JSON file, kept until the machine is another.
+"""A machine's datasheet: frozen dataclass <-> one versioned JSON file, kept while the machine is unchanged.
 
-Units: bytes, seconds, bytes per second, FLOP/s; cycles are those of an SM. `sheet.schema.json` describes the file.
+Units: bytes, seconds, bytes per second, FLOP/s; cycles are SM cycles. `sheet.schema.json` describes the file.
 """
 
 import json
@@ -20,30 +20,30 @@ from common.record.files import Format, RecordError, file_of_device, noting, wri
 SCHEMA = 1
 FILE = "hardware.json"
 CACHE = ROOT / "results" / "hardware"
-Say = Callable[[str, float], None]  # stage, the part of all that is done
+Say = Callable[[str, float], None]  # (stage, fraction that is done)
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a machine is and what it reaches. A list that is empty, a key that is missing: not to be had there."""
+    """The facts and rates of a machine. An empty list or a missing key: not available there."""
 
     schema: int
     environment: dict[str, Any]  # device: see common.machine.device.describe; versions; date
-    facts: list[dict[str, Any]]  # name, value, unit, source; in the order in which they are shown
+    facts: list[dict[str, Any]]  # name, value, unit, source; in the order of display
     limits: dict[str, dict[str, Any]]  # cost key -> common.machine.limits.Limit
     bandwidth: dict[str, list[list[float]]]  # read, write, copy, ... -> [working set in bytes, bytes per second]
-    latency: list[list[float]]  # of one load after the other: [working set in bytes, SM cycles, seconds]
-    levels: dict[str, dict[str, Any]]  # L1, L2, ..., DRAM -> bytes (the working set looked at) and what was found there
+    latency: list[list[float]]  # of dependent loads: [working set in bytes, SM cycles, seconds]
+    levels: dict[str, dict[str, Any]]  # L1, ..., DRAM -> bytes of the working set, and figures
     transfers: dict[str, list[list[float]]]  # "host to device, pinned", "cuda:0 to cuda:1", ... -> [bytes, bytes/s]
-    links: list[dict[str, Any]]  # of each two GPUs: between, peer_access, link, source
+    links: list[dict[str, Any]]  # between each two GPUs: between, peer_access, link, source
 
 
 def silent(stage: str, fraction: float) -> None:
-    """Say nothing of how far it is."""
+    """Report no progress."""
 
 
 def measure(device: str, say: Say = silent) -> Sheet:
-    """Measure a device in this process, which has better done nothing else with it. Raises ValueError."""
+    """Measure a device in this process, which should do nothing else with it. Raises ValueError."""
     from common.hardware.cpu import measure_cpu
     from common.hardware.gpu import measure_gpu
     from common.machine.device import describe, use_device
@@ -57,7 +57,7 @@ def measure(device: str, say: Say = silent) -> Sheet:
 
 
 def measured_apart(device: str, say: Say = silent) -> Sheet:
-    """The same in a process of its own, after which nothing is left on the device. Raises DeviceError."""
+    """The same in a child process, so that nothing is left on the device. Raises DeviceError."""
     try:
         return process.call(measure, device, on_progress=say)
     except process.Death as death:
@@ -76,10 +76,10 @@ def save(sheet: Sheet, path: Path | str) -> None:
 def cached_or_measured(
     device: str, fresh: bool = False, say: Say = silent, folder: Path | None = None, unwritten: list[str] | None = None
 ) -> Sheet:
-    """A device's sheet: as kept by an earlier call, if that was of this very device, driver and version of torch.
+    """A device's sheet: an earlier call's, if this device, driver and version of torch are unchanged.
 
-    Else, or if `fresh`, it is measured now and kept; that it cannot be kept is a line in `unwritten`, or a warning
-    where there is no such list. Raises DeviceError.
+    Otherwise, or if `fresh`, it is measured now and kept. If it cannot be kept, `unwritten` gets a line, or a warning
+    is given without that list. Raises DeviceError.
     """
     info, _ = survey_apart(device, with_limits=False)
     problems: list[str] = [] if unwritten is None else unwritten
@@ -93,7 +93,7 @@ def cached_or_measured(
 
 
 def _kept(info: dict[str, Any], folder: Path | None) -> Sheet | None:
-    """The sheet of this device in the cache; one that cannot be read is as good as none."""
+    """The sheet of this device in the cache; None without a readable one."""
     try:
         sheet = FORMAT.load(cache_file(info, folder))
     except RecordError:
@@ -102,20 +102,20 @@ def _kept(info: dict[str, Any], folder: Path | None) -> Sheet | None:
 
 
 def cache_file(info: dict[str, Any], folder: Path | None = None) -> Path:
-    """Where a device's sheet is kept: a file for each GPU and driver, in a folder that is made. Raises RecordError."""
+    """The file of a device's sheet: one per GPU and driver, in a folder that is created. Raises RecordError."""
     name = f"{info['driver']}_{info['uuid']}" if info["kind"] == "cuda" else "cpu"
     return file_of_device({"device": info}, f"{name}.json", folder or CACHE)
 
 
 def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
-    """What makes a sheet one of this machine: on another of these it would be another."""
+    """What identifies a sheet's machine: if any of it differs, the sheet is not used."""
     device = environment["device"]
     parts = [device.get(key) for key in ("name", "uuid", "driver", "threads", "gpus")]
     return (*parts, environment["versions"].get("torch"))
 
 
 def recorded(folder: Path | None = None) -> Sheet | None:
-    """The newest of a GPU; None if there is none. Raises RecordError."""
+    """The newest recorded sheet of a GPU; None without one. Raises RecordError."""
     sheets = (sheet for _, sheet in FORMAT.recorded(FILE, folder) if sheet.environment["device"]["kind"] == "cuda")
     return next(sheets, None)
 

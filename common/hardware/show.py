@@ -11,7 +11,7 @@ from common.show.console import grid, print_limits
 from common.show.formats import binary, four
 
 FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
-ON_SOME_GPUS = {  # limits, and what they need
+ON_SOME_GPUS = {  # limits, and their requirements
     "tf32_flops": "compute capability 8.0",
     "bf16_flops": "compute capability 8.0",
     "fp8_flops": "compute capability 8.9",
@@ -20,12 +20,12 @@ ON_SOME_GPUS = {  # limits, and what they need
 
 
 def rate(per_s: float | None) -> str:
-    """In GB/s, which the heading says; empty where there is none."""
+    """A rate in GB/s without the unit, which the heading names; empty for None."""
     return four(per_s / 1e9) if per_s else ""
 
 
 def print_sheet(sheet: Sheet, console: Console) -> None:
-    """All that a sheet holds, but for the curves, which are drawn."""
+    """Print all of a sheet except its curves."""
     device = sheet.environment["device"]
     title = (
         f"{device['name']}, measured {sheet.environment['date'][:10]}, torch {sheet.environment['versions']['torch']}"
@@ -56,7 +56,7 @@ def value(fact: dict[str, Any]) -> str:
 
 
 def level_rows(sheet: Sheet) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Headings and a row a level: the working set looked at, bandwidths, latency; what no level has is no column."""
+    """Headings and one row per level: working set, bandwidths, latency. Columns without values are left out."""
     kinds = [kind for kind in sheet.bandwidth if any(kind in level for level in sheet.levels.values())]
     delays = ("cycles", "ns") if sheet.latency else ()
     rows = []
@@ -67,24 +67,24 @@ def level_rows(sheet: Sheet) -> tuple[tuple[str, ...], list[list[str]]]:
 
 
 def remarks(sheet: Sheet) -> list[str]:
-    """A line for each thing that this machine does not have or tell, or that its figures do not say."""
+    """One line for each thing that this machine lacks or does not report, or that its figures do not mean."""
     device = sheet.environment["device"]
     found = []
     if device["kind"] == "cuda":
         known = {fact["name"] for fact in sheet.facts}
-        found += [f"{name}: not told by NVML on this machine" for name in FROM_NVML if name not in known]
+        found += [f"{name}: not reported by NVML on this machine" for name in FROM_NVML if name not in known]
         found += [f"{key}: needs {what}" for key, what in ON_SOME_GPUS.items() if key not in sheet.limits]
         found += [] if sheet.links else ["links: there is one GPU"]
     else:
-        found.append("read: one call takes the largest of many bytes; in L1 and L2 the comparisons may be the limit")
-        found.append("latency: not measured on a CPU, where a step of Python takes longer than a load")
-        found.append("transfers, links: they are those of a GPU")
+        found.append("read: a call computes a maximum; in L1 and L2 its comparisons may be the limit")
+        found.append("latency: not measured on a CPU, because a Python step takes longer than a load")
+        found.append("transfers, links: only a GPU has these")
     if not any(limit["datasheet"] for limit in sheet.limits.values()):
-        found.append(f"datasheet: there is none here of {device['name']}")
+        found.append(f"datasheet: there is none for {device['name']}")
     return found
 
 
 def _print(title: str, headings: Sequence[str], rows: list[list[str]], console: Console) -> None:
-    """A table, unless it would be empty."""
+    """Print a table unless it is empty."""
     if rows:
         console.print(grid(title, headings, rows))

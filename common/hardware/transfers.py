@@ -1,4 +1,4 @@
-"""Bandwidth of transfers by size: between the host's memory and a GPU's, and from one GPU to each other."""
+"""Bandwidth of transfers by size: between host memory and a GPU's memory, and between GPUs."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ SIZES = [4 << 10 << 2 * k for k in range(9)]  # bytes: 4 KiB to 256 MiB
 
 
 def transfers(device: str) -> dict[str, list[list[float]]]:
-    """[bytes, bytes per second] by name, the best of a few each: wall time from the call until the device is done."""
+    """Name -> [bytes, bytes per second], the best of several tries each. Wall time until the device is done."""
     found = {}
     for way in ("host to device", "device to host"):
         for memory in ("pinned", "pageable"):

@@ -1,4 +1,4 @@
-"""The notebooks' one import of the course: `nb` for all of it, and how numbers are written by their own names."""
+"""The notebooks' only import of the course: `nb` with everything, and the number formats by name."""
 
 from common.notebook import nb
 from common.notebook.nb import bandwidth, binary, digits, seconds, variant

@@ -25,9 +25,9 @@ def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown
 
 
 def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -> Markdown:
-    """What distinguishes a variant from another version: the lesson.
+    """The diff between a variant and another version: the lesson.
 
-    `versus`: a label; by default that of the rung which the variant's VERSUS names, else the baseline's.
+    `versus`: a label; by default the one that the variant's VERSUS names, otherwise the baseline's.
     """
     versions = {version.label: version for version in pair.versions}
     new = versions[label]
@@ -38,7 +38,7 @@ def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -
 
 
 def _lesson(path: Path) -> list[str]:
-    """A version's lines without its docstring, its sizes and the name of the rung it is compared with."""
+    """A version's lines without docstring, SIZES and VERSUS."""
     text = path.read_text(encoding="utf-8")
     lines, (docstring, *body) = text.splitlines(), ast.parse(text).body
     named = [node for node in body if isinstance(node, ast.Assign) and {ast.unparse(node.targets[0])} & UNHASHED]
@@ -48,7 +48,7 @@ def _lesson(path: Path) -> list[str]:
 
 
 def ready(version: Version, size: dict[str, Any], device: str = "cpu") -> Callable[[], Any]:
-    """One call of a version, set up in this process; on the device "meta" it has shapes and no values."""
+    """One call of a version, set up in this process. On the device "meta" it has shapes without values."""
     module = load(version.path)
     inputs = module.inputs(**size, device=device)
     return partial(module.run, **inputs, **(module.setup(**inputs) if hasattr(module, "setup") else {}))
@@ -56,24 +56,24 @@ def ready(version: Version, size: dict[str, Any], device: str = "cpu") -> Callab
 
 @cache
 def cpu_clock() -> Clock:
-    """The harness's, of this machine's CPU."""
+    """The harness's clock for this machine's CPU."""
     return make_clock("wall", "cpu")
 
 
 def seconds_of(call: Callable[[], Any], least_s: float = 2e-3, tries: int = 5) -> float:
-    """Of one call on this machine's CPU: the best of a few samples, each of as many calls as take so long."""
+    """Seconds of one call on this machine's CPU: the best of `tries` samples of at least `least_s` each."""
     once = min(cpu_clock().sample([call]).seconds for _ in range(3))
     calls = [call] * max(1, int(least_s / once))
     return min(cpu_clock().sample(calls).seconds for _ in range(tries))
 
 
 def row_of(pair: PairResult, label: str = "optimized", versus: str = "baseline") -> Row:
-    """What is concluded of a variant."""
+    """The conclusion about a variant."""
     return next(row for row in pair.rows if (row.variant, row.versus) == (label, versus))
 
 
 def show(record: Record) -> Markdown:
-    """A record's rows under their origin (with sizes but for the default), then what a reader must know of them."""
+    """A record's rows under their origin (with sizes other than the default), then the remarks on them."""
     rows, said = [], []
     sized = any(class_of(pair.size) != "default" for pair in record.pairs)
     for pair in record.pairs:

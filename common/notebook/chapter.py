@@ -1,7 +1,4 @@
-"""A chapter's pairs in its notebook: measured now where there is a GPU, else as they were recorded on one.
-
-And their machine code, compiled for GPUs that need not be here.
-"""
+"""A chapter's pairs in its notebook: measured now on a GPU, otherwise as recorded on one; their machine code."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +25,7 @@ from common.xray.show import by_architecture, rows, skeleton, words
 
 @dataclass(frozen=True)
 class Chapter:
-    """`pairs` by name; `results`: those that were revealed and have a ratio, by name and size."""
+    """The pairs of a chapter by name. `results`: revealed results with a ratio, by name and size."""
 
     name: str
     pairs: dict[str, Pair]
@@ -36,9 +33,9 @@ class Chapter:
     compiled: dict[tuple[str, ...], list[Anatomy]] = field(default_factory=dict)
 
     def recorded(self, size: str = "default") -> Record | None:
-        """The newest GPU's record at a size (`large/8192x8192`) or a class of sizes (`large`).
+        """The newest GPU's record at a size (`large/8192x8192`) or of a class of sizes (`large`).
 
-        Without the pairs that have changed since; None if there is no record.
+        Pairs that have changed since are left out. None without a record.
         """
         with _named() as problems:
             records = [record for _, record in recorded(self.name, class_of(size), problems=problems)]
@@ -46,14 +43,14 @@ class Chapter:
         return found and self._only(found, lambda pair: size in (pair.size, class_of(pair.size)))
 
     def _only(self, record: Record, wanted: Callable[[PairResult], bool]) -> Record:
-        """What is wanted of a record, and has not changed since."""
+        """The wanted results of a record that are unchanged since."""
         is_current = current([*self.pairs.values()])
         return replace(record, pairs=[pair for pair in record.pairs if is_current(pair) and wanted(pair)])
 
     def here_or_recorded(self, names: Sequence[str], size: str = "default", measure: bool = True) -> Record | None:
-        """These pairs, in this order: measured now where there is a GPU, else as a GPU's record has them, if there is.
+        """These pairs, in this order: measured now on a GPU, otherwise from a GPU's record, if there is one.
 
-        `size`: one, or a class of them. A pair that has changed since then, or has no such size, is left out. With
+        `size`: a size or a class of sizes. A pair that has changed since, or lacks the size, is left out. With
         `measure=False` the record is shown on a GPU, too: for pairs that take long.
         """
         asked = [self.pairs[name] for name in names]
@@ -61,9 +58,9 @@ class Chapter:
         return record and replace(record, pairs=[pair for name in names for pair in record.pairs if pair.name == name])
 
     def reveal(self, names: Sequence[str], size: str = "default", measure: bool = True) -> dict[str, PairResult]:
-        """Shows what `here_or_recorded` finds of these pairs, says what is missing; returns what has a ratio.
+        """Show the result of `here_or_recorded` and name what is missing. Returns the results with a ratio.
 
-        By the pair's name; where `size` is a class, by its name and size: `add large/8192x8192`.
+        The keys are the pairs' names; for a class of sizes, name and size: `add large/8192x8192`.
         """
         measured = has_gpu() and measure
         record = self.here_or_recorded(names, size, measure)
@@ -72,7 +69,7 @@ class Chapter:
             display(Markdown("**Measured here**" if measured else "**Recorded, not measured here**"), show(record))
         if missing := [name for name in names if name not in {pair.name for pair in pairs}]:
             at_size = "" if size == "default" else f" at size {size}"
-            why = "nothing is recorded of it as it is now"
+            why = "no record of its present code exists"
             why = why if has_gpu() else f"there is no GPU here, and {why}"
             print(f"no figures of {', '.join(missing)}{at_size}: {'it has no such size' if measured else why}")
         believed = [pair for pair in pairs if any(row.ratio for row in pair.rows)]
@@ -81,9 +78,9 @@ class Chapter:
         return {f"{pair.name} {pair.size}" if is_class else pair.name: pair for pair in believed}
 
     def sweep(self, name: str) -> Figure | None:
-        """A pair over all its sizes as a GPU's records have them; None if nothing is recorded of it as it is now.
+        """A pair over all sizes in a GPU's records; None without a record of its present code.
 
-        As by `benchmark.py --size all --plot`: ratio over size; where memory is the limit, also bandwidth over bytes.
+        As `benchmark.py --size all --plot`: ratio over size, and bandwidth over bytes if memory is the limit.
         """
         with _named() as problems:
             there = recorded_sizes(self.name, problems=problems)
@@ -92,7 +89,7 @@ class Chapter:
         return plot.sweep(*records) if records else None
 
     def kernels(self, name: str, size: str = "default", label: str = "optimized", arch: str = "") -> list[Anatomy]:
-        """Of one version, compiled at this size: for the GPU that the notebook computes with, or another."""
+        """The kernels of one version, compiled at this size for the notebook's GPU or another architecture."""
         key = (name, size, label, arch or gpu().arch)
         if key not in self.compiled:
             self.compiled[key] = kernels_of(self.pairs[name], *key[1:])
@@ -101,22 +98,22 @@ class Chapter:
 
 @contextmanager
 def _named() -> Iterator[Problems]:
-    """Files that are bad: said, and done without."""
+    """Inside, bad files are noted; at the end they are printed."""
     problems: Problems = {}
     yield problems
     for text in problems.values():
-        print(f"not shown, though recorded: {text}")
+        print(f"recorded, but not shown: {text}")
 
 
 def chapter(number: int) -> Chapter:
-    """Raises ContractError."""
+    """The chapter with this number. Raises ContractError."""
     return Chapter(f"ch{number}", {pair.name: pair for pair in discover(ROOT / f"ch{number}")})
 
 
 def show_xray(pair: Pair, archs: Sequence[str] = ("sm_90",), labels: Sequence[str] | None = None) -> Markdown:
-    """A pair's kernels as machine code, a table for each architecture, and what differs in words.
+    """A pair's kernels as machine code: a table for each architecture, and the differences in words.
 
-    `labels`: the variants to compare with the baseline, by their labels; None for all.
+    `labels`: the variants to compare with the baseline; None for all.
     """
     variants = tuple(version for version in pair.variants if labels is None or version.label in labels)
     lines = []
@@ -129,14 +126,14 @@ def show_xray(pair: Pair, archs: Sequence[str] = ("sm_90",), labels: Sequence[st
 
 
 def show_code(pair: Pair, label: str = "optimized", arch: str = "sm_90") -> Markdown:
-    """What X-ray counts of a version's machine code, instruction by instruction, with what each one does."""
+    """The instructions that X-ray counts in a version's machine code, each with what it does."""
     picture = _picture(pair, "default", label, arch)
     lines = [line for kernel in picture.kernels for line in [f"{kernel.kernel}, {arch}", *skeleton(kernel)]]
     return Markdown("\n".join(["```", *(lines or [f"{label}: {picture.reason}"]), "```"]))
 
 
 def kernels_of(pair: Pair, size: str, label: str, arch: str) -> list[Anatomy]:
-    """Of one version; where there are none to be seen, says why."""
+    """The kernels of one version; if there are none, the reason is printed."""
     picture = _picture(pair, size, label, arch)
     if picture.reason:
         print(f"{pair.name}, {size}, {label}: {picture.reason}")

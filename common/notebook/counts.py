@@ -1,4 +1,4 @@
-"""A pair's traffic in its notebook: what each version asks of the memory, counted here and now, without a GPU."""
+"""A pair's memory traffic in its notebook: counted here and now for each version, without a GPU."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +14,10 @@ from common.xray.occupancy import MACHINES
 
 
 def show_counts(pair: Pair, size: str = "count", labels: Sequence[str] | None = None) -> dict[str, Traffic]:
-    """Shows a pair's versions side by side, in units of the useful minimum, and returns what was counted, by label.
+    """Show a pair's versions side by side, as multiples of the useful minimum. Returns the traffic by label.
 
-    All programs are run at the sizes `count` and `check`; at others a sample of each grid's. `labels`: the variants to
-    count beside the baseline; None for all.
+    All programs run at the sizes `count` and `check`, a sample of each grid's at other sizes. `labels`: the variants to
+    count with the baseline; None for all.
     """
     variants = tuple(version for version in pair.variants if labels is None or version.label in labels)
     found = count_pair(replace(pair, variants=variants), size, MACHINES[gpu().arch])

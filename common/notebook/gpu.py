@@ -1,4 +1,4 @@
-"""The GPU that the notebooks compute with: this machine's, else the one recorded last, else one from its datasheet."""
+"""The GPU that the notebooks compute with: this machine's, or the one recorded last, or one from its datasheet."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -12,14 +12,14 @@ from common.show.formats import bandwidth, binary, tflops
 from common.show.tables import origin
 from common.xray.occupancy import MACHINES
 
-ASSUMED = "H200: the datasheet's rates, with caches and latencies that are assumed"
+ASSUMED = "H200: the datasheet's rates, with assumed caches and latencies"
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """Rates per second; `l1_bytes` of one SM, `l1_read` of all together."""
+    """A GPU's rates per second. `l1_bytes`: of one SM; `l1_read`: of all SMs together."""
 
-    sheet: Sheet | None  # none: nothing was measured
+    sheet: Sheet | None  # None: nothing was measured
     source: str
     limits: dict[str, Any]  # as in a record
     arch: str = "sm_90"
@@ -40,11 +40,11 @@ class Gpu:
 
     @property
     def fp16_rate(self) -> float:
-        """FLOP/s of matrix products."""
+        """FLOP/s of float16 matrix products."""
         return float(self.limits["fp16_flops"]["measured"])
 
     def __str__(self) -> str:
-        here = "an NVIDIA GPU" if has_gpu() else "no NVIDIA GPU: of those you see what was recorded"
+        here = "an NVIDIA GPU" if has_gpu() else "no NVIDIA GPU: you see results recorded on one"
         moves = f"a copy moves {bandwidth(self.copied)}, L2 delivers {bandwidth(self.l2_read)}"
         computes = f"{self.sms} SMs compute {tflops(self.fp16_rate)} in float16 products"
         return f"this machine has {here}\n{self.source}: {computes},\n{moves} and holds {binary(self.l2_bytes)}"
@@ -52,7 +52,7 @@ class Gpu:
 
 @cache
 def gpu() -> Gpu:
-    """Raises RecordError, DeviceError."""
+    """The notebooks' GPU. Raises RecordError, DeviceError."""
     sheet = sheets.cached_or_measured(default_device()) if has_gpu() else sheets.recorded()
     if sheet is None:
         peaks = datasheet("NVIDIA H200")[0]

@@ -1,6 +1,6 @@
-"""Figures of what happens when: copies and kernels on their streams, launches of the CPU and kernels of the GPU.
+"""Timelines: copies and kernels on their streams, launches of the CPU and kernels of the GPU.
 
-Schedules are computed from durations alone; nothing is measured here.
+Schedules are computed from durations; nothing is measured here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from common.show.plot import SERIES
 
 HATCHES = ("", "//", "..")
 STAGES = ("copy in", "compute", "copy out")
-SHOWN = 16  # numbers of chunks or launches that are written into their bars, at most
+SHOWN = 16  # at most this many bars contain the number of their chunk or launch
 
 
 @dataclass(frozen=True)
 class Span:
-    """What a lane does from `start_s` to `end_s`, for a chunk or a launch."""
+    """The work of a lane from `start_s` to `end_s`, for a chunk or a launch."""
 
     lane: str
     number: int
@@ -28,10 +28,10 @@ class Span:
 
 
 def streams(durations_s: tuple[float, float, float], chunks: int, buffers: int) -> list[Span]:
-    """Chunks that are copied in, computed with and copied out, with so many buffers.
+    """Chunks that are copied in, computed and copied out, with this number of buffers.
 
-    A lane does one thing at a time, in order; a chunk's stages follow each other; and a chunk begins when the one that
-    had its buffer before has been copied out.
+    A lane does one thing at a time, in order. The stages of a chunk follow each other. A chunk begins when the previous
+    chunk of its buffer has been copied out.
     """
     free, ends = dict.fromkeys(STAGES, 0.0), list[float]()
     spans = []
@@ -46,9 +46,9 @@ def streams(durations_s: tuple[float, float, float], chunks: int, buffers: int) 
 
 
 def launches(works_s: Sequence[tuple[float, float]]) -> list[Span]:
-    """Launches, each as the seconds of the CPU that issues it and of the GPU that carries it out.
+    """Launches, given as seconds of the CPU that issues each and of the GPU that executes it.
 
-    The CPU does not wait; the GPU begins when a launch has been issued and the one before is done.
+    The CPU does not wait. The GPU begins when a launch has been issued and the previous one is done.
     """
     issued, done, spans = 0.0, 0.0, list[Span]()
     for number, (host_s, device_s) in enumerate(works_s):
@@ -65,7 +65,7 @@ def length_s(spans: Sequence[Span]) -> float:
 
 
 def timelines(panels: Mapping[str, Sequence[Span]], lanes: Sequence[str] = STAGES) -> Figure:
-    """A panel for each schedule, a row in it for each lane, on one axis of time; how long it takes in its title."""
+    """One panel per schedule with a row per lane, on one time axis. A panel's title has the total time."""
     figure = Figure(figsize=(9.0, 0.6 + len(panels) * (0.75 + 0.3 * len(lanes))), layout="constrained")
     longest = max(map(length_s, panels.values()))
     scale, unit = next(((s, u) for s, u in ((1, "s"), (1e3, "ms"), (1e6, "us")) if s * longest >= 1), (1e9, "ns"))

@@ -1,4 +1,4 @@
-"""A figure of how wide a row may be: until when registers, L1 and L2 hold the rows that are under way."""
+"""A figure of row widths: how wide a row may be until registers, L1 or L2 no longer hold the rows in flight."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,14 +14,14 @@ from common.xray.occupancy import REGISTERS_PER_SM
 
 
 def widest(gpu: Gpu, rows_an_sm: int, element_bytes: int = 4) -> dict[str, float]:
-    """Columns of the widest row that registers, L1 and L2 hold, if so many rows are under way in each SM."""
+    """Columns of the widest row that registers, L1 and L2 hold, with this number of rows in flight per SM."""
     an_sm = rows_an_sm * element_bytes
     held = {"registers": 4 * REGISTERS_PER_SM / an_sm, "L1": gpu.l1_bytes / an_sm}
     return {**held, "L2": gpu.l2_bytes / (an_sm * gpu.sms)}
 
 
 def row_widths(gpu: Gpu, rows_an_sm: int, element_bytes: int = 4, columns: Sequence[int] = ()) -> Figure:
-    """Bytes of the rows under way over their width, in one SM and in all, against what holds them.
+    """Bytes of the rows in flight over their width, in one SM and in all, against the capacities.
 
     `columns`: widths to mark, such as a pair's sizes.
     """
@@ -29,12 +29,12 @@ def row_widths(gpu: Gpu, rows_an_sm: int, element_bytes: int = 4, columns: Seque
     limits, an_sm = widest(gpu, rows_an_sm, element_bytes), rows_an_sm * element_bytes
     width = np.geomspace(min([*limits.values(), *columns]) / 4, max([*limits.values(), *columns]) * 4, 50)
     for place, (name, scale) in enumerate({"in an SM": an_sm, f"in all {gpu.sms} SMs": an_sm * gpu.sms}.items()):
-        axes.plot(width, width * scale, "-" if place else "--", color=SERIES[place], label=f"rows under way {name}")
+        axes.plot(width, width * scale, "-" if place else "--", color=SERIES[place], label=f"rows in flight {name}")
         axes.plot(columns, [each * scale for each in columns], linewidth=0, **style(place))
     axes.set(xscale="log", yscale="log", xlim=(width[0], width[-1]))
     _thresholds(axes, gpu, limits, width[-1])
-    axes.set(xlabel="columns of a row", ylabel="bytes of the rows under way")
-    axes.set_title(f"{gpu.source}: {rows_an_sm} rows of {element_bytes}-byte values under way in an SM", fontsize=10)
+    axes.set(xlabel="columns of a row", ylabel="bytes of the rows in flight")
+    axes.set_title(f"{gpu.source}: {rows_an_sm} rows of {element_bytes}-byte values in flight per SM", fontsize=10)
     for axis, written in ((axes.xaxis, "{:,.0f}".format), (axes.yaxis, binary)):
         axis.set_major_locator(LogLocator(base=4, numticks=20))
         axis.set_minor_locator(NullLocator())
@@ -44,7 +44,7 @@ def row_widths(gpu: Gpu, rows_an_sm: int, element_bytes: int = 4, columns: Seque
 
 
 def _thresholds(axes: Any, gpu: Gpu, limits: dict[str, float], right: float) -> None:
-    """Lines at what each level holds, and at the columns with which the rows fill it."""
+    """Lines at each level's capacity, and at the number of columns that fills it."""
     held = {"registers": 4 * REGISTERS_PER_SM, "L1": gpu.l1_bytes, "L2": gpu.l2_bytes}
     along: Any = {"textcoords": "offset points", "fontsize": 8}
     for text, name in _labels(held).items():
@@ -56,7 +56,7 @@ def _thresholds(axes: Any, gpu: Gpu, limits: dict[str, float], right: float) -> 
 
 
 def _labels(held: dict[str, int]) -> dict[str, str]:
-    """What to write at each capacity, those of one size together; by the text, one of their names."""
+    """The labels of capacities (equal ones share one); label -> one of their names."""
     names: dict[int, list[str]] = {}
     for name, size in held.items():
         names.setdefault(size, []).append(name)

@@ -1,4 +1,4 @@
-"""Run a script under torch.profiler: its costliest operations as a table, and a Chrome trace (for ui.perfetto.dev).
+"""Run a script under torch.profiler: a table of its costliest operations, and a Chrome trace (for ui.perfetto.dev).
 
 python common/profiling/torch_profile.py TRACE.json.gz SCRIPT [ARGUMENTS ...]
 """
@@ -15,7 +15,7 @@ ROWS = 20
 
 
 def run(script: str, arguments: list[str]) -> Any:
-    """Run the script as `python SCRIPT ARGUMENTS` would; what it gave to sys.exit."""
+    """Run the script as `python SCRIPT ARGUMENTS` does. Returns what it passed to sys.exit."""
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
     try:

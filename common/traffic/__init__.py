@@ -1,23 +1,23 @@
-"""What a program asks of the memory, counted exactly, on any machine: Triton kernels and torch operations.
+"""The memory traffic of a program, counted exactly on any machine: Triton kernels and torch operations.
 
     from common.traffic import count
     print(count(run, x).sectors)
 
-Triton kernels run in its interpreter, which hands over every address of every load and store; torch operations are
-counted by their shapes. Nothing changes in an answer, and no hook stays behind. A GPU's tensors are copied to the CPU
-for that, and their results back. What the interpreter does not run (CUDA C++, Gluon, inline assembly) raises.
+Triton kernels run in Triton's interpreter, which reports every address of every load and store. Torch operations are
+counted by their shapes. The answer does not change, and no hook remains. Tensors on a GPU are copied to the CPU, and
+results back. What the interpreter cannot run (CUDA C++, Gluon, inline assembly) raises an error.
 
-kernels.py     hooks in Triton's interpreter: what each program loads, stores, adds up
-operations.py  torch's operations, by a dispatch mode; copies between host and device
-meter.py       what both write to while they count
-call.py        counting begins and ends
-data.py        what comes out, frozen: Traffic
-cache.py       a model of a GPU's L2
-versions.py    the versions of a pair, at a size: exact where it is small, else a sample of each grid's programs
-predict.py     the time that such a traffic takes at least, on a named GPU
-show.py        tables, on the console and in Markdown
+    kernels.py     hooks in Triton's interpreter: loads, stores and products of each program
+    operations.py  torch operations, with a dispatch mode; copies between host and device
+    meter.py       collects the counts
+    call.py        begins and ends the counting of a call
+    data.py        the frozen result: Traffic
+    cache.py       a model of a GPU's L2
+    versions.py    the versions of a pair at a size: exact if it is small, otherwise a sample of each grid's programs
+    predict.py     the least time of a traffic on a named GPU
+    show.py        tables for the console and in Markdown
 
-(The same counts beside a GPU's own counters: common/calibration/counters.py.)
+(common/calibration/counters.py compares the counts with a GPU's own counters.)
 """
 
 from common.traffic.call import count, counting, traced

@@ -1,7 +1,7 @@
-"""A model of a GPU's L2: the sectors used last are kept, programs run in launch order, as many at a time as SMs.
+"""A model of a GPU's L2: the sectors used last are kept; programs run in launch order, one per SM at a time.
 
-A model, not a count: a GPU's L2 has sets, two halves and a policy that nobody publishes, and its SMs do not run in
-step. What it is off by is measured where there is a GPU.
+It is a model, not a count: a GPU's L2 has sets, two halves and an unpublished policy, and its SMs do not run in step.
+Its error is measured on a GPU.
 """
 
 from collections import OrderedDict
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 from common.traffic.data import SECTOR
 
-Step = tuple[NDArray[np.uint64], bool, bool]  # sectors, are they read, are they written
+Step = tuple[NDArray[np.uint64], bool, bool]  # (sectors, are they read, are they written)
 
 
 class L2:
-    """`size`: its bytes. `at_once`: programs that run in step, one on each SM. Counts what memory has to move."""
+    """The model. `size`: bytes. `at_once`: programs that run in step, one per SM. Counts what memory has to move."""
 
     def __init__(self, size: int, at_once: int) -> None:
         self.size, self._at_once = size, at_once
-        self._held: OrderedDict[int, bool] = OrderedDict()  # sector -> was it written since it came?
+        self._held: OrderedDict[int, bool] = OrderedDict()  # sector -> was it written since it was loaded?
         self._wave: list[list[Step]] = []
         self._read = self._evicted = 0
 
     def program(self) -> None:
-        """The next program of a launch begins; once there are as many as run at once, they do."""
+        """Begin the next program of a launch. As soon as `at_once` programs are collected, they run."""
         if len(self._wave) == self._at_once:
             self.drain()
         self._wave.append([])
@@ -35,7 +35,7 @@ class L2:
         self._wave[-1].append((sectors, reads, writes))
 
     def drain(self) -> None:
-        """Run what is left of a launch: each program's first instruction, then each one's second."""
+        """Run the remaining programs of a launch: the first instruction of each, then the second of each, and so on."""
         for number in range(max(map(len, self._wave), default=0)):
             for steps in self._wave:
                 if number < len(steps):
@@ -49,14 +49,14 @@ class L2:
             self._read += dirty is None and reads
             held[sector] = writes or bool(dirty)
         while len(held) * SECTOR > self.size:
-            self._evicted += held.popitem(last=False)[1]  # what was written goes to memory
+            self._evicted += held.popitem(last=False)[1]  # written sectors go to memory
 
     @property
     def read_bytes(self) -> float:
-        """What was read from memory."""
+        """Bytes read from memory."""
         return float(SECTOR * self._read)
 
     @property
     def dram_bytes(self) -> float:
-        """What was read from memory, and what was written to it or still has to be."""
+        """Bytes read from memory, and bytes written to it or still to be written."""
         return float(SECTOR * (self._read + self._evicted + sum(self._held.values())))

@@ -1,4 +1,4 @@
-"""A call is counted: its kernels and operations report to a meter from here on until it returns."""
+"""Count one call: its kernels and operations report to a meter until it returns."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,16 +12,16 @@ from common.traffic.meter import Meter
 
 @contextmanager
 def counting(l2: L2 | None = None, heard: list[Access] | None = None) -> Iterator[Meter]:
-    """Inside, kernels and operations are counted; `traffic` of what is yielded says what was found.
+    """Inside, kernels and operations are counted. The yielded meter's `traffic` is the result.
 
-    Triton's kernels run in its interpreter, wherever their tensors lie. `l2`: a model of a cache, to be fed along.
-    `heard`: as of a Meter.
+    Triton kernels run in the interpreter, wherever their tensors lie. `l2`: a model that also gets the accesses.
+    `heard`: see Meter.
     """
     meter = Meter(l2, heard)
     from common.traffic.operations import Operations  # imports torch
 
     with ExitStack() as stack:
-        if find_spec("triton"):  # optional: not on macOS
+        if find_spec("triton"):  # optional: not in macOS
             from common.traffic.kernels import counted
 
             stack.enter_context(counted(meter))
@@ -30,14 +30,14 @@ def counting(l2: L2 | None = None, heard: list[Access] | None = None) -> Iterato
 
 
 def count(function: Callable[..., Any], *args: Any, l2: L2 | None = None, **kwargs: Any) -> Traffic:
-    """What one call asks of the memory. Its answer, and what it changes, is as it would be without."""
+    """The memory traffic of one call. Its answer and its side effects are the usual ones."""
     with counting(l2) as meter:
         function(*args, **kwargs)
     return meter.traffic
 
 
 def traced(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[Access]]:
-    """What one call answers, and each access of its kernels' programs in the order in which they ran."""
+    """(One call's answer, every access of its kernels' programs in the order of execution.)"""
     heard: list[Access] = []
     with counting(heard=heard):
         answer = function(*args, **kwargs)

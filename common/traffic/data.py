@@ -1,4 +1,4 @@
-"""Traffic as data: what was asked of the memory, by kernel."""
+"""Memory traffic as data, by kernel."""
 
 from dataclasses import dataclass, field
 from functools import reduce
@@ -11,10 +11,10 @@ SECTOR = 32  # bytes: the least that moves between a GPU's caches and its memory
 
 @dataclass(frozen=True)
 class Access:
-    """A load, a store or an atomic operation (`kind`) of one program: where its lanes look, and which of them do.
+    """A load, a store or an atomic operation (`kind`) of one program: the addresses of its lanes, and the active lanes.
 
-    `launch`, `program`: numbers from 0 on, in the order in which the interpreter runs them: a GPU's on a grid of one
-    axis, else the last axis first. `addresses`: of `size` bytes each.
+    `launch`, `program`: numbers from 0, in the interpreter's order: a GPU's order on a grid of one axis, otherwise the
+    last axis first. `addresses`: of `size` bytes each.
     """
 
     launch: int
@@ -29,12 +29,12 @@ class Access:
 class Kernel:
     """All launches of one kernel, or all calls of one torch operation.
 
-    `read_bytes`, `written_bytes`: what its lanes ask for, masked ones excepted. `read_sectors`, `written_sectors`: for
-    each load or store of each program the different sectors of 32 bytes, added up: what crosses to L1 at least.
-    `distinct_bytes`: for each launch the different sectors read plus those written, in bytes: what memory has to move
-    once. `lanes`: of all loads and stores, of which `masked` did nothing. `atomics`: lanes of atomic operations, whose
-    sectors are both read and written; `queue`: how many of one launch hit the same address, at most.
-    `flops`: by precision (`fp16_flops`), of `tl.dot` and of torch's products. `through_tma`: sectors of descriptors.
+    `read_bytes`, `written_bytes`: requested by unmasked lanes. `read_sectors`, `written_sectors`: for each load or
+    store of each program its different sectors of 32 bytes, summed; at least these cross to L1. `distinct_bytes`: for
+    each launch the different sectors read plus those written, in bytes; memory has to move them once. `lanes`: of all
+    loads and stores; `masked` of them do nothing. `atomics`: lanes of atomic operations, whose sectors are both read
+    and written; `queue`: the most of one launch that use the same address. `flops`: by precision (`fp16_flops`), of
+    `tl.dot` and of torch's products. `through_tma`: sectors of descriptors.
     """
 
     name: str
@@ -53,13 +53,13 @@ class Kernel:
     flops: dict[str, float] = field(default_factory=dict)
 
     def __add__(self, other: "Kernel") -> "Kernel":
-        """Both together; the longer queue."""
+        """The sum of both; `queue` is the longer one."""
         flops = {key: self.flops.get(key, 0.0) + other.flops.get(key, 0.0) for key in {**self.flops, **other.flops}}
         sums = {name: getattr(self, name) + getattr(other, name) for name in SUMS}
         return Kernel(self.name, **sums, queue=max(self.queue, other.queue), flops=flops)
 
     def times(self, by: float) -> "Kernel":
-        """So many of it; the queue stays."""
+        """The counts times `by`; `queue` stays."""
         sums = {name: by * getattr(self, name) for name in SUMS}
         return Kernel(self.name, **sums, queue=self.queue, flops={key: by * n for key, n in self.flops.items()})
 
@@ -72,12 +72,12 @@ SUMS = (
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a call asks of the memory. `kernels`: in the order of their first launch.
+    """The memory traffic of a call. `kernels`: in the order of their first launch.
 
-    `copied`: bytes that cross between host and device, by `h2d_bytes` and `d2h_bytes`. `allocated_bytes`: of new
-    arrays, `peak_bytes` the most of these that lived at the same time. `error`: the standard error of `sectors`, as a
-    share of them, where programs were sampled; else 0.
-    `dram_bytes`: what a modelled L2 of `l2_bytes` would leave to the memory; None where none was asked for.
+    `copied`: bytes between host and device, by `h2d_bytes` and `d2h_bytes`. `allocated_bytes`: bytes of new arrays;
+    `peak_bytes`: the most of these at the same time. `error`: the standard error of `sectors`, relative to them, if
+    programs were sampled, otherwise 0. `dram_bytes`: memory traffic behind a modelled L2 of `l2_bytes`; None without a
+    model.
     """
 
     kernels: tuple[Kernel, ...]

@@ -1,6 +1,6 @@
-"""Hooks in Triton's interpreter, through which a kernel reports each load, store, atomic operation and product.
+"""Hooks in Triton's interpreter: a kernel reports each load, store, atomic operation and product.
 
-Kernels that were made for a GPU are interpreted, too: nothing has to be set before Triton is imported.
+Kernels made for a GPU are interpreted, too: nothing has to be set before Triton is imported.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +21,8 @@ from common.traffic.data import Kernel
 from common.traffic.meter import Meter
 
 Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
-TF32 = {"tf32": 1, "tf32x3": 3}  # products on tensor cores that one of float32 becomes
-Run = Callable[..., tuple[Kernel, float]]  # kernel, arguments, `grid`, options -> what Meter.add takes
+TF32 = {"tf32": 1, "tf32x3": 3}  # one float32 product becomes this many tensor-core products
+Run = Callable[..., tuple[Kernel, float]]  # (kernel, arguments, `grid`, options) -> arguments of Meter.add
 
 
 class Unseen(OneLine):
@@ -30,7 +30,7 @@ class Unseen(OneLine):
 
 
 class _NoBinary:
-    """What a launch returns in place of the compiled kernel."""
+    """Stands for the compiled kernel that a launch returns."""
 
     def __getattr__(self, name: str) -> Any:
         raise Unseen("launches a compiled kernel itself, which no hook sees")
@@ -38,16 +38,17 @@ class _NoBinary:
 
 @contextmanager
 def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Iterator[None]:
-    """Inside, launches report to the meter. `run`: how a kernel is run; by default all its programs, one by one.
+    """Inside, launches report to the meter. `run`: runs a kernel; by default all its programs, one by one.
 
-    Not `is_real`: nothing is loaded, stored or multiplied; addresses alone are looked at, and what is read is 0.
+    With `is_real` false, nothing is loaded, stored or multiplied: only addresses are examined, and every load returns
+    0.
     """
     own_run = interpreter.InterpretedFunction.run
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Any:
         if warmup:
             return _NoBinary()
-        with _disable_current_modes():  # the interpreter's own copies are no operations of the program
+        with _disable_current_modes():  # the interpreter's own copies are not the program's
             if run:
                 meter.add(*run(self, *args, grid=grid, **options))
                 return _NoBinary()
@@ -66,7 +67,7 @@ def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Itera
         return self.fn.run(*args, **options, **self.configs[0].all_kwargs())
 
     with ExitStack() as stack:
-        stack.enter_context(knobs.runtime.scope())  # setting it sets the variable TRITON_INTERPRET, too
+        stack.enter_context(knobs.runtime.scope())  # setting it also sets the variable TRITON_INTERPRET
         knobs.runtime.interpret = True
         stack.enter_context(patch.multiple(JITFunction, run=interpreted, __call__=called))
         stack.enter_context(patch.object(interpreter.InterpretedFunction, "run", launch))
@@ -80,7 +81,7 @@ def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Itera
 
 @contextmanager
 def _language_restored() -> Iterator[None]:
-    """Triton's interpreter leaves its language replaced once a kernel has called a function: nothing compiles then."""
+    """Restore Triton's language: the interpreter leaves it replaced after a function call; nothing compiles then."""
     scope: Any = interpreter._LangPatchScope
     set_attr, found = scope.set_attr, dict[tuple[int, str], tuple[Any, Any]]()
 
@@ -95,24 +96,24 @@ def _language_restored() -> Iterator[None]:
         for (_, name), (owner, value) in found.items():
             if value is not remembering:
                 setattr(owner, name, value)
-            elif name in vars(owner):  # there was none
+            elif name in vars(owner):  # the attribute did not exist
                 delattr(owner, name)
 
 
 def _patch_tensor(own: Callable[..., None], tensor: Any, scope: Any) -> None:
-    """Triton 3.6 makes a number of an array of one value, as the bound of a loop: NumPy refuses that by now."""
+    """Triton 3.6 converts an array of one value to a number (the bound of a loop), which NumPy now refuses."""
     own(tensor, scope)
     scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
 
 def _hooks(meter: Meter, is_real: bool) -> dict[str, Any]:
-    """The methods of the interpreter's builder that touch memory or multiply, each of which reports first."""
+    """Replacements of the interpreter builder's methods that access memory or multiply; each reports first."""
     own = {name: getattr(Builder, name) for name in dir(Builder) if name.startswith(("create_", "set_"))}
     through_tma = [False]
 
     def access(pointers: Any, mask: Any, kind: str) -> None:
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
-        there = True if mask is None else np.asarray(mask.data) != 0  # of a descriptor the mask is a bare array
+        there = True if mask is None else np.asarray(mask.data) != 0  # a descriptor's mask is a plain array
         there = np.broadcast_to(there, pointers.data.shape)
         meter.access(pointers.data, there, size, kind, through_tma[0])
 
@@ -166,7 +167,7 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _precision(dtype: Any, input_precision: Any) -> tuple[str, int]:
-    """The precision in which operands of this type are multiplied, and how often."""
+    """(The precision in which operands of this type are multiplied, how often.)"""
     name = str(dtype)
     if name == "fp32":
         asked = str(input_precision).rpartition(".")[2].lower()

@@ -1,4 +1,4 @@
-"""What is written to while a program is counted."""
+"""The meter that collects counts while a program runs."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from common.traffic.cache import L2
 from common.traffic.data import SECTOR, Access, Kernel, Traffic
 
-COMPACT = 1 << 21  # sectors that are kept before they are made different ones
+COMPACT = 1 << 21  # sectors that are kept before duplicates are removed
 Sectors = NDArray[np.uint64]
 
 
 class Places:
-    """Sectors that a launch has touched, each kept once."""
+    """The different sectors that a launch has touched."""
 
     def __init__(self) -> None:
         self._parts: list[Sectors] = []
@@ -26,7 +26,7 @@ class Places:
         if self._kept > self._most:
             self._parts = [self.different]
             self._kept = self._parts[0].size
-            self._most = 2 * max(self._kept, COMPACT)  # or all would be made different again at each one
+            self._most = 2 * max(self._kept, COMPACT)  # otherwise duplicates would be removed at every access
 
     @property
     def different(self) -> Sectors:
@@ -35,7 +35,7 @@ class Places:
 
 @dataclass
 class Launch:
-    """One launch while it runs: what is known of it, where it read and wrote, addresses of atomic operations."""
+    """One launch while it runs: counts, places read and written, addresses of atomic operations."""
 
     kernel: Kernel
     read: Places
@@ -44,13 +44,13 @@ class Launch:
 
 
 def longest(queues: list[NDArray[np.uint64]]) -> int:
-    """How often the address is there that is there most often."""
+    """How often the most frequent address occurs."""
     addresses = np.concatenate(queues) if queues else np.empty(0, np.uint64)
     return int(np.unique(addresses, return_counts=True)[1].max()) if addresses.size else 0
 
 
 def different(sectors: Sectors) -> Sectors:
-    """Each once, in order; most come in order, so that nothing has to be sorted or hashed."""
+    """The different sectors, in order. Most input is in order already, so sorting or hashing is rarely needed."""
     if sectors.size < 2:
         return sectors
     ordered = sectors if bool((sectors[1:] >= sectors[:-1]).all()) else np.sort(sectors)
@@ -58,16 +58,16 @@ def different(sectors: Sectors) -> Sectors:
 
 
 class Meter:
-    """What the hooks of kernels and operations report to. `traffic` once all is done.
+    """Hooks of kernels and operations report here. `traffic` is complete at the end.
 
-    `heard`: a list to which each access of each program is added, where somebody wants to see them.
+    `heard`: a list that gets each access of each program, or None.
     """
 
     def __init__(self, l2: L2 | None = None, heard: list[Access] | None = None) -> None:
         self._kernels: dict[str, Kernel] = {}
         self._copied: dict[str, float] = {}
         self._allocated = self._peak = self._variance = 0.0
-        self._living: dict[Any, int] = {}  # bytes of arrays that were made
+        self._living: dict[Any, int] = {}  # bytes of new arrays
         self._heard, self._launches = heard, 0
         self._l2, self._launch = l2, Launch(Kernel(""), Places(), Places(), [])
 
@@ -76,7 +76,7 @@ class Meter:
         self._launch = Launch(Kernel(name), Places(), Places(), [])
 
     def program(self) -> None:
-        """The next program of this launch begins."""
+        """Begin the next program of this launch."""
         self._launch.kernel = replace(self._launch.kernel, programs=self._launch.kernel.programs + 1)
         if self._l2:
             self._l2.program()
@@ -84,7 +84,10 @@ class Meter:
     def access(
         self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False
     ) -> None:
-        """A load, a store or an atomic operation (`kind`) of a program: its lanes' addresses, of `size` bytes each."""
+        """Count a load, store or atomic operation (`kind`) of a program. `addresses`: one per lane, `size` bytes each.
+
+        `tma`: through a descriptor.
+        """
         if self._heard is not None:
             of = self._launches - 1, self._launch.kernel.programs - 1
             self._heard.append(Access(*of, kind, addresses, mask, size))
@@ -113,7 +116,7 @@ class Meter:
         self._launch.kernel += found
 
     def end(self) -> None:
-        """Of a launch, all of whose programs were counted."""
+        """End a launch whose programs were all counted."""
         launch = self._launch
         distinct = SECTOR * (launch.read.different.size + launch.written.different.size)
         self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, queue=longest(launch.queues)))
@@ -121,7 +124,7 @@ class Meter:
             self._l2.drain()
 
     def taken(self, read: Places, written: Places, queues: list[NDArray[np.uint64]]) -> Kernel:
-        """What one program has done, which is no launch; the places that it touched are added to those given."""
+        """The counts of one program, not of a launch. Its places are added to the given ones."""
         launch = self._launch
         queues += launch.queues
         read.add(launch.read.different)
@@ -129,7 +132,7 @@ class Meter:
         return replace(launch.kernel, queue=longest(launch.queues))
 
     def add(self, found: Kernel, variance: float = 0.0) -> None:
-        """What is known of a whole launch or operation; `variance`: of its sectors, where programs were sampled."""
+        """Add a whole launch or operation. `variance`: of its sectors, if programs were sampled."""
         known = self._kernels.get(found.name)
         self._kernels[found.name] = known + found if known else found
         self._variance += variance
@@ -138,10 +141,10 @@ class Meter:
         self._copied[direction] = self._copied.get(direction, 0.0) + amount
 
     def allocate(self, new: dict[Any, int]) -> None:
-        """Arrays by a weak reference to their memory, and how many bytes each has."""
+        """Add new arrays: a weak reference to their memory -> bytes."""
         self._allocated += sum(new.values())
         self._living |= new
-        if sum(self._living.values()) > self._peak:  # if all that was made since the last look still lives
+        if sum(self._living.values()) > self._peak:  # assumes that everything made since the last look still exists
             self._living = {memory: size for memory, size in self._living.items() if not memory.expired()}
             self._peak = max(self._peak, sum(self._living.values()))
 

@@ -1,8 +1,8 @@
-"""Torch's operations, counted by a dispatch mode: what each reads and writes, by the shapes of its tensors.
+"""Torch operations, counted with a dispatch mode: reads and writes by the shapes of the tensors.
 
-An operation counts as one launch that reads each of its operands and writes its result, in whole sectors: what it
-cannot do with less. (What a library's kernel asks for beyond that, only a GPU's counters show.) A function of
-torch.compile runs as it is written, operation by operation: its fused kernels are not counted.
+An operation counts as one launch that reads each operand and writes its result, in whole sectors: the least that it
+needs. (Only a GPU's counters show what a library's kernel requests beyond that.) A torch.compile function runs
+operation by operation: its fused kernels are not counted.
 """
 
 import math
@@ -22,8 +22,8 @@ from common.traffic.meter import Meter
 PRECISION = {
     torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16",
 }  # fmt: skip
-WRITES_ONLY = ("copy_", "fill_", "zero_")  # what is replaced is not read
-FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")  # of what it is given
+WRITES_ONLY = ("copy_", "fill_", "zero_")  # replaced values are not read
+FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")  # uses only an operand's shape
 
 
 class Operations(TorchDispatchMode):
@@ -35,7 +35,7 @@ class Operations(TorchDispatchMode):
         self._eagerly: AbstractContextManager[Any] = nullcontext()
 
     def __enter__(self) -> Any:
-        if "torch._dynamo" in sys.modules:  # which takes seconds to import: without it there is nothing compiled
+        if "torch._dynamo" in sys.modules:  # a slow import: without it nothing is compiled
             self._eagerly = torch.compiler.set_stance("force_eager")
         self._eagerly.__enter__()
         return super().__enter__()
@@ -76,7 +76,7 @@ class Operations(TorchDispatchMode):
 
 
 def _onto_itself(func: Any, given: list[torch.Tensor]) -> bool:
-    """Is it a copy of a view to the same view, as `y[0] += b` ends with? Torch launches nothing then."""
+    """Whether this copies a view to itself, as at the end of `y[0] += b`. Torch then launches nothing."""
     if func is not torch.ops.aten.copy_.default:
         return False
     to, source = ((t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype) for t in given)
@@ -88,7 +88,7 @@ def _without_out(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 class OnMeta(TorchDispatchMode):
-    """While active, the device "meta" stands for a GPU: nothing is copied from it, no memory of the host is pinned."""
+    """While active, the device "meta" stands for a GPU: nothing is copied from it, and no host memory is pinned."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {name: value for name, value in (kwargs or {}).items() if name != "pin_memory"}
@@ -103,13 +103,13 @@ class OnMeta(TorchDispatchMode):
 
 
 def _bytes(t: torch.Tensor) -> int:
-    """Of its elements, each once: an expanded tensor shows some several times."""
+    """Bytes of the elements, each counted once: an expanded tensor contains some several times."""
     places = [size for size, stride in zip(t.shape, t.stride(), strict=True) if stride]
     return math.prod(places) * t.element_size()
 
 
 def _flops(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], out: Any) -> dict[str, float]:
-    """Of a product or a convolution, as torch counts them; of float32 in the precision that a GPU is set to."""
+    """FLOPs of a product or a convolution, as torch counts them; for float32 in the precision set for GPUs."""
     packet = func._overloadpacket
     formula = flop_registry.get(packet) or flop_registry.get(_anew(packet))
     if formula is None or not given:

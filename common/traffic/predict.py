@@ -1,10 +1,10 @@
-"""The time that a traffic takes at least on a named GPU, as one would work it out with a pencil.
+"""The least time of a traffic on a named GPU, computed as by hand.
 
-Kernels run one after the other. Each takes as long as the slowest of its parts: its distinct bytes at the memory's
-rate, its sectors at the L2's, its products at their peak. Each launch costs a few microseconds more. Copies between
-host and device may run beside all that, and so may, on the wall clock, the host that issues the launches: the longest
-counts. What a pencil leaves out: latency, occupancy, atomics that wait for each other, and what a library's kernel
-moves beyond the shapes of its tensors.
+Kernels run one after the other. Each takes as long as the slowest of its parts: distinct bytes at the memory's rate,
+sectors at the L2's rate, products at their peak. Each launch adds a few microseconds. Copies between host and device
+may run at the same time; on the wall clock, also the host that issues launches: the longest of these counts. Not
+included: latency, occupancy, atomic operations that wait for each other, and data that a library's kernel moves beyond
+its operands.
 """
 
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from common.traffic.data import SECTOR, Kernel, Traffic
 
 @dataclass(frozen=True)
 class Rates:
-    """What a GPU does in a second: bytes of its memory, bytes read from and written to its L2, FLOPs and copied bytes
-    by cost key (`fp32_flops`, `h2d_bytes`). `launch_s`: what a launch takes besides; `issue_s`: what it takes the host
-    to issue one from Python. `source`: where they come from.
+    """A GPU's rates per second: bytes of its memory, bytes read from and written to its L2, FLOPs and copied bytes.
 
-    The L2's are None where nobody has measured them, and are then taken for no limit.
+    FLOPs and copies are by cost key (`fp32_flops`, `h2d_bytes`). `launch_s`: the time that a launch adds; `issue_s`:
+    the host's time to issue a launch from Python. `source`: the origin of the rates. The L2's rates are None if they
+    were not measured; L2 is then no limit.
     """
 
     name: str
@@ -33,21 +33,21 @@ class Rates:
 
 @dataclass(frozen=True)
 class Prediction:
-    """`parts`: the seconds of what is waited for, by its name ("memory", "L2", "tf32", "launches", "h2d", "host")."""
+    """A predicted time. `parts`: seconds by what is waited for ("memory", "L2", "tf32", "launches", "h2d", "host")."""
 
     seconds: float
     parts: dict[str, float] = field(default_factory=dict)
 
     @property
     def by(self) -> str:
-        """What takes most of the time."""
+        """The part that takes the most time."""
         return max(self.parts, key=self.parts.__getitem__, default="")
 
 
 def predicted(traffic: Traffic, rates: Rates, is_wall: bool = False) -> Prediction | None:
-    """`is_wall`: timed on the wall clock, with all that the host does.
+    """The least time. `is_wall`: on the wall clock, with the host's work.
 
-    None where a rate is missing: a precision that this GPU does not have, a link that was not measured.
+    None if a rate is missing: a precision that this GPU lacks, or a link that was not measured.
     """
     if {*traffic.flops, *traffic.copied} - rates.per_key.keys():
         return None
@@ -64,7 +64,7 @@ def predicted(traffic: Traffic, rates: Rates, is_wall: bool = False) -> Predicti
 
 
 def _needs(kernel: Kernel, rates: Rates) -> dict[str, float]:
-    """Seconds by what they are spent on, each as if it were all."""
+    """Seconds of each part of a kernel, as if it were the only one."""
     needs = {"memory": kernel.distinct_bytes / rates.memory}
     if rates.l2_read and rates.l2_write:
         needs["L2"] = SECTOR * (kernel.read_sectors / rates.l2_read + kernel.written_sectors / rates.l2_write)

@@ -1,7 +1,8 @@
-"""Launches at sizes that are too large to interpret: some programs of each grid, on tensors that have no memory.
+"""Launches that are too large to interpret: some programs of each grid run on tensors without memory.
 
-Their addresses are made up, one range a tensor; what is loaded is 0. So a count holds for kernels whose addresses do
-not depend on what they load. Of each launch the programs are drawn from a seed, and what they ask for is scaled up.
+The addresses are invented, one range per tensor; every load returns 0. So the counts are valid only for kernels whose
+addresses do not depend on loaded values. The programs of a launch are drawn from a seed, and their counts are scaled
+up.
 """
 
 import inspect
@@ -24,14 +25,14 @@ from common.traffic.kernels import counted
 from common.traffic.meter import Meter, Places, Sectors
 from common.traffic.operations import Operations
 
-PROGRAMS, LEAST = 24, 4  # of a launch, at most; and however long they take
-LANES = 1 << 25  # of loads and stores, after which no further program of a launch is begun: a few seconds
-Scaled = tuple[Kernel, float]  # a launch as a whole, and the variance of its sectors
-FIRST, GAP = 1 << 40, 1 << 12  # of the addresses that are made up
+PROGRAMS, LEAST = 24, 4  # programs of a launch: at most, and at least, however slow they are
+LANES = 1 << 25  # lanes of loads and stores: after these no further program begins; a few seconds
+Scaled = tuple[Kernel, float]  # a whole launch, and the variance of its sectors
+FIRST, GAP = 1 << 40, 1 << 12  # the first invented address; the gap between tensors
 
 
 class Addresses:
-    """A range of addresses for each storage, which is kept: its place is taken."""
+    """A range of addresses for each storage. Storages are kept alive, so that no other one gets their range."""
 
     def __init__(self) -> None:
         self._begins: dict[int, tuple[int, Any]] = {}
@@ -49,9 +50,9 @@ class Addresses:
         return self._begins[storage._cdata][0] + int(t.storage_offset()) * t.element_size()
 
     def different(self, touched: Sectors, scale: float) -> float:
-        """How many sectors all programs touch, if some touch these: in no tensor more than it has.
+        """The estimated number of sectors that all programs touch, if some touch these; at most what each tensor has.
 
-        Raises IndexError where one of these lies in none.
+        Raises IndexError if a sector lies outside of all tensors.
         """
         starts = np.array([0, *self.starts], np.uint64) // SECTOR
         which = np.searchsorted(starts, touched, side="right") - 1
@@ -64,7 +65,7 @@ class Addresses:
 
 @contextmanager
 def sampling(seed: int = 0) -> Iterator[Meter]:
-    """Inside, torch's operations are counted by their shapes, and of kernels some programs. For tensors on "meta"."""
+    """Inside, torch operations are counted by shape, and kernels by some of their programs. For tensors on "meta"."""
     meter = Meter()
     sampler = _Sampler(meter, random.Random(seed))
     with counted(meter, sampler.run, is_real=False), Operations(meter):
@@ -75,10 +76,10 @@ class _Sampler:
     def __init__(self, meter: Meter, rng: random.Random) -> None:
         self._meter, self._rng = meter, rng
         self._addresses = Addresses()
-        self._known: dict[Any, tuple[Kernel, float]] = {}  # launches that differ in their addresses alone
+        self._known: dict[Any, tuple[Kernel, float]] = {}  # launches that differ only in addresses
 
     def run(self, kernel: Any, *args: Any, grid: Any, **options: Any) -> Scaled:
-        """A launch as a whole, and the variance of its sectors."""
+        """A whole launch, and the variance of its sectors."""
         function = kernel.rewrite()
         executor = interpreter.GridExecutor(function, kernel.arg_names, grid, [])
         named = {name: value for name, value in options.items() if name in kernel.arg_names}
@@ -99,7 +100,7 @@ class _Sampler:
         try:
             builder.set_grid_dim(*shape)
             for number in self._drawn(programs):
-                if len(each) >= LEAST and lanes > LANES:  # not by a clock: a seed's counts are the same anywhere
+                if len(each) >= LEAST and lanes > LANES:  # no clock: a seed must give the same counts anywhere
                     break
                 self._meter.begin(name)
                 builder.set_grid_idx(*_index(number, shape))
@@ -116,7 +117,7 @@ class _Sampler:
         found = sum(others, first).times(scale)
         distinct = SECTOR * sum(self._addresses.different(touched.different, scale) for touched in places)
         asked = [one.read_sectors + one.written_sectors for one in (first, *others)]
-        # What changes from one end of a grid to the other is seen by parts: neighbours' differences tell what is not.
+        # Strata see what changes along a grid; the differences of neighbours estimate the rest.
         spread = float(np.square(np.diff(asked)).mean()) / 2 if others else 0.0
         variance = programs**2 * (1 - len(each) / programs) * spread / len(each)
         queue = _queue([np.concatenate(own) for own in queues if own], programs)
@@ -124,13 +125,13 @@ class _Sampler:
         return found, variance
 
     def _drawn(self, programs: int) -> list[int]:
-        """Of as many equal parts of a grid one program each: what it asks for may change from its start to its end."""
+        """One program from each of equally many parts of a grid: the traffic may change from its start to its end."""
         parts = min(PROGRAMS, programs)
         each = [self._rng.randrange(i * programs // parts, (i + 1) * programs // parts) for i in range(parts)]
         return self._rng.sample(each, parts)
 
     def _argument(self, value: Any) -> Any:
-        """As the interpreter wants it: a tensor as a pointer to the address that it was given."""
+        """An argument for the interpreter: a tensor becomes a pointer to its invented address."""
         if isinstance(value, torch.Tensor):
             of = tl.str_to_ty(mangle_type(value), None)
             return tl.tensor(interpreter.TensorHandle(np.array([self._addresses.of(value)], np.uint64), of), of)
@@ -146,22 +147,22 @@ class _Sampler:
 
 
 def _queue(looked_at: list[Sectors], programs: int) -> float:
-    """How many hit an address, of all programs, where all addresses that are hit are hit as often.
+    """An estimate of how many of all programs use one address, if all used addresses are used equally often.
 
-    `looked_at`: the addresses that each of some programs hits. How often two of these meet tells how often any two do,
-    unless those that share an address are neighbours, of which one was drawn.
+    `looked_at`: the addresses used by each sampled program. How often two of these share one estimates how often any
+    two do, unless programs that share an address are neighbours: only one of them was drawn.
     """
     if not looked_at:
         return 0.0
     hits = [np.unique(own, return_counts=True)[1] for own in (*looked_at, np.concatenate(looked_at))]
     *alone, together = (float((counts * (counts - 1)).sum()) for counts in hits)
     own, pairs = max(int(counts.max()) for counts in hits[:-1]), len(looked_at) * (len(looked_at) - 1)
-    met = (together - sum(alone)) / hits[-1].sum() * len(looked_at)  # for each of a program's lanes
+    met = (together - sum(alone)) / hits[-1].sum() * len(looked_at)  # for each lane of a program
     return max(own + met * (programs - 1) / pairs if pairs else own, float(hits[-1].max()))
 
 
 def _index(number: int, shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """In the interpreter's order, which is its own: the last axis first."""
+    """A program's index in the interpreter's order: the last axis first."""
     x, rest = divmod(number, shape[1] * shape[2])
     return x, *divmod(rest, shape[2])
 

@@ -1,4 +1,4 @@
-"""Counts as tables, on the console and in Markdown: versions side by side, in units of what their pair has to move."""
+"""Counts as tables for the console and in Markdown: versions side by side, as multiples of the useful minimum."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ HEADINGS = (
     "version", "launches", "programs", "asked", "sectors", "distinct", "masked lanes", "atomics (longest queue)",
     "FLOPs", "allocated", "copied", "DRAM, modelled L2",
 )  # fmt: skip
-Predicted = Mapping[str, Prediction | None]  # by the label of the version
+Predicted = Mapping[str, Prediction | None]  # by the version's label
 Table = tuple[list[str], list[list[str]]]
 
 
 def title(name: str, size: str, found: Sequence[Counted]) -> str:
-    """What is counted, how, and what 1.00x is."""
+    """The title: what is counted, how, and the size of 1.00x."""
     if not any(each.traffic for each in found):
         return f"{name} {size}"
     how = "a sample of each grid's programs" if any(each.sampled for each in found) else "exact"
@@ -27,19 +27,19 @@ def title(name: str, size: str, found: Sequence[Counted]) -> str:
 
 
 def rows(found: Sequence[Counted], predicted: Predicted, gpu: str) -> Table:
-    """Headings, and a row for each version that was counted."""
+    """Headings, and one row for each counted version."""
     cells = [[*cells_of(each, each.traffic), time(predicted.get(each.label))] for each in found if each.traffic]
     return filled([*HEADINGS, f"predicted, {gpu}"], cells)
 
 
 def filled(headings: Sequence[str], cells: list[list[str]]) -> Table:
-    """Without the columns that are empty in all rows."""
+    """The table without columns that are empty in all rows."""
     kept = [place for place in range(len(headings)) if any(row[place] for row in cells)]
     return [headings[place] for place in kept], [[row[place] for place in kept] for row in cells]
 
 
 def words(found: Sequence[Counted]) -> list[str]:
-    """The lines below the table: what was not counted and why, and how far a sample may be off."""
+    """The lines below the table: versions that were not counted, with reasons; the meaning of ±."""
     reasons = dict.fromkeys(each.reason for each in found if each.reason)
     names = [", ".join(name(each) for each in found if each.reason == reason) for reason in reasons]
     said = [f"{them}: not counted: {reason}" for them, reason in zip(names, reasons, strict=True)]
@@ -57,7 +57,7 @@ def name(counted: Counted) -> str:
 
 
 def of_unit(amount: float, unit: float) -> str:
-    """`2.00x` of the unit; bytes where there is none; empty where there is nothing."""
+    """An amount as `2.00x` of the unit; in bytes without a unit; empty for 0."""
     if not amount:
         return ""
     return binary(amount) if math.isnan(unit) else times(amount / unit)
@@ -68,13 +68,13 @@ def times(ratio: float) -> str:
 
 
 def sectors(counted: Counted, traffic: Traffic) -> str:
-    """With the standard error where programs were sampled and differ."""
+    """The sectors; with their standard error if programs were sampled and differ."""
     error = f" ±{traffic.error:.1%}" if traffic.error else ""
     return of_unit(traffic.sector_bytes, counted.unit) + error
 
 
 def flops(traffic: Traffic, cost: Mapping[str, float]) -> str:
-    """Of products, over all that the pair has to compute; where it declares none, how many."""
+    """FLOPs of products over the FLOPs of `cost`; as an amount if the pair declares none."""
     done, least = (sum(n for key, n in amounts.items() if key.endswith("_flops")) for amounts in (traffic.flops, cost))
     if not done:
         return ""
@@ -82,7 +82,7 @@ def flops(traffic: Traffic, cost: Mapping[str, float]) -> str:
 
 
 def cells_of(counted: Counted, traffic: Traffic) -> list[str]:
-    """What HEADINGS name, of a version that was counted."""
+    """The cells under HEADINGS for a counted version."""
     total, unit = traffic.total, counted.unit
     return [
         name(counted),
@@ -101,13 +101,13 @@ def cells_of(counted: Counted, traffic: Traffic) -> list[str]:
 
 
 def _modelled(traffic: Traffic) -> float:
-    """What the model leaves to the memory; 0 where it has not seen all: it is fed by Triton's kernels alone."""
+    """DRAM bytes of the model; 0 if the model did not see everything: only Triton kernels feed it."""
     has_torch = any(kernel.name.startswith("torch.") for kernel in traffic.kernels)
     return 0.0 if has_torch else traffic.dram_bytes or 0.0
 
 
 def time(prediction: Prediction | None) -> str:
-    """With what takes most of it."""
+    """A predicted time and its largest part."""
     return f"{seconds(prediction.seconds)} ({prediction.by})" if prediction else ""
 
 

@@ -1,6 +1,6 @@
-"""The traffic of each version of a pair, counted in a process of its own: exactly at the sizes `count` and `check*`.
+"""The memory traffic of each version of a pair, counted in a child process; exact at the sizes `count` and `check*`.
 
-At other sizes the tensors have no memory, and of every grid some programs are looked at (sampling.py).
+At other sizes tensors have no memory, and some programs of every grid are run (sampling.py).
 """
 
 import math
@@ -18,16 +18,16 @@ from common.pairs.pair import Pair, load
 from common.traffic.data import Traffic
 from common.xray.occupancy import Machine
 
-EXACT = ("count", "check")  # classes of sizes that are small enough for every program to be run
-DEADLINE_S = 60.0  # without a word: a version that waits for what another program would write
+EXACT = ("count", "check")  # classes of sizes so small that every program runs
+DEADLINE_S = 60.0  # seconds without progress: the version waits for another program's result
 INTERPRETED = {"TRITON_INTERPRET": "1"}
 
 
 @dataclass(frozen=True)
 class Counted:
-    """A version's traffic at a size, or why there is none; `failed`: by its own fault. `cost`: as its file says.
+    """A version's traffic at a size, or the reason why there is none. `failed`: by its own fault. `cost`: of its file.
 
-    `sampled`: of its grids some programs were run, on tensors that have no memory.
+    `sampled`: only some programs of its grids were run, on tensors without memory.
     """
 
     label: str
@@ -39,7 +39,7 @@ class Counted:
 
     @property
     def unit(self) -> float:
-        """Bytes of the useful minimum, by which others are divided; not a number where the pair declares none."""
+        """Bytes of the useful minimum, the unit of the table; NaN if the pair declares none."""
         return self.cost.get("dram_bytes") or math.nan
 
 
@@ -54,12 +54,12 @@ def count_pair(
     on_version: Callable[[str], None] = lambda label: None,
     models_l2: bool = False,
 ) -> list[Counted]:
-    """Every version, at one size, as on a GPU of this kind; with a model of its L2 where all programs are run."""
+    """Count every version at one size, as on a GPU of this kind; with a model of its L2 if all programs run."""
     found, left = list[Counted](), list(pair.versions)
 
     def hear(label: str, fraction: float) -> None:
         on_version(label)
-        if fraction:  # a version is done
+        if fraction:  # a version is complete
             done.append(label)
 
     while left:
@@ -70,7 +70,7 @@ def count_pair(
                 count_versions, *call, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S
             )
             left = []
-        except process.Death as death:  # those before it are counted again: what they had is gone with the process
+        except process.Death as death:  # versions before it are counted again: their counts were lost with the process
             guilty = left[len(done)]
             found.append(Counted(guilty.label, reason=str(death), failed=True))
             left = [version for version in left if version is not guilty]
@@ -81,7 +81,7 @@ def count_pair(
 def count_versions(
     versions: Sequence[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, say: process.Say
 ) -> list[Counted]:
-    """The same in this process, in which Triton has been told to interpret (INTERPRETED)."""
+    """The same in this process. Triton must interpret (INTERPRETED)."""
     found = []
     for version in versions:
         say(version.label, 0.0)
@@ -94,9 +94,9 @@ def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2:
     if "cupy" in version.imports:
         return Counted(version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them")
     if not find_spec("triton"):
-        return Counted(version.label, reason="needs the package triton, whose interpreter counts")
+        return Counted(version.label, reason="needs the package triton, whose interpreter does the counting")
     if version.constants.get("REQUIRES", {}).get("gpus", 1) > 1:
-        return Counted(version.label, reason="works on several GPUs, of which one is looked at here")
+        return Counted(version.label, reason="works on several GPUs: only one is counted here")
     try:
         with _tensors(version, is_exact(size), machine, models_l2) as (device, counted):
             module = load(version.path)
@@ -107,7 +107,7 @@ def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2:
                 state = module.setup(**inputs) if hasattr(module, "setup") else {}
             with counted() as meter:
                 module.run(**inputs, **state)
-    except Exception as error:  # noqa: BLE001 (whatever a version needs that is not there)
+    except Exception as error:  # noqa: BLE001 (any need for something missing)
         reason, is_own_fault = _why(error)
         return Counted(version.label, reason=reason, failed=is_own_fault)
     traffic, amounts = meter.traffic, {key: float(amount) for key, amount in cost.items()}
@@ -115,7 +115,7 @@ def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2:
 
 
 def _why(error: Exception) -> tuple[str, bool]:
-    """Why a version was not counted, and is that its own fault: it is none of what cannot be seen here."""
+    """(Why a version was not counted, whether that is its own fault.)"""
     if isinstance(error, OneLine):
         return str(error), False
     told = str(error).lower()
@@ -127,9 +127,9 @@ def _why(error: Exception) -> tuple[str, bool]:
 
 
 class _Graphs:
-    """In place of CUDA graphs: what is counted while one is captured is asked for again by each replay.
+    """Stands for CUDA graphs: each replay adds the counts of what was captured.
 
-    Its kernels are launches, though the CPU makes one call for all of them.
+    Its kernels count as launches, although the CPU makes one call for all of them.
     """
 
     def __init__(self, counted: Callable[[], Any]) -> None:
@@ -156,11 +156,11 @@ class _Graphs:
 
 @contextmanager
 def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -> Iterator[tuple[str, Any]]:
-    """The device that inputs are drawn on, and what counts a call on them.
+    """The device on which inputs are drawn, and the context that counts a call on them.
 
-    On "meta" tensors have shapes and no memory, which torch's operations are counted by.
+    Tensors on "meta" have shapes without memory, by which torch operations are counted.
     """
-    from unittest.mock import patch  # heavy, as are the others
+    from unittest.mock import patch  # a slow import, as the others
 
     import torch
 

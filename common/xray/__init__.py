@@ -1,7 +1,7 @@
-"""X-ray: what becomes of a pair's kernels as machine code, for named GPUs, on any machine.
+"""X-ray: a pair's kernels as machine code for named GPUs, on any machine.
 
     benchmark.py --xray coalescing --arch sm_80,sm_90
 
-Both versions are run with their launches recorded instead of executed (capture.py), compiled (compilers.py), and read
-(sass.py); show.py puts them side by side and says what differs.
+Every version is run with its launches recorded instead of executed (capture.py). The kernels are compiled
+(compilers.py) and read (sass.py). show.py puts the versions side by side and names the differences.
 """

@@ -1,6 +1,6 @@
-"""Which kernels a version launches, and with what: found by running it on tensors without memory, launching nothing.
+"""The kernels that a version launches, with their arguments: the version runs on tensors without memory.
 
-Triton's launcher and CuPy's kernels are replaced by recorders, and so is what asks for a GPU on the way there: drivers,
+Recorders replace Triton's launcher and CuPy's kernels. Stand-ins replace what asks for a GPU before a launch: drivers,
 streams, properties. An autotuner takes its first configuration.
 """
 
@@ -23,12 +23,12 @@ from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine
 
 
 class CannotShow(OneLine):
-    """A version whose launches cannot be found without a GPU; str() says why."""
+    """A version's launches cannot be found without a GPU; str() says why."""
 
 
 @dataclass(frozen=True)
 class TritonLaunch:
-    """A launch of a Triton kernel, from which Triton compiles what it would on a GPU."""
+    """A launch of a Triton kernel, with what Triton needs to compile it as on a GPU."""
 
     name: str
     kernel: Any  # triton.JITFunction
@@ -39,7 +39,7 @@ class TritonLaunch:
 
 @dataclass(frozen=True)
 class CudaLaunch:
-    """A launch of a CUDA C++ kernel: threads of a block, bytes of shared memory beyond the kernel's own arrays."""
+    """A launch of a CUDA C++ kernel: threads per block, bytes of dynamic shared memory."""
 
     name: str
     source: str
@@ -54,20 +54,20 @@ Launch = TritonLaunch | CudaLaunch
 
 
 def _key(launch: Launch) -> Any:
-    """Equal for launches of the same machine code, or nearly: of other sizes of the same tensors."""
+    """A key that is equal for launches of the same machine code, or of other sizes of the same tensors."""
     if isinstance(launch, CudaLaunch):
         return launch
     return launch.name, tuple(map(_kind, launch.arguments)), tuple((k, _kind(v)) for k, v in launch.options.items())
 
 
 def _kind(value: Any) -> Any:
-    if hasattr(value, "block_shape"):  # a tensor descriptor, which has no hash
+    if hasattr(value, "block_shape"):  # a tensor descriptor, which is not hashable
         return _kind(value.base), tuple(value.block_shape)
     return value.dtype if hasattr(value, "dtype") else value
 
 
 def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]:
-    """The different launches of one set-up and one call of a version, in order. Raises CannotShow."""
+    """The different launches of one setup and one call of a version, in order. Raises CannotShow."""
     found: list[Launch] = []
     try:
         with recorded_launches(found.append, machine):
@@ -75,23 +75,23 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
             inputs = version.inputs(**size, device="meta")
             state = version.setup(**inputs) if hasattr(version, "setup") else {}
             version.run(**inputs, **state)
-    except Exception as error:  # noqa: BLE001 (whatever a version needs of a GPU that is not there)
-        raise CannotShow(f"{path.name}: cannot be run without a GPU: {one_line(error)}") from None
+    except Exception as error:  # noqa: BLE001 (any need for a missing GPU)
+        raise CannotShow(f"{path.name}: cannot run without a GPU: {one_line(error)}") from None
     return list({_key(launch): launch for launch in found}.values())
 
 
 @contextmanager
 def recorded_launches(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
-    """Inside, launches are kept instead of made, as on a machine that need not be here."""
+    """Inside, launches are passed to `keep` instead of executed, as if on `machine`."""
     with as_if_on(machine), ExitStack() as stack:
         for package, stand_ins in {"triton": _triton, "cupy": _cupy}.items():
-            if find_spec(package):  # else a version that needs it says so
+            if find_spec(package):  # otherwise a version that needs it says so
                 stack.enter_context(stand_ins(keep, machine))
         yield
 
 
 def as_if_on(machine: Machine) -> Any:
-    """What of torch.cuda a version may ask for: streams, events and graphs that do nothing, a machine's properties."""
+    """A stand-in for torch.cuda: streams, events and graphs without effect, and a machine's properties."""
     properties = SimpleNamespace(
         name=machine.name, multi_processor_count=machine.sms, major=machine.capability[0], minor=machine.capability[1],
         shared_memory_per_multiprocessor=machine.shared_bytes, L2_cache_size=machine.l2_bytes,
@@ -112,12 +112,12 @@ def _always(value: Any) -> Any:
 
 @contextmanager
 def _triton(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
-    from triton.runtime.autotuner import Autotuner  # optional: not on macOS
+    from triton.runtime.autotuner import Autotuner  # optional: not in macOS
     from triton.runtime.jit import JITFunction
 
     def record(self: Any, *arguments: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         keep(TritonLaunch(self.__name__, self, arguments, options, grid))
-        return MagicMock()  # in place of the compiled kernel, which some keep to launch it again
+        return MagicMock()  # stands for the compiled kernel, which some versions keep and launch again
 
     def first(self: Any, *arguments: Any, **options: Any) -> Any:
         return self.fn.run(*arguments, **options, **self.configs[0].all_kwargs())
@@ -128,8 +128,8 @@ def _triton(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
 
 @contextmanager
 def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
-    """CuPy's arrays have an address that nobody reads; its kernels, and what would fill arrays, are stand-ins."""
-    import cupy  # optional: not on macOS
+    """CuPy with stand-ins for its kernels and its functions that fill arrays; its arrays have unused addresses."""
+    import cupy  # optional: not in macOS
 
     properties = {
         "multiProcessorCount": machine.sms, "l2CacheSize": machine.l2_bytes, "name": machine.name.encode(),
@@ -150,7 +150,7 @@ def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
     def shaped(shape: Any, *_: Any, dtype: Any = float, **__: Any) -> Any:
         return cupy.empty(shape, dtype=dtype)
 
-    random = SimpleNamespace(  # as far as the pairs of the course use it
+    random = SimpleNamespace(  # only what the course's pairs use
         uniform=lambda low=0.0, high=1.0, size=(), dtype=float: cupy.empty(size, dtype),
         standard_normal=lambda size=(), dtype=float: cupy.empty(size, dtype),
         randint=lambda low, high=None, size=(), dtype=int: cupy.empty(size, dtype),

@@ -1,4 +1,4 @@
-"""From a launch to a GPU's machine code, on any machine: Triton by its own compiler, CUDA C++ by NVRTC."""
+"""Compile a launch to a GPU's machine code on any machine: Triton with its compiler, CUDA C++ with NVRTC."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +9,12 @@ from common.xray.occupancy import WARP, Machine
 
 
 class CompileError(OneLine):
-    """The compiler's words, in one line."""
+    """The compiler's error in one line."""
 
 
 @dataclass(frozen=True)
 class Binary:
-    """A compiled kernel: an ELF image, its PTX, and what a launch adds: threads and dynamic shared memory a block."""
+    """A compiled kernel: an ELF image, its PTX, and from the launch threads and dynamic shared memory per block."""
 
     name: str
     cubin: bytes
@@ -24,7 +24,7 @@ class Binary:
 
 
 def compile_for(launch: Launch, machine: Machine) -> Binary:
-    """Raises CompileError."""
+    """Compile a launch. Raises CompileError."""
     if isinstance(launch, TritonLaunch):
         return _triton(launch, machine)
     cubin, ptx = nvrtc_compile(launch.source, machine.architecture, launch.options)
@@ -33,10 +33,10 @@ def compile_for(launch: Launch, machine: Machine) -> Binary:
 
 def _triton(launch: TritonLaunch, machine: Machine) -> Binary:
     try:
-        with machine.as_tritons_driver():  # `warmup`: Triton compiles as for a launch, and does not launch
+        with machine.as_tritons_driver():  # `warmup` compiles as for a launch and does not launch
             compiled: Any = launch.kernel.run(*launch.arguments, grid=None, warmup=True, **launch.options)
-    except Exception as error:  # noqa: BLE001 (Triton's passes raise what they like)
-        lines = _lines(str(error))  # Triton says where, shows the code, and then says what
+    except Exception as error:  # noqa: BLE001 (Triton's passes raise various errors)
+        lines = _lines(str(error))  # Triton prints the place, the code, then the error
         ends = dict.fromkeys([lines[0], lines[-1]])
         raise CompileError(f"{launch.name} for {machine.architecture}: {' '.join(ends)}") from None
     threads = WARP * compiled.metadata.num_warps
@@ -44,11 +44,11 @@ def _triton(launch: TritonLaunch, machine: Machine) -> Binary:
 
 
 def nvrtc_compile(source: str, architecture: str, options: tuple[str, ...] = ()) -> tuple[bytes, str]:
-    """(cubin, PTX) of a CUDA C++ text. Raises CompileError."""
+    """(Cubin, PTX) of a CUDA C++ source. Raises CompileError."""
     try:
         from cuda.bindings import nvrtc
     except ModuleNotFoundError:
-        raise CompileError("CUDA C++ is compiled by the packages cuda-bindings and nvidia-cuda-nvrtc") from None
+        raise CompileError("compiling CUDA C++ needs the packages cuda-bindings and nvidia-cuda-nvrtc") from None
 
     def call(function: str, *arguments: Any) -> Any:
         error, *result = getattr(nvrtc, f"nvrtc{function}")(*arguments)
@@ -72,5 +72,5 @@ def nvrtc_compile(source: str, architecture: str, options: tuple[str, ...] = ())
 
 
 def _lines(text: str) -> list[str]:
-    """Those that say something: at least one."""
-    return [line.strip() for line in text.splitlines() if line.strip(" ^")] or ["no word of why"]
+    """The lines that contain more than a position mark; at least one."""
+    return [line.strip() for line in text.splitlines() if line.strip(" ^")] or ["no reason given"]

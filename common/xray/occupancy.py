@@ -1,7 +1,7 @@
-"""What an SM of each architecture has room for, and how much of it a kernel's resources leave: theoretical occupancy.
+"""An SM's resources in each architecture, and theoretical occupancy for a kernel's resources.
 
-The figures are those of the table "Technical Specifications per Compute Capability" in NVIDIA's CUDA C++ Programming
-Guide; SMs and L2 are those of the product named, as its architecture's white paper lists them.
+Source: the table "Technical Specifications per Compute Capability" in NVIDIA's CUDA C++ Programming Guide. SMs and L2
+are those of the named product, from its architecture's white paper.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from typing import Any
 
 WARP = 32
 REGISTERS_PER_SM = 65_536
-PARTS = 4  # of an SM, each with its warps and registers
-REGISTER_UNIT = 256  # registers are given to a warp in units of so many
-SYSTEM_SHARED_BYTES = 1024  # of each block, from capability 8.0 on
+PARTS = 4  # of an SM, each with its own warps and registers
+REGISTER_UNIT = 256  # a warp gets registers in multiples of this
+SYSTEM_SHARED_BYTES = 1024  # per block, from capability 8.0 on
 SHARED_UNIT = 128  # bytes
 
 
 @dataclass(frozen=True)
 class Machine:
-    """An architecture, by the product that stands for it. Per SM: warps, blocks, bytes of shared memory."""
+    """An architecture, represented by one product. Per SM: warps, blocks, bytes of shared memory."""
 
     architecture: str
     name: str
@@ -37,8 +37,8 @@ class Machine:
 
     @contextmanager
     def as_tritons_driver(self) -> Iterator[None]:
-        """Inside, Triton takes this for the GPU that it compiles for."""
-        from unittest.mock import patch  # heavy, as are the others
+        """Inside, Triton compiles for this GPU."""
+        from unittest.mock import patch  # a slow import, as the others
 
         import torch
         import triton
@@ -47,7 +47,7 @@ class Machine:
         major, minor = self.capability
         driver: Any = SimpleNamespace(
             get_current_target=lambda: GPUTarget("cuda", 10 * major + minor, WARP),
-            get_current_device=lambda: 10 * major + minor,  # Triton keeps what it has compiled by device
+            get_current_device=lambda: 10 * major + minor,  # Triton keeps compiled kernels by device
             get_current_stream=lambda device: 0,
             get_active_torch_device=lambda: torch.device("meta"),
             get_benchmarker=lambda: None,
@@ -69,12 +69,12 @@ MACHINES = {
         Machine("sm_120", "GeForce RTX 5090", 170, 96 << 20, 48, 24, 100 << 10),
     )
 }
-ARCHITECTURES = ("sm_80", "sm_90", "sm_100")  # unless others are asked for
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100")  # the default of --arch
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """Blocks and warps that an SM holds at once, their share of the most it could hold, and what limits them."""
+    """Blocks and warps that an SM holds at once, the share of its maximum, and the limiting resources."""
 
     blocks: int
     warps: int
@@ -83,7 +83,7 @@ class Occupancy:
 
 
 def occupancy(machine: Machine, threads: int, registers: int, shared_bytes: int) -> Occupancy:
-    """Of a kernel that uses so many registers a thread, and so many bytes of shared memory a block."""
+    """The occupancy of a kernel with these threads and bytes of shared memory per block, and registers per thread."""
     warps = _up(threads, WARP) // WARP
     per_warp = max(REGISTER_UNIT, _up(registers * WARP, REGISTER_UNIT))
     system_bytes = SYSTEM_SHARED_BYTES if machine.capability >= (8, 0) else 0

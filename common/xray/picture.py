@@ -1,4 +1,4 @@
-"""A picture of every version on every architecture: captured, compiled and dissected in a process of its own."""
+"""A picture of every version on every architecture: captured, compiled and disassembled in a child process."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 @dataclass(frozen=True)
 class Picture:
-    """A version's kernels on an architecture (common.xray.sass.Anatomy), or why there are none to see."""
+    """A version's kernels on an architecture (common.xray.sass.Anatomy), or the reason why there are none."""
 
     label: str
     architecture: str
     kernels: list = field(default_factory=list)
     reason: str = ""
-    failed: bool = False  # its kernel does not compile, or it takes its process down
+    failed: bool = False  # its kernel does not compile, or it ends its process
 
 
 def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "default") -> list[Picture]:
-    """A picture of each version on each architecture. Each is run, on tensors without memory, in its own process."""
+    """A picture of each version on each architecture. Each runs in its own process, on tensors without memory."""
     pictures = []
     for version in pair.versions:
-        reason = "launches library kernels only: there is no code of its own to see"
+        reason = "launches only library kernels: it has no machine code of its own"
         if version.has_kernel:
             try:
                 pictures += process.call(_look_into, version, pair.sizes[size], tuple(architectures))
@@ -37,7 +37,7 @@ def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "
 
 
 def _look_into(version: Version, size: dict, wanted: Sequence[str], say: Callable[[str, float], None]) -> list[Picture]:
-    from common.xray import capture, compilers, sass  # heavy: torch
+    from common.xray import capture, compilers, sass  # a slow import: torch
 
     pictures = []
     needs = tuple(version.constants.get("REQUIRES", {}).get("capability", (0, 0)))
@@ -50,7 +50,7 @@ def _look_into(version: Version, size: dict, wanted: Sequence[str], say: Callabl
             try:
                 launches = capture.launches(version.path, size, machine)
                 kernels = [sass.dissect(compilers.compile_for(launch, machine), machine) for launch in launches]
-                reason = "" if kernels else "launches no kernel of its own: its operations are torch's"
+                reason = "" if kernels else "launches no kernel of its own, only torch operations"
             except OneLine as error:
                 reason, failed = str(error), isinstance(error, compilers.CompileError)
         pictures.append(Picture(version.label, architecture, kernels, reason, failed))

@@ -1,6 +1,6 @@
-"""What a kernel's machine code holds: registers, spills, memory accesses by width, tensor-core instructions, barriers.
+"""A kernel's machine code: registers, spills, memory accesses by width, tensor-core instructions, barriers.
 
-Everything is counted in the code as it lies there; how often an instruction is executed is not to be seen in it.
+Everything is counted in the code as written. How often an instruction is executed is not known.
 """
 
 import re
@@ -17,29 +17,29 @@ from common.pairs.one_line import OneLine
 from common.xray.compilers import Binary
 from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine, Occupancy, occupancy
 
-# Not those under @!PT, "if not true": they fill a slot and do nothing
+# not those under @!PT ("if not true"): they have no effect
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?!@!PT\s)(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
 RESOURCES = re.compile(r"Function (\S+):\s+REG:(\d+) STACK:(\d+) SHARED:(\d+)")
-WIDTHS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256}  # bits; without one of them: 32
+WIDTHS = {"U8": 8, "S8": 8, "U16": 16, "S16": 16, "64": 64, "128": 128, "256": 256}  # bits; 32 without a suffix
 TENSOR = re.compile(r"(?:[A-Z]*[HIDQO]MMA|[HIQB]GMMA|UTC[A-Z]*MMA)$")
-KINDS = {  # opcode -> what it does, in the order in which they are shown
+KINDS = {  # opcode -> what it does, in the order of rows
     "LDG": "global loads", "STG": "global stores", "LDGSTS": "copies to shared memory", "UTMALDG": "TMA loads",
     "UTMASTG": "TMA stores", "UBLKCP": "bulk copies", "LDS": "shared loads", "LDSM": "shared matrix loads",
     "STS": "shared stores", "STSM": "shared matrix stores", "ATOMG": "global atomics", "REDG": "global atomics",
     "RED": "global atomics", "ATOM": "global atomics", "ATOMS": "shared atomics", "SHFL": "shuffles",
     "REDUX": "warp reductions", "BAR": "barriers", "LDL": "spill loads", "STL": "spill stores",
-    "BSSY": "points where a divergent warp meets again",
+    "BSSY": "points where a divergent warp reconverges",
 }  # fmt: skip
-BY_WIDTH = ("LDG", "STG", "LDGSTS", "LDS", "STS")  # whose width is worth telling
+BY_WIDTH = ("LDG", "STG", "LDGSTS", "LDS", "STS")  # accesses whose width is shown
 
 
 class NoTools(OneLine):
-    """The CUDA tools that read machine code are not there."""
+    """The CUDA tools that read machine code are missing."""
 
 
 @dataclass(frozen=True)
 class Anatomy:
-    """A kernel on an architecture. `counts`: (what, bits or 0) -> instructions; a wider access moves more at once."""
+    """A kernel on an architecture. `counts`: (what, bits or 0) -> instructions. A wider access moves more at once."""
 
     kernel: str
     architecture: str
@@ -63,23 +63,23 @@ class Anatomy:
 
     @property
     def loads_in_a_row(self) -> int:
-        """The most global loads in the code without a global store between: they can be under way at once."""
+        """The most global loads in the code without a global store in between: they can be in flight at once."""
         order = "".join(opcode[0] for opcode in re.findall(r"\b(?:LDG|STG)\b", self.sass))
         return max(map(len, order.split("S")))
 
     def widest(self, what: str) -> int:
-        """Bits of the widest such access; 0 if there is none."""
+        """Bits of the widest access of this kind; 0 if there is none."""
         return max((bits for (kind, bits) in self.counts if kind == what), default=0)
 
 
-@lru_cache(maxsize=64)  # versions of a pair may launch the same kernel, and the tools take a while
+@lru_cache(maxsize=64)  # versions may launch the same kernel, and the tools are slow
 def dissect(binary: Binary, machine: Machine) -> Anatomy:
-    """Raises NoTools."""
+    """Read a kernel's machine code. Raises NoTools."""
     (registers, stack, static), sass = _resources(binary), _listing(binary, "-g")
-    if static and machine.capability >= (9, 0):  # from there on ptxas counts the system's own to the kernel's
+    if static and machine.capability >= (9, 0):  # from here on ptxas adds the system's bytes to the kernel's
         static -= SYSTEM_SHARED_BYTES
     shared = static + binary.dynamic_shared_bytes
-    opcodes = [opcode for opcode in INSTRUCTION.findall(sass) if opcode != "NOP"]  # which fills up the last line
+    opcodes = [opcode for opcode in INSTRUCTION.findall(sass) if opcode != "NOP"]  # NOP fills up the last line
     return Anatomy(
         binary.name, machine.architecture, binary.threads, registers, shared, stack,
         occupancy(machine, binary.threads, registers, shared), len(opcodes), dict(_count(opcodes)),
@@ -89,17 +89,17 @@ def dissect(binary: Binary, machine: Machine) -> Anatomy:
 
 @lru_cache(maxsize=256)
 def machine_code(binary: Binary) -> str:
-    """The kernel's instructions alone, without its name and the lines they come from. Raises NoTools."""
+    """The kernel's instructions without its name and source lines. Raises NoTools."""
     return "\n".join(line.strip().replace(binary.name, "") for line in _listing(binary).splitlines() if "*/" in line)
 
 
 def stack_bytes(binary: Binary) -> int:
-    """Of a thread's own memory, without which it spills nothing; known sooner than the code is read. Raises NoTools."""
+    """Bytes of a thread's stack: 0 means no spills. Faster than reading the code. Raises NoTools."""
     return _resources(binary)[1]
 
 
 def _resources(binary: Binary) -> tuple[int, ...]:
-    """Registers and bytes of stack of a thread, bytes of shared memory of a block."""
+    """Registers and stack bytes per thread, bytes of shared memory per block."""
     listed = RESOURCES.findall(_run(binary, "cuobjdump", "-res-usage"))
     return next(tuple(map(int, found)) for name, *found in listed if name == binary.name)
 
@@ -114,13 +114,13 @@ def _count(opcodes: list[str]) -> Counter[tuple[str, int]]:
 
 
 def _listing(binary: Binary, *options: str) -> str:
-    """The kernel's own part of its disassembly."""
+    """The kernel's own part of the disassembly."""
     parts = re.split(r"^//-+ (\.\S+)\s+-+$", _run(binary, "nvdisasm", "-c", *options), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))[f".text.{binary.name}"].strip("\n")
 
 
 def _run(binary: Binary, tool: str, *options: str) -> str:
-    """What a tool says of it, without the place where the tool has read it."""
+    """The output of a tool, without the path of the file that it read."""
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(binary.cubin)
@@ -132,9 +132,9 @@ def _run(binary: Binary, tool: str, *options: str) -> str:
 
 @cache
 def _tool(name: str) -> str:
-    """Triton brings its own; a CUDA toolkit has them too."""
+    """The path of a tool, from Triton or from a CUDA toolkit."""
     triton = find_spec("triton")
     own = Path(str(triton.origin)).parent / "backends" / "nvidia" / "bin" if triton else Path()
     if found := which(name, path=own) or which(name):
         return found
-    raise NoTools(f"{name} is not here: it comes with triton (Linux) and with the CUDA toolkit")
+    raise NoTools(f"{name} is missing: triton (Linux) and the CUDA toolkit contain it")

@@ -1,4 +1,4 @@
-"""Pictures side by side, and what differs between them in plain words, computed from the counts."""
+"""Pictures side by side, and their differences in words, computed from the counts."""
 
 from collections.abc import Callable, Iterable
 from operator import attrgetter, methodcaller
@@ -17,7 +17,7 @@ NONE = "-"
 
 
 def facts(kernel: Anatomy) -> dict[str, str]:
-    """What is shown of a kernel, by the name of the row; empty where it has none of the kind."""
+    """A kernel's facts by the name of the row; empty if it has none of this kind."""
     held = kernel.occupancy
     return {
         "threads a block": str(kernel.threads),
@@ -38,7 +38,7 @@ def _by_width(kernel: Anatomy, what: str) -> str:
 
 
 def rows(pictures: Iterable[Picture]) -> list[list[str]]:
-    """A table of one architecture's pictures: the headings (version and kernel), then a row for each fact."""
+    """A table of one architecture's pictures: the headings (version and kernel), then one row per fact."""
     columns = [(picture.label.removeprefix("optimized/"), each) for picture in pictures for each in picture.kernels]
     found = [facts(kernel) for _, kernel in columns]
     heading = ["", *(f"{label} {kernel.kernel}" for label, kernel in columns)]
@@ -47,7 +47,7 @@ def rows(pictures: Iterable[Picture]) -> list[list[str]]:
 
 
 def differences(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
-    """What the kernels of a variant do otherwise than the baseline's, a line each. Both have some."""
+    """One line per difference between a variant's kernels and the baseline's. Both have at least one kernel."""
 
     def both(of: Callable[[Anatomy], int], pool: Callable[[Iterable[int]], int] = sum) -> tuple[int, int]:
         return pool(map(of, base)), pool(map(of, other))
@@ -74,7 +74,7 @@ def differences(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
 
 
 def _resources(base: Anatomy, other: Anatomy) -> list[str]:
-    """Of the kernels with most instructions."""
+    """Differences in the resources of the kernels with the most instructions."""
     room = "room for {after} warps an SM instead of {before}, limited by "
     return [
         *_told(base.registers, other.registers, "{after} registers a thread instead of {before}"),
@@ -84,12 +84,12 @@ def _resources(base: Anatomy, other: Anatomy) -> list[str]:
 
 
 def _told(before: int, after: int, said: str) -> list[str]:
-    """A line that says it, if they differ; `{s}`: where `after` takes a plural."""
+    """The line with its figures, if they differ; `{s}` is the plural of `after`."""
     return [said.format(before=before, after=after, s="s" * (after != 1))] if before != after else []
 
 
 def words(pictures: list[Picture]) -> list[str]:
-    """The lines below one architecture's table: what differs from the baseline, and what cannot be seen."""
+    """The lines below one architecture's table: differences from the baseline, and what cannot be shown."""
     first, lines = pictures[0], []
     for picture in pictures:
         name = picture.label.removeprefix("optimized/")
@@ -102,7 +102,7 @@ def words(pictures: list[Picture]) -> list[str]:
 
 
 def skeleton(kernel: Anatomy) -> list[str]:
-    """Of a kernel's machine code, the instructions that are counted, each after its address and what it does."""
+    """The counted instructions of a kernel's machine code, each with its address and its kind."""
     found = []
     for line in kernel.sass.splitlines():
         opcode = match[1].split(".")[0] if (match := INSTRUCTION.match(line)) else ""
@@ -121,7 +121,7 @@ def by_architecture(pictures: list[Picture]) -> dict[str, list[Picture]]:
 
 
 def print_pictures(title: str, pictures: list[Picture], console: Console, code: str = "") -> None:
-    """`code`: also print the machine code (sass), or the code that it was made from (ptx)."""
+    """Print the tables. `code`: also print the machine code (sass), or the code that it was made from (ptx)."""
     if not any(picture.kernels for picture in pictures):
         for label, reason in dict.fromkeys((picture.label, picture.reason) for picture in pictures):
             text = printable(f"{title} {label.removeprefix('optimized/')}: {reason}")

@@ -1,6 +1,6 @@
-"""What a version gives a GPU to do, as text: every operation of torch's and every launch, with its machine code.
+"""The work that a version gives a GPU, as text: every torch operation and every launch with its machine code.
 
-Found on tensors without memory, so on any machine. Two versions whose texts are equal give the same work, whatever
+The work is found on tensors without memory, on any machine. Two versions with equal texts give equal work, whatever
 names their files use.
 """
 
@@ -21,15 +21,15 @@ from common.xray.compilers import compile_for
 from common.xray.occupancy import MACHINES, Machine
 from common.xray.sass import machine_code
 
-UNSEEN = "cannot be seen"  # what begins so says why
+UNSEEN = "cannot be seen"  # a line with this prefix gives the reason
 Work = dict[str, list[str]]  # function -> what it does
-TIMED = ("run", "library", "yardstick")  # and what they begin, as in library_tf32
+TIMED = ("run", "library", "yardstick")  # also as prefixes, as in library_tf32
 
 
 def works(path: Path, sizes: Sequence[dict], architecture: str, say: Callable[[str, float], None]) -> list[Work]:
-    """For each set of arguments: what `run` (after `setup`) and each library call do, a line each, and what they cost.
+    """For each set of arguments: a line for each operation of `run` (after `setup`) and of each library call; the cost.
 
-    A line that begins with UNSEEN says why there is nothing else. Runs in a process of its own.
+    A line that begins with UNSEEN says why there are no others. Must run in its own process.
     """
     machine, found = MACHINES[architecture], []
     for number, arguments in enumerate(sizes):
@@ -46,7 +46,7 @@ def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
             done[name] = []
             try:
                 cost = _do(module, name, arguments, done[name])
-            except Exception as error:  # noqa: BLE001 (whatever a version needs of a GPU that is not there)
+            except Exception as error:  # noqa: BLE001 (any need for a missing GPU)
                 done[name], cost = [f"{UNSEEN}: {type(error).__name__}"], {}
             done[name].append(f"cost {cost}")
     return {
@@ -57,7 +57,7 @@ def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
 
 def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> dict[str, float]:
     random.seed(0)
-    torch.manual_seed(0)  # a number that `inputs` draws is an argument of a launch
+    torch.manual_seed(0)  # a number drawn by `inputs` may be an argument of a launch
     with _Operations(events):
         inputs = module.inputs(**arguments, device="meta")
         state = module.setup(**inputs) if name == "run" and hasattr(module, "setup") else {}
@@ -66,7 +66,7 @@ def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[s
 
 
 class _Operations(TorchDispatchMode):
-    """While active, writes a line for every operation of torch's."""
+    """While active, writes a line for every torch operation."""
 
     def __init__(self, events: list[str | Launch]) -> None:
         super().__init__()
@@ -88,13 +88,13 @@ def _of_launch(launch: Launch, machine: Machine) -> str:
     names = launch.kernel.arg_names
     given = dict(zip(names, launch.arguments, strict=False)) | launch.options
     grid = launch.grid(given) if callable(launch.grid) else launch.grid
-    by_position = [_shown(given[name]) for name in names if name in given]  # names may change, and nothing else
+    by_position = [_shown(given[name]) for name in names if name in given]  # without names, which may change
     options = {name: value for name, value in given.items() if name not in names}
     return f"launch {grid} {by_position} {_shown(options)} {code}"
 
 
 def _shown(value: Any) -> str:
-    """A value as text that says nothing of where it lies or what it is called."""
+    """A value as text, without its address and its name."""
     if isinstance(value, torch.Tensor):
         return f"{value.dtype}{list(value.shape)}{list(value.stride())}"
     if isinstance(value, list | tuple):

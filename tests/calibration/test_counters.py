@@ -72,7 +72,7 @@ def test_other_launches_than_were_made_are_refused(launched):
 
 @pytest.mark.parametrize("text", [TABLE.replace('"262,144"', '"many"'), TABLE.replace('"Kernel Name"', '"Name"')])
 def test_a_table_of_another_kind_is_refused(text):
-    with refused("not a table of Nsight Compute's", kind=ncu.CannotCount):
+    with refused("not a table of Nsight Compute", kind=ncu.CannotCount):
         ncu.table(text)
 
 
@@ -104,12 +104,12 @@ def test_the_models_error_is_told_apart_by_what_the_l2_holds():
     assert kernel().model_off(RESIDENT) == 0.5
     assert kernel({READ: None}).model_off(PER_SM) is None
     assert errors(comparison(kernel(), kernel({READ: 0.0}), large)) == [
-        "what a kernel touches fits into the L2 (1), a program an SM: 0.0% off, at most +0.0%",
-        "what a kernel touches fits into the L2 (1), all resident: 50.0% off, at most +50.0%",
-        "what a kernel touches fits into the L2 (1), all resident, half the L2: 100.0% off, at most +100.0%",
-        "what a kernel touches is larger than the L2 (1), a program an SM: 50.0% off, at most -50.0%",
-        "what a kernel touches is larger than the L2 (1), all resident: 50.0% off, at most +50.0%",
-        "what a kernel touches is larger than the L2 (1), all resident, half the L2: 100.0% off, at most +100.0%",
+        "data of a kernel fits into the L2 (1), a program an SM: 0.0% off, at most +0.0%",
+        "data of a kernel fits into the L2 (1), all resident: 50.0% off, at most +50.0%",
+        "data of a kernel fits into the L2 (1), all resident, half the L2: 100.0% off, at most +100.0%",
+        "data of a kernel is larger than the L2 (1), a program an SM: 50.0% off, at most -50.0%",
+        "data of a kernel is larger than the L2 (1), all resident: 50.0% off, at most +50.0%",
+        "data of a kernel is larger than the L2 (1), all resident, half the L2: 100.0% off, at most +100.0%",
     ]
 
 
@@ -148,7 +148,7 @@ def test_a_bad_record_is_told_in_one_line(spoil, tmp_path):
 @pytest.mark.parametrize(
     ("has_gpu", "program", "said"),
     [
-        (False, None, "an NVIDIA GPU is needed: there is none here"),
+        (False, None, "this machine has no NVIDIA GPU, which is needed"),
         (True, None, "Nsight Compute is needed: ncu is not on the PATH"),
         (
             True,
@@ -208,4 +208,4 @@ def test_versions_that_cannot_be_counted_are_left_out_with_their_reason():
     found, left = counters.compared(plan, of_both, ["no Gluon", {"planted_kernel": COUNTED}])
     assert (found, left) == ([kernel()], {"ch1/planted baseline": "no Gluon"})
     found, left = counters.compared(plan[1:], {(0, "other_kernel"): COUNTERS}, [{"planted_kernel": COUNTED}])
-    assert (found, left) == ([], {"ch1/planted optimized": "other_kernel was launched by the GPU alone"})
+    assert (found, left) == ([], {"ch1/planted optimized": "only the GPU launched other_kernel"})

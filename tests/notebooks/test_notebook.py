@@ -278,8 +278,8 @@ def test_code_is_shown_in_its_order_with_what_each_instruction_does(kernels):
 
 
 def test_without_code_to_see_the_reason_is_shown(pair):
-    assert "- optimized: launches library kernels only" in nb.show_xray(pair).data
-    assert nb.show_code(pair, "baseline").data.startswith("```\nbaseline: launches library kernels only")
+    assert "- optimized: launches only library kernels" in nb.show_xray(pair).data
+    assert nb.show_code(pair, "baseline").data.startswith("```\nbaseline: launches only library kernels")
 
 
 # The diagram

@@ -245,7 +245,7 @@ def test_streams_and_graphs_are_no_obstacle(tmp_path):
 
 def test_a_version_that_needs_values_says_so(tmp_path):
     picture = seen(tmp_path, dot("tf32", "a.sum().item()"))
-    said = r"optimized_double.py: cannot be run without a GPU: .*\(optimized_double.py:"
+    said = r"optimized_double.py: cannot run without a GPU: .*\(optimized_double.py:"
     assert picture.kernels == [] and re.match(said, picture.reason)
 
 
@@ -321,13 +321,13 @@ def test_every_size_that_a_pair_has_may_be_asked_for(tmp_path, capsys):
         assert benchmark.main(["--path", str(tmp_path), "--xray", "*", "--size", size, "--arch", "sm_90"]) == 0
         out, err = capsys.readouterr()
         assert [out.count(f"double{' ' * bool(title)}{title}, compiled") for title in titles] == [1] * len(titles)
-        assert err == ("left out, having no size small: lone\n" if size == "small" else "")
+        assert err == ("left out, because they have no size small: lone\n" if size == "small" else "")
 
 
 def test_nothing_to_see_is_no_failure(tmp_path, capsys):
     write_pair(tmp_path, "double", version())
     assert benchmark.main(["--path", str(tmp_path), "--xray", "double"]) == 0
-    assert "launches library kernels only" in capsys.readouterr().out
+    assert "launches only library kernels" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
