@@ -1,14 +1,14 @@
-"""The fully connected geometric product of 2D and 3D on a GPU: its kernels, forward and backward, and what they cost.
+"""The fully connected geometric product of 2D and 3D on a GPU: its kernels, forward and backward, and their cost.
 
 With the gate Phi, out_k = sum over the paths p to k of z_pk @ W[p], where z_pk = sum of s_ij xh_i yh_j over the terms
 i j -> k of p. Every term has one x and one y, so both gates come out of the sum as a single factor:
 
     z_pk = Phi(x_0) Phi(y_0) * sum of s_ij x_i y_j
 
-All blades k of an output grade c share their K_c paths (3D: 4, 6, 6, 4), so the 44 products of [B, N] by [N, N]
-(2D: 14) are as many large ones as there are grades, with the blades below and the paths beside one another. Grades c
-and n - c have as many blades and as many paths, so their two products are one batched product, which fills a GPU better
-(4096 x 512 of one blade are 64 tiles of 128 x 256, and an H200 has 132 SMs). What is read and written:
+All blades k of an output grade c share their K_c paths (3D: 4, 6, 6, 4). So the 44 products of [B, N] by [N, N] (2D:
+14) become one large product for each grade, with the blades one below another and the paths side by side. Grades c and
+n - c have equally many blades and paths, so their two products run as one batched product. That fills a GPU better (one
+blade of 4096 x 512 has 64 tiles of 128 x 256, and an H200 has 132 SMs). The products:
 
     forward         out_c = z_c @ W_c       [|c| B, K_c N] @ [K_c N, N]
     backward        dz_c  = dout_c @ W_c^T  [|c| B, N] @ [N, K_c N]
@@ -20,22 +20,22 @@ u the bytes of x (64 MiB of float32), z is 44 / 8 = 5.5 u (2D: 14 / 4 = 3.5 u):
     forward     read x and y twice, write and read z, write out, normalize it     4 + 11 + 1 + 2 = 18 u
     backward    dout 3, z 4 + 5.5 + 5.5, dz 5.5 + 5.5, read dout twice, read x and y, write dx and dy     35 u
 
-In float32 that is 78 FLOPs a byte forward and 80 backward; an H200's ridge (datasheet) is at 14 without tensor cores,
-at 103 with TF32. So z in memory costs little beside the products, and cuBLAS makes those. In 16 bits it is 156 FLOPs
-a byte and the ridge at 206: there the bytes of z begin to count, see fcgp_fused.py.
+In float32 that is 78 FLOPs a byte forward and 80 backward. An H200's ridge (datasheet) is at 14 without tensor cores
+and at 103 with TF32. So z in memory costs little beside the products, which cuBLAS computes. In 16 bits it is 156 FLOPs
+a byte, and the ridge is at 206: there the bytes of z begin to count, see fcgp_fused.py.
 
-In memory at the same time, besides x, y, W, a copy of W by grades and what is returned, with one number an element:
-forward at most 4.5 u of z (2D: 2 u); backward 5.5 u of z (2D: 3.5 u), whose place dz takes, and 1 u of dout before the
-normalization, which is gone before dx and dy are there. Two numbers an element ("tf32x3") take half of the batch at a
-time, and with it another copy of W and half a product; backward dx and dy are there from the first half on.
+In memory at the same time, besides x, y, W, a copy of W by grades and the results, with one number an element: forward
+at most 4.5 u of z (2D: 2 u); backward 5.5 u of z (2D: 3.5 u), whose place dz takes, and 1 u of dout before the
+normalization, which is freed before dx and dy are made. With two numbers an element ("tf32x3"), half of the batch is
+done at a time. This needs another copy of W and half a product; backward, dx and dy exist from the first half on.
 
-How float32 is multiplied is chosen by `precision`; 16-bit tensors ignore it:
+`precision` says how float32 is multiplied; 16-bit tensors ignore it:
 
     "ieee"      float32 on the CUDA cores
     "tf32x3"    each operand as a sum of two TF32 numbers, three of their four products on the tensor cores (the
                 fourth is 2^-22 of them at most): nearly float32's accuracy for 3 times the FLOPs of "tf32". Tensor
-                cores cut a sum off where float32 rounds it, so that a long one drifts: the largest of the three
-                products is made of sums of DEPTH terms at most, which are added up outside, and rounded
+                cores cut off bits that float32 rounds, and in a long sum this adds up. So the largest of the three
+                products is made of sums of at most DEPTH terms, which are added up outside, with rounding
     "tf32"      TF32 on the tensor cores: 10 bits of mantissa instead of 23
 """
 

@@ -1,19 +1,19 @@
 """The fully connected geometric product, forward, as one kernel: z is formed where the product loads it.
 
-A program has a tile of all blades of one output grade, (|c|, BLOCK_M, BLOCK_N), and walks along the features that it
-sums over, BLOCK_K at a time: it loads that tile of all blades of x and y, and from them forms the z of each path and
-blade in registers, the left operands of the tensor cores; a path's tile of W serves all blades of the grade. 3D, grade
-1, for each feature that is summed over:
+A program computes a tile of all blades of one output grade, (|c|, BLOCK_M, BLOCK_N). It walks along the features that
+it sums over, BLOCK_K at a time. It loads that tile of all blades of x and y and forms the z of each path and blade in
+registers: these are the left operands of the products. A path's tile of W serves all blades of the grade. For 3D, grade
+1, and each feature that is summed over:
 
     loaded      16 BLOCK_M of x and y + 6 BLOCK_N of W, where z from memory has 18 BLOCK_M
     formed      18 BLOCK_M elements of z, with about 60 operations a row on the CUDA cores
     multiplied  18 BLOCK_M * BLOCK_N FMAs
 
 The programs of the same rows, of all grades and columns, are neighbours: the first reads x and y from memory, the
-others from L2. So 3 u go to and from memory and 2 more for the normalization, against 18 u with z in memory. The price:
-loads and z are repeated for each of the N / BLOCK_N tiles of columns, and BLOCK_N is small, as each blade's BLOCK_M *
-BLOCK_N sums are in registers. At N = 128 that is twice, and z in memory has 39 FLOPs a byte in 16 bits (an H200's
-ridge: 206). At N = 1024 it is 16 times, and z in memory has 312.
+others from L2. So 3 u move to and from memory and 2 u more for the normalization, against 18 u with z in memory. In
+return, loads and z are repeated for each of the N / BLOCK_N tiles of columns. BLOCK_N is small, because the BLOCK_M *
+BLOCK_N sums of each blade are in registers. At N = 128 they are repeated twice, and with z in memory there are 39 FLOPs
+a byte in 16 bits (an H200's ridge: 206). At N = 1024 it is 16 times, and with z in memory 312 FLOPs a byte.
 """
 
 import torch

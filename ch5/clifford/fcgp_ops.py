@@ -12,9 +12,9 @@ PRECISIONS = ("ieee", "tf32x3", "tf32")
 
 
 def fcgp(x, y, W, normalized=True, precision="ieee"):
-    """The product of the gated x and y, (D, B, N), with W, (P, N, N), as `reference.fcgp` says it.
+    """The product of the gated x and y, (D, B, N), with W, (P, N, N): what `reference.fcgp` computes.
 
-    How float32 is multiplied on a GPU is `precision`: "ieee", "tf32x3" or "tf32" (fcgp.py says what each is). Under
+    `precision` says how float32 is multiplied on a GPU: "ieee", "tf32x3" or "tf32" (fcgp.py explains each). Under
     autocast all three tensors are cast to its type. Raises ValueError for shapes, types or devices that do not fit.
     """
     x, y, W = cast_if_asked(x, y, W)

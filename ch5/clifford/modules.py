@@ -1,6 +1,6 @@
 """The products and the layer as torch modules. All take and give multivectors: (D, batch, features), D = 4 or 8 blades.
 
-Rotate or reflect what a layer is given, and its answer is the same, rotated or reflected.
+If the input of a layer is rotated or reflected, its answer is rotated or reflected in the same way.
 """
 
 import torch

@@ -1,12 +1,12 @@
-"""The layer's operations in plain PyTorch, of any floating type: the formulas to test by, and the CPU's implementation.
+"""The layer's operations in plain PyTorch, of any floating type: the formulas to test with, and what runs on a CPU.
 
 Shapes: x, y, out are (D, B, N): blade, batch row, feature; D = 4 in two dimensions, 8 in three. w is (N, P), one weight
 a feature and path; W is (P, N, N), one matrix a path.
 
-Two forms of each product. `sgp` and `fcgp` say every product of two blades as a line of code of its own (loops over
-constants, which torch.compile unrolls); a multivector is a list of blades there, from which a tensor is made once, at
-the end. `sgp_dense` and `fcgp_dense` are the same as one sum over a table, which is mostly zeros: shorter, and with 4
-times (2D) and 8 times (3D) as many multiplications.
+Each product has two forms. In `sgp` and `fcgp` every product of two blades is an operation of its own (in loops over
+constants, which torch.compile unrolls); a multivector is a list of blades there, and one tensor is made at the end.
+`sgp_dense` and `fcgp_dense` are one sum over a table that is mostly zeros: shorter, and with 4 times (2D) and 8 times
+(3D) as many multiplications.
 """
 
 import math
@@ -38,7 +38,7 @@ def density(t):
 
 
 def gate(x):
-    """Every blade of x (D, B, N) times phi of the scalar blade, which so becomes its GELU."""
+    """Every blade of x (D, B, N) times phi of the scalar blade; the scalar blade becomes its GELU."""
     return x * phi(x[0])
 
 
@@ -159,7 +159,7 @@ def sgp_backward(gradient, x, y, w, normalized=True):
 
 
 def fcgp(x, y, W, normalized=True):
-    """The product of the gated x and y (D, B, N): what a path p gives is multiplied by the matrix W[p], W (P, N, N)."""
+    """The product of the gated x and y (D, B, N): a path p has the matrix W[p], W is (P, N, N)."""
     found = algebra_of(x)
     product = _connected(_gated(x.unbind()), _gated(y.unbind()), W.unbind(), found.sums(2, 0, 1))
     return torch.stack(_normalized(product, found) if normalized else product)
@@ -202,7 +202,7 @@ def fcgp_backward(gradient, x, y, W, normalized=True):
 
 
 def linear(x, L, bias):
-    """x (D, B, N) times L (n + 1, N, N), one matrix a grade; plus `bias` (N) on the scalar blade: others would turn."""
+    """x (D, B, N) times L (n + 1, N, N), one matrix a grade; plus `bias` (N) on the scalar blade only."""
     sizes = algebra_of(x).sizes
     y = torch.bmm(x, torch.cat([matrix.expand(size, -1, -1) for matrix, size in zip(L, sizes, strict=True)]))
     return torch.cat([y[:1] + bias, y[1:]])

@@ -1,21 +1,21 @@
 """The weighted geometric product on a GPU: one pass forward, one backward, written in Triton for both algebras.
 
 A tensor is D * B * N * itemsize bytes, u: blade, batch row, feature. The least traffic is 3 u forward (read x and y,
-write the answer) and 5 u backward (read x, y and the gradient, write dx and dy). Three things lead there:
+write the answer) and 5 u backward (read x, y and the gradient, write dx and dy). Four things make this possible:
 
 - A program holds whole rows of all blades in registers, so the normalization, a sum over the row, needs no second pass.
-- The gate is one factor a feature, c = phi(x_0) phi(y_0), and what it multiplies is bilinear. So with the sums R of
-  products of the ungated blades, the answer is c R; and with the gradient E of c R, and X and Y the gradients of R:
+- The gate is one factor a feature, c = phi(x_0) phi(y_0), and the rest is bilinear. Let R be the sums of products of
+  the ungated blades, E the gradient of c R, and X and Y the gradients of R. Then the answer is c R, and
       dx_i = c X_i,  dx_0 = c X_0 + x_0's density * phi(y_0) * S,  dy likewise with Y and the same S = sum_i x_i X_i
-- Backward keeps nothing of the forward but x, y and w: it computes R again, which costs no traffic.
-- The weights lie as (P, N): of one path, those of neighbouring features side by side. Forward, a program reads them
-  once and has them in registers for all its rows; backward there is no room, and each row reads them, from L1.
+- Of the forward pass, only x, y and w are kept. Backward computes R again, which moves no bytes.
+- The weights are stored as (P, N), so that those of one path and neighbouring features are adjacent. Forward, a program
+  reads them once and keeps them in registers for all its rows. Backward there is no room: each row reads them, from L1.
 
-A program walks over rows of its own and adds up the gradient of w, feature by feature, in registers; a second kernel
-adds what the programs have. Nothing depends on which program is first: repeated runs give equal bits.
+A program walks over rows of its own and adds up the gradient of w, feature by feature, in registers. A second kernel
+adds the programs' sums. No result depends on the order of the programs: repeated runs give equal bits.
 
-Rows wider than WIDEST do not fit: several programs share one, and what the normalization needs of a whole row comes
-from a kernel that has walked over all rows before (2 u more forward, 3 u more backward).
+Rows wider than WIDEST do not fit into one program. Several programs share such a row, and a kernel before them walks
+over all rows to find the sums that the normalization needs (2 u more forward, 3 u more backward).
 """
 
 # ruff: noqa: RUF005 (Triton knows `tuple + tuple`, and no star in a tuple)
@@ -386,7 +386,7 @@ def store_sums(ptr, rows, sums, COUNT: tl.constexpr):
 
 @triton.jit(do_not_specialize=["programs"])
 def add_kernel(parts_ptr, total_ptr, programs, size, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """What all programs have of the gradient of w, `size` numbers each, added up."""
+    """Adds up the programs' parts of the gradient of w, `size` numbers each."""
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
     acc = tl.zeros((ROWS, BLOCK), tl.float32)
     for first in range(0, programs, ROWS):
@@ -427,7 +427,7 @@ HALVED = {4: (2, 1, 2), 8: (2, 1, 1)}
 
 
 def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: int, capability: int = 9) -> Cut:
-    """For an SM of that capability (major) and shared memory: where not all programs have room there, one stage."""
+    """For an SM of that capability (major) and shared memory: one stage where not all programs have room for more."""
     block = triton.next_power_of_2(columns) if columns <= WIDEST else PART
     rows = max(TILE[backward] // block, 1)
     halved = backward and (rows > 1 or columns > WIDEST or (blades == 8 and capability >= 10))
@@ -488,7 +488,7 @@ def backward(dout, x, y, w, normalized):
 
 
 def row_sums(x, y, w, dout=None):
-    """What the normalization needs of rows that no program holds whole: float32 (1, grades, B), with dout (2, ...)."""
+    """The normalization's sums, of rows wider than a program: float32 (1, grades, B), with dout (2, grades, B)."""
     backward, found = dout is not None, algebra_of(x)
     _, rows, columns = x.shape
     sums = torch.empty(1 + backward, len(found.sizes), rows, device=x.device)

@@ -15,11 +15,11 @@ DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def sgp(x, y, w, normalized=True):
-    """The product of the gated x and y, (D, B, N), weighted by w, (N, P), as `reference.sgp` says it.
+    """The product of the gated x and y, (D, B, N), weighted by w, (N, P): what `reference.sgp` computes.
 
-    w is best held as (P, N) and given as its transpose: in any other order it is copied. It may be of another type than
-    x and y: under autocast these are cast, and w stays float32. Sums are in float32 on a GPU, whatever the type. Raises
-    ValueError for shapes, types or devices that do not fit.
+    Best keep w as (P, N) and pass its transpose: any other order is copied. w may have another type than x and y: under
+    autocast x and y are cast, and w stays float32. On a GPU sums are float32, whatever the type. Raises ValueError for
+    shapes, types or devices that do not fit.
     """
     x, y = cast_if_asked(x, y)
     check(x, y, w)
