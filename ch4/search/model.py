@@ -4,8 +4,8 @@
     OPENAI_API_KEY     sent to that address alone; may be missing for a server that asks for none
     OPENAI_MODEL       the model's name there
 
-It is told the problem, the machine, the axes, what was measured and every failure so far. Its answer is parsed strictly;
-the next request says what was wrong with it, and after MOST_FAILURES useless answers in a row the search ends.
+It is told the problem, the machine, the axes, what was measured and every failure so far. Its answer is parsed
+strictly; the next request says what was wrong. After MOST_FAILURES useless answers in a row the search ends.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A chapter's pairs, and the code in the cells of its notebook."""
+"""A chapter's pairs, and the code in the cells of its notebooks."""
 
 import ast
 import json
@@ -14,10 +14,12 @@ def pairs_of(chapter):
 
 @cache
 def code_of(chapter):
-    """The code cells of a chapter's notebook, by id."""
-    (path,) = (ROOT / "notebooks").glob(f"{chapter}_*.ipynb")
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+    """The code cells of a chapter's notebooks (ch4_*, ch4b_*), by id: none has the id of another one."""
+    paths = sorted((ROOT / "notebooks").glob(f"{chapter}[_a-z]*.ipynb"))
+    cells = [cell for path in paths for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    found = [(cell["id"], "".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
+    assert paths and len(dict(found)) == len(found), [path.name for path in paths]
+    return dict(found)
 
 
 def literals(text):
