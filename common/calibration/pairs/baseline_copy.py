@@ -1,7 +1,7 @@
-"""Copy a vector that no cache holds: what a device does at best when it moves bytes and nothing else.
+"""Copy a vector that no cache holds: the best rate of a device that only moves bytes.
 
-The limit of memory-bound work is the fastest of a few such copies, so this one should reach it, and cannot pass it by
-more than noise: read n * 4 bytes, write n * 4 bytes.
+The limit of memory-bound work is the fastest of a few such copies, so this one should reach it, and can exceed it only
+by noise: read n * 4 bytes, write n * 4 bytes.
 
 Predict: how far below the best copy of a few is the median of many?
 """
@@ -33,4 +33,4 @@ def cost(x: torch.Tensor) -> dict[str, int]:
 
 def run(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     y.copy_(x)
-    return y[:: 1 + x.numel() // 256]  # samples of it: to verify all of it would take longer than to copy it
+    return y[:: 1 + x.numel() // 256]  # samples: verifying all of it takes longer than copying it

@@ -1,6 +1,6 @@
-"""Return the input: no work at all, so that all there is to read is the clock itself.
+"""Return the input: no work, so a time shows only the clock itself.
 
-A ratio of two such times would be one of two errors. Predict: what should a harness say instead?
+A ratio of two such times would be a ratio of two errors. Predict: what should a harness report instead?
 """
 
 import torch

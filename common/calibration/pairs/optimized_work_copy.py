@@ -1,15 +1,14 @@
-"""Take the sine of a small vector 100 times over, as the baseline does: there is no difference.
+"""Take the sine of a small vector 100 times, as the baseline does: there is no difference.
 
-A repetition is the same operation on as many numbers, so 100 of them take 100/100 of the baseline's time,
-whatever the machine; what a call costs besides, like a first repetition on cold caches, is measured and added to both
-counts. These files are no lesson but a ruler to hold against the harness, and only therefore may one version do more
-work than another. The answer is the same: sin(sin(x)), from the second repetition on.
+A repetition is the same operation on equally many numbers, so 100 of them take 100/100 of the baseline's time on any
+machine. Other costs of a call, such as a first repetition with cold caches, are measured and added to both counts. The
+files test the harness, they are no lesson: only for this reason may one version do more work than another. From the
+second repetition on the answer is the same: sin(sin(x)).
 
-The first repetition reads `x`, which all versions share. From then on everything is read from and written to buffers
-that each version allocates for itself in `setup`, anew in every block: versions of equal text have nothing in common
-but one in a hundred of their reads.
+The first repetition reads `x`, which all versions share. All others read and write buffers that each version allocates
+in `setup`, again in every block. So versions of equal text share only one in a hundred of their reads.
 
-Predict: what will the harness call two versions of equal text? How far apart must they be before it says so?
+Predict: which verdict do two versions of equal text get? How large must a difference be to be found?
 """
 
 import torch
@@ -33,4 +32,4 @@ def run(x: torch.Tensor, once: torch.Tensor, twice: torch.Tensor) -> torch.Tenso
     torch.sin(x, out=once)
     for _ in range(REPETITIONS - 1):
         torch.sin(once, out=twice)
-    return twice[:256]  # what is compared after every call: comparing all would take as long again
+    return twice[:256]  # compared after every call: comparing all would take as long as the work
