@@ -134,7 +134,8 @@ def test_without_counts_there_is_no_page(course):
 
 def test_a_chapters_results_lead_to_it(course, monkeypatch, tmp_path):
     course(counted("baseline"), counted("optimized"))
-    monkeypatch.setattr(readmes, "ROOT", tmp_path)
+    for module in ("common.cli.readmes", "common.cli.answers"):
+        monkeypatch.setattr(f"{module}.ROOT", tmp_path)
     text = readmes.filled_in(f"{readmes.MARKER.format('ch1')}\nold\n{readmes.END}")
     assert "[nvidia_h200/counts.md](/recorded/nvidia_h200/counts.md)" in text
 
