@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+import tomllib
 
 import torch
 from cells import code_of, pairs_of
@@ -24,6 +25,14 @@ def test_sizes_that_a_cell_puts_together_exist():
     named = re.search(r"for name, wanted in (\(.*\)):", CODE["xray"])
     made = [(pair, f"sweep/3d/4096x{width}") for pair, widths in ast.literal_eval(named[1]) for width in widths]
     assert [size for pair, size in made if size not in PAIRS[pair].sizes] == []
+
+
+def test_each_prediction_has_its_naive_answers():
+    asked = re.findall(r'nb\.predict\("(ch5/\w+)", (.*)\)', "\n".join(CODE.values()))
+    found = {name: set(re.findall(r"(\w+)=None", answers)) for name, answers in asked}
+    naive = tomllib.loads((ROOT / "notebooks/forecaster.toml").read_text(encoding="utf-8"))
+    assert found == {name: set(answers) for name, answers in naive.items() if name.startswith("ch5/")}
+    assert 0 < len(found) <= 12
 
 
 def test_the_counter_counts_what_operations_read_and_write():
