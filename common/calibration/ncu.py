@@ -75,7 +75,7 @@ def assigned(launched: list[Key], profiled: Iterable[tuple[str, Counters]]) -> d
     names = [name for _, name in launched]
     own = [each for each in profiled if each[0] in names]
     if [name for name, _ in own] != names:
-        raise CannotCount(f"Nsight Compute profiled {len(own)} launches of {len(names)}")
+        raise CannotCount(f"Nsight Compute profiled {len(own)} launches, not the {len(names)} that were made")
     found: dict[Key, Counters] = {}
     for key, (_, counters) in zip(launched, own, strict=True):
         known = found.setdefault(key, {})

@@ -1,1 +1,1 @@
-"""Is an answer right, and was it come by honestly? Nothing here knows of pairs or of rounds."""
+"""Whether an answer is right and honestly computed. Nothing here depends on pairs or rounds."""

@@ -19,12 +19,12 @@ def is_array(x: Any) -> bool:
 
 
 def is_plain(x: Any) -> bool:
-    """An array of the library's own kind, not of a subclass that could compute when it is looked at."""
+    """Whether an array is of the library's own class; a subclass could compute when it is read."""
     return type(x) in (torch.Tensor, torch.nn.Parameter, np.ndarray) or type(x).__module__ == "cupy"
 
 
 def laziness(t: torch.Tensor) -> str:
-    """What is left to be done with a tensor when it is read; empty if nothing is."""
+    """What reading a tensor still has to compute; empty if nothing."""
     if t.layout != torch.strided:
         return f"a tensor of layout {t.layout}"
     if t.is_conj() or t.is_neg():
@@ -33,23 +33,23 @@ def laziness(t: torch.Tensor) -> str:
 
 
 def repeats(t: torch.Tensor) -> bool:
-    """Do several of its elements lie at the same place, if they lie anywhere?"""
+    """Whether several elements share a place in memory."""
     sparse = t.layout != torch.strided
     return sparse or any(size > 1 and step == 0 for size, step in zip(t.shape, t.stride(), strict=True))
 
 
 def computes(t: torch.Tensor) -> bool:
-    """Is it of a floating type that can be calculated with? The types of one byte are for storing."""
+    """Whether the type is a floating type with arithmetic. One-byte types are only for storage."""
     return t.is_floating_point() and t.element_size() > 1
 
 
 def order_of(t: torch.Tensor) -> str:
-    """How it lies in memory: contiguous, or by which strides."""
+    """The memory order: contiguous, or the strides."""
     return "contiguous" if t.layout != torch.strided or t.is_contiguous() else f"strides {list(t.stride())}"
 
 
 def as_tensor(x: Any) -> torch.Tensor:
-    """A tensor of real numbers on the same memory (of an array with negative strides, which torch lacks: on a copy)."""
+    """A tensor of real numbers on the same memory (a copy for an array with negative strides, which torch lacks)."""
     if isinstance(x, np.ndarray):
         tensor = torch.from_numpy(x if all(stride >= 0 for stride in x.strides) else x.copy())
     else:
@@ -58,7 +58,7 @@ def as_tensor(x: Any) -> torch.Tensor:
 
 
 def leaves(tree: Tree, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(path, value) of everything in a tree that is no container, in a fixed order."""
+    """(path, value) of every leaf of a tree, in a fixed order."""
     if isinstance(tree, dict):
         for key, value in sorted(tree.items()):
             yield from leaves(value, f"{path}.{key}" if path else str(key))
@@ -83,9 +83,9 @@ def map_arrays(function: Callable[[Any], Any], tree: Tree) -> Tree:
 
 
 def own_views(tree: Tree) -> Tree:
-    """The same memory behind arrays, dicts and lists of its own: what is done to those is nobody else's matter.
+    """The same memory behind new arrays, dicts and lists, so that changes of these stay private.
 
-    (A leaf that collects gradients stays itself: its view would not.)
+    (A leaf that collects gradients stays itself: its view would not collect them.)
     """
 
     def one(x: Any) -> Any:
@@ -131,7 +131,7 @@ def to_float64(tree: Tree) -> Tree:
 
 
 def difference(mine: Tree, other: Tree) -> str:
-    """How two trees differ in names, shapes, dtypes or numbers, which the versions share; empty if they do not."""
+    """How two trees differ in names, shapes, dtypes or numbers, which versions share; empty if they do not."""
     a, b = dict(leaves(mine)), dict(leaves(other))
     if a.keys() != b.keys():
         return f"has {', '.join(sorted(b)) or 'nothing'} instead of {', '.join(sorted(a)) or 'nothing'}"
@@ -145,7 +145,7 @@ def difference(mine: Tree, other: Tree) -> str:
 
 
 def same_placement(a: Tree, b: Tree) -> bool:
-    """Do two trees of equal shapes lie alike: same kind, device, strides, alignment, pinning?"""
+    """Whether two trees of equal shapes have equal placement: kind, device, strides, alignment, pinning."""
 
     def where(x: Any) -> tuple:
         t = as_tensor(x)
@@ -162,7 +162,7 @@ def copy_into(target: Tree, source: Tree) -> None:
 def overwrite_slice(target: Tree, source: Tree, rng: random.Random) -> None:
     """Overwrite, in each array, a random part (an eighth of its longest axis) with the source's.
 
-    Arrays of integers may be indices that only make sense together, so they are overwritten whole.
+    Arrays of integers may be indices that are valid only together, so they are overwritten completely.
     """
     for (_, t), (_, s) in zip(tensors(target), tensors(source), strict=True):
         if s.numel() and s.dim() and computes(s):

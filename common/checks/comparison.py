@@ -1,9 +1,9 @@
-"""Is an answer right? Against an oracle in float64. (Beside the baseline's of the same call: nearness.py.)
+"""Whether an answer is right, judged by an oracle in float64. (nearness.py compares with the baseline's answer.)
 
-Two tests, both needed. Every element: |out - oracle| <= atol + rtol * |oracle|, atol scaled by the oracle's RMS in its
-chunk, because sums cancel. Every chunk: its RMS error is at most a few times the baseline's (tolerance.py; floored at a
-few eps), so that neither lower precision nor a wrong tail hides behind a tolerance. NaN and inf must stand where the
-oracle has them.
+Two tests are needed. Every element: |out - oracle| <= atol + rtol * |oracle|, where atol is scaled by the oracle's RMS
+in its chunk, because sums cancel. Every chunk: its RMS error is at most a few times the baseline's (tolerance.py; at
+least a few eps), so that a tolerance hides neither lower precision nor a wrong tail. NaN and inf must be at the
+oracle's places.
 """
 
 import math
@@ -15,20 +15,20 @@ import torch
 from common.checks.arrays import Tree, as_tensor, is_array, is_plain, leaves
 from common.checks.tolerance import Custom, Tolerance
 
-WRONG, MOST_WRONG = 0.5, 0.01  # values off by half of themselves; the share of them that rounding may leave
+WRONG, MOST_WRONG = 0.5, 0.01  # off by half of their own size; the share of such values that rounding may cause
 CHUNKS = 64
-LEAST_CHUNK = 256  # values: fewer do not pool to a steady RMS
-LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # part of an answer that says something; values to tell it from
-# Values compared at once. In float64 these are 2 MiB, which a core's cache holds, or 32 MiB, which a GPU's does
+LEAST_CHUNK = 256  # values: fewer do not give a stable RMS
+LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # the least finite part of an answer; the number of values to estimate it from
+# values compared at once: in float64 2 MiB, which fit in a core's cache, or 32 MiB, which fit in a GPU's
 BLOCK = {"cpu": 1 << 18, "cuda": 1 << 22}
 
 
 def compare(
     out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: Custom = None, usual: Tree = None
 ) -> str:
-    """What is wrong with `out`; empty if nothing. `base`, the baseline's, sets kind, dtype and accepted error.
+    """What is wrong with `out`; empty if nothing. `base`, the baseline's answer, sets kind, dtype and accepted error.
 
-    `usual`: another answer, whose size an error is measured by where all that is expected may be nothing but rounding.
+    `usual`: another answer; its size is the scale of errors if the expected answer may be only rounding.
     """
     mine, truth = dict(leaves(out)), dict(leaves(oracle))
     model = dict.fromkeys(truth) if base is None else dict(leaves(base))
@@ -42,7 +42,7 @@ def compare(
 
 
 def blind_spot(truth: Tree, base: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
-    """What of wrong answers would pass: NaN, zeros, or `other`, the baseline's on other inputs. Empty if none would."""
+    """Which wrong answers would pass: NaN, zeros, or `other`, the baseline's answer to other inputs. Empty if none."""
     model, stale = dict(leaves(base)), dict(leaves(other))
     told = {path: value for path, value in leaves(truth) if as_tensor(value).numel()}
     for path, value in told.items():
@@ -61,7 +61,7 @@ def _zeros(x: Any) -> Any:
 
 
 def same_form(out: Tree, base: Tree) -> str:
-    """What is wrong with the kinds, types and shapes of `out`, whose values may differ from the baseline's."""
+    """What is wrong with the kinds, types and shapes of `out`; its values may differ from the baseline's."""
     mine, model = dict(leaves(out)), dict(leaves(base))
     if mine.keys() != model.keys():
         return f"returns {len(mine)} value(s), expected {len(model)}"
@@ -99,7 +99,7 @@ def _compare_form(value: Any, truth: Any, model: Any) -> str:
 def _compare_values(
     out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor | None, tolerance: Tolerance, least: float = 0.0
 ) -> str:
-    """Flat tensors of one shape; walks them in chunks. `least`: the RMS that an error is measured by, at least."""
+    """Compare flat tensors of one shape in chunks. `least`: the least RMS that errors are measured by."""
     if not tolerance.precision:
         wrong = int((out.to(oracle.device) != oracle.to(out.dtype)).sum())
         return f"{wrong} of {out.numel()} values differ" if wrong else ""
@@ -109,7 +109,7 @@ def _compare_values(
         part, largest = slice(start, start + step), torch.finfo(out.dtype).max
         ref, values = oracle[part].to(out.device).double(), [x[part].double() for x in (out, base) if x is not None]
         if not (bool(values[0].isfinite().all()) and float(ref.abs().max()) <= largest):
-            ref = torch.where(ref.abs() > largest, ref.sign() * math.inf, ref)  # what the dtype could not hold
+            ref = torch.where(ref.abs() > largest, ref.sign() * math.inf, ref)  # what the dtype cannot hold
             if not _same_special(values[0], ref):
                 return f"NaN or inf differ from the oracle's near element {start} of {out.numel()}"
             known = ref.isfinite()
@@ -125,7 +125,7 @@ def _compare_values(
 
 
 class Chunk(NamedTuple):
-    """A stretch of an answer: how many values, their RMS, that of their errors, and how many are off by half."""
+    """A stretch of an answer: number of values, their RMS, their RMS error, and how many are off by half."""
 
     numel: int
     scale: float
@@ -135,14 +135,14 @@ class Chunk(NamedTuple):
 
 def _chunk(error: torch.Tensor, size: torch.Tensor, dtype: torch.dtype) -> Chunk:
     wrong = 0
-    if float(torch.sub(error, size, alpha=WRONG).max()) > 0:  # as it rarely is
+    if float(torch.sub(error, size, alpha=WRONG).max()) > 0:  # rarely true
         wrong = int(((error > WRONG * size) & (size > torch.finfo(dtype).tiny)).sum())
     scale, rms = (math.sqrt(float(torch.dot(x, x)) / x.numel()) for x in (size, error))
     return Chunk(size.numel(), scale, rms, wrong)
 
 
 def _compare_chunks(mine: list[Chunk], base: list[Chunk], tolerance: Tolerance) -> str:
-    """Are the errors those of this precision, everywhere?"""
+    """Whether the errors are those of this precision in every chunk."""
     counts, scales, errors, _ = zip(*base, strict=True)
     scale, base_error = (math.sqrt(np.average(np.square(part), weights=counts)) for part in (scales, errors))
     total = sum(counts)

@@ -1,4 +1,4 @@
-"""What a version is verified under: memory that nobody has written holds NaN, and a GPU seems to have few SMs."""
+"""Conditions of a check: uninitialized memory holds NaN, and a GPU seems to have few SMs."""
 
 import sys
 from collections.abc import Iterator
@@ -9,19 +9,19 @@ from unittest.mock import patch
 
 import torch
 
-FEW_SMS = 3  # odd, and fewer than the rows or tiles of any check size but the smallest
+FEW_SMS = 3  # odd, and fewer than the rows or tiles of most check sizes
 
 
 @contextmanager
 def filled_memory() -> Iterator[None]:
-    """Uninitialized memory of torch and CuPy is NaN inside (NumPy offers no hook)."""
-    torch.set_deterministic_debug_mode("warn")  # which fills torch.empty; its better known twin imports the compiler
+    """Inside, uninitialized memory of torch and CuPy holds NaN (NumPy has no hook for it)."""
+    torch.set_deterministic_debug_mode("warn")  # fills torch.empty; the better known function imports the compiler
     cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
     plain: Any = cupy.cuda.get_allocator() if cupy else None
 
     def filled(size: int) -> Any:
         memory = plain(size)
-        memory.memset(0xFF, size)  # all bits set is a NaN in every floating type
+        memory.memset(0xFF, size)  # all bits set is NaN in every floating type
         return memory
 
     with ExitStack() as afterwards:
@@ -34,7 +34,7 @@ def filled_memory() -> Iterator[None]:
 
 @contextmanager
 def few_programs(on: bool = True) -> Iterator[None]:
-    """A GPU seems to have few SMs inside, if `on`: so persistent programs loop, and meet their remainders."""
+    """Inside, if `on`, a GPU seems to have few SMs, so that persistent programs loop and meet remainders."""
     if not (on and torch.cuda.is_initialized()):
         yield
         return

@@ -1,5 +1,6 @@
-"""What a version may not do behind the clock's back: change inputs, keep answers, read unwritten memory, leak threads,
-compile while the clock runs. (Settings: settings.py.)
+"""What a call may not do: change inputs, keep answers, read unwritten memory, leak threads or processes, compile.
+
+(Settings: settings.py.)
 """
 
 import ast
@@ -16,19 +17,19 @@ import torch
 
 from common.checks.arrays import Tree, as_tensor, computes, is_array, leaves, overlapping, repeats, tensors
 
-# Python's own events (sys.addaudithook) that no warm call raises, and what is said of them
+# audit event (sys.addaudithook) that no warm call may raise -> the words for it
 UNTIMELY = {
     "import": "imports {0}", "compile": "compiles Python code", "exec": "executes new Python code", "os.fork": "forks",
     "subprocess.Popen": "starts {0}", "os.posix_spawn": "starts {0}", "ctypes.dlopen": "loads {0}",
     "open": "writes to files",
 }  # fmt: skip
-TQDM = "tqdm_monitor"  # the thread of a progress bar that torch.compile draws; it sleeps
+TQDM = "tqdm_monitor"  # the sleeping thread of torch.compile's progress bar
 _listen_once = cache(sys.addaudithook)
-_heard: set[str] | None = None  # what happened since somebody listens; None while nobody does
+_heard: set[str] | None = None  # events since listening began; None if not listening
 
 
 def changed_input(now: Tree, pristine: Tree) -> str:
-    """The first input that is no longer what it was, bit for bit (NaN equals NaN); empty if there is none."""
+    """The first input that has changed, bit for bit (NaN equals NaN); empty if none has."""
     for (path, mine), (_, then) in zip(tensors(now), tensors(pristine), strict=True):
         if mine.is_floating_point() and not computes(mine):
             mine, then = mine.view(torch.uint8), then.view(torch.uint8)
@@ -38,14 +39,14 @@ def changed_input(now: Tree, pristine: Tree) -> str:
 
 
 def poison_outputs(inputs: Tree) -> None:
-    """Fill `out*`, which may be written, so that an earlier arm's answer is not there to be returned."""
+    """Fill `out*`, which may be written, so that an earlier arm's answer cannot be returned."""
     for path, tensor in tensors(inputs):
         if path.startswith("out"):
             _poison(tensor)
 
 
 def poison_answer(answer: Tree, inputs: Tree) -> None:
-    """Overwrite what a call returned, once it has been looked at: kept, recycled or replayed it is a wrong answer."""
+    """Overwrite a returned answer after it was examined: if it is kept, recycled or replayed, it is now wrong."""
     for _, leaf in leaves(answer):
         flags = getattr(leaf, "flags", None)  # of NumPy's and CuPy's arrays
         if is_array(leaf) and (flags is None or (flags.c_contiguous and getattr(flags, "writeable", True))):
@@ -55,19 +56,19 @@ def poison_answer(answer: Tree, inputs: Tree) -> None:
 
 
 def _poison(tensor: torch.Tensor) -> None:
-    with torch.inference_mode():  # so that tensors made in that mode may be written too
+    with torch.inference_mode():  # tensors made in this mode can be written only in it
         tensor.fill_(float("nan") if tensor.is_floating_point() else -1 if tensor.dtype != torch.bool else True)
 
 
 class Leaks:
-    """The threads and processes that were there before any version was loaded, or have been named since."""
+    """The threads and processes that existed before any version was loaded, or were named since."""
 
     def __init__(self) -> None:
         self._known = set(sys._current_frames()), children()
 
     def new(self) -> str:
-        """What was started since and is still there, each named once; empty if nothing was."""
-        names = {thread.ident: thread.name for thread in threading.enumerate()}  # but for those of _thread
+        """What was started since and still exists, each named once; empty if nothing."""
+        names = {thread.ident: thread.name for thread in threading.enumerate()}  # without those of _thread
         before, self._known = self._known, (set(sys._current_frames()), children())
         threads, processes = (now - then for now, then in zip(self._known, before, strict=True))
         found = {
@@ -78,19 +79,19 @@ class Leaks:
 
 
 def children() -> set[int]:
-    """The processes that this one has started, and the orphans that have fallen to it."""
+    """Child processes of this process, adopted orphans included."""
     tasks = f"/proc/{os.getpid()}/task"
-    if not os.path.exists(f"{tasks}/{threading.get_native_id()}/children"):  # a system that keeps no such list
+    if not os.path.exists(f"{tasks}/{threading.get_native_id()}/children"):  # the system has no such list
         return {child.pid for child in psutil.Process().children()}
     found: set[int] = set()
     for task in os.listdir(tasks):
-        with suppress(OSError), open(f"{tasks}/{task}/children") as file:  # that thread may have ended since
+        with suppress(OSError), open(f"{tasks}/{task}/children") as file:  # that thread may have ended
             found.update(map(int, file.read().split()))
     return found
 
 
 def _named(pid: int) -> str:
-    """The name of a process; empty if it has ended (and only its parent has not asked how)."""
+    """The name of a process; empty if it has ended, even if its parent has not collected its status."""
     with suppress(psutil.NoSuchProcess):
         process = psutil.Process(pid)
         return "" if process.status() == psutil.STATUS_ZOMBIE else f"{process.name()} ({pid})"
@@ -98,9 +99,9 @@ def _named(pid: int) -> str:
 
 
 def overheard(call: Callable[[], Any]) -> set[str]:
-    """What a call does that a warm one has no business doing: compiling, tuning, importing, starting processes.
+    """What a call does that a warm call must not do: compile, tune, import, start processes.
 
-    From then on this process pays a little for every event that Python tells of: so call it when all is measured.
+    Afterwards every audit event costs this process a little: so call this after all measurements.
     """
     global _heard
     _listen_once(_hear)
@@ -113,7 +114,7 @@ def overheard(call: Callable[[], Any]) -> set[str]:
 
 
 def listen_to_triton() -> None:
-    """Have Triton tell of compiling and tuning, where a version has imported it."""
+    """Make Triton report compiling and tuning, if a version has imported it."""
     triton: Any = sys.modules.get("triton")
     if triton:
         triton.knobs.runtime.jit_post_compile_hook = _telling(lambda **what: None, "compiles a Triton kernel")
@@ -124,7 +125,7 @@ def _hear(event: str, arguments: tuple[Any, ...]) -> None:
     if _heard is None or event not in UNTIMELY:
         return
     reads = event == "open" and not arguments[2] & (os.O_WRONLY | os.O_RDWR)
-    # ast.literal_eval, as of the header of each .npy file: its text becomes a syntax tree and never code
+    # ast.literal_eval (reads each .npy file's header) makes a syntax tree, not code
     caller = sys._getframe(1).f_back
     if not (reads or (event == "compile" and caller and caller.f_code is ast.literal_eval.__code__)):
         _heard.add(UNTIMELY[event].format(*(f"{argument!s:.60}" for argument in arguments[:1])))

@@ -1,7 +1,7 @@
-"""Is an answer the baseline's, but for rounding? Timed answers of a round are compared with each other.
+"""Whether an answer equals the baseline's except for rounding: timed answers of a round are compared.
 
-Element by element in every round, quickly; as a whole in one round of each block, by the RMS distance, which shows a
-lower precision that no element does.
+Every round: element by element, quickly. One round per block: as a whole, by the RMS distance, which shows a lower
+precision that no single element shows.
 """
 
 import math
@@ -13,17 +13,17 @@ from common.checks.comparison import BLOCK, compare, same_form
 from common.checks.tolerance import Custom, Tolerance
 
 Errors = dict[str, float]  # by path
-MORE_RMS = 3  # than is accepted of one chunk, of the whole: the baseline's error is known of other inputs only
+MORE_RMS = 3  # times what is accepted of a chunk, for the whole: the baseline's error is known only for other inputs
 
 
 def near(out: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
-    """What is wrong with `out` beside another answer in its own precision: element by element, and quickly."""
+    """What is wrong with `out` compared with another answer of its precision, element by element and quickly."""
     if problem := same_form(out, other):
         return problem
     pairs = zip(tensors(out), tensors(other), strict=True)
     if all(_is_near(mine.reshape(-1), theirs.reshape(-1), precision, custom) for (_, mine), (_, theirs) in pairs):
         return ""
-    return compare(out, other, None, precision, custom)  # which says where, or knows better
+    return compare(out, other, None, precision, custom)  # slower: names the place
 
 
 def _is_near(out: torch.Tensor, other: torch.Tensor, precision: str, custom: Custom) -> bool:
@@ -34,15 +34,15 @@ def _is_near(out: torch.Tensor, other: torch.Tensor, precision: str, custom: Cus
         a, b = (x if computes(x) else x.float() for x in parts)
         scale = float(b.float().square().mean()) ** 0.5
         allowed = b.abs().mul_(tolerance.rtol).add_(tolerance.atol * scale)
-        if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are not near anything
+        if not bool(((a - b).abs_() <= allowed).all()):  # NaN and inf are near nothing
             return False
     return True
 
 
 def drift(out: Tree, base: Tree, error: Errors, precision: str = "", custom: Custom = None) -> str:
-    """How an answer is farther from the baseline's, as a whole, than the errors of both explain; empty if it is not.
+    """How an answer is farther from the baseline's as a whole than both errors explain; empty if it is not.
 
-    `error`: by path, the baseline's own (rms_errors), found on other inputs.
+    `error`: by path, the baseline's own (rms_errors), from other inputs.
     """
     models = dict(tensors(base))
     for path, value in tensors(out):
@@ -55,13 +55,13 @@ def drift(out: Tree, base: Tree, error: Errors, precision: str = "", custom: Cus
 
 
 def rms_errors(out: Tree, truth: Tree) -> Errors:
-    """The relative RMS error of each of an answer's floating arrays, by path."""
+    """The relative RMS error of each floating array of an answer, by path."""
     exact = dict(tensors(truth))
     return {path: _rms_distance(value, exact[path]) for path, value in tensors(out) if value.is_floating_point()}
 
 
 def _rms_distance(value: torch.Tensor, model: torch.Tensor) -> float:
-    """In the model's RMS. Values that are not finite, which other tests compare, count for nothing."""
+    """The RMS distance, relative to the model's RMS. Values that are not finite count 0: other tests compare them."""
     apart, size, step = 0.0, 0.0, BLOCK[value.device.type]
     for start in range(0, value.numel(), step):
         a, b = (x.reshape(-1)[start : start + step].to(value.device).double() for x in (value, model))

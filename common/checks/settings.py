@@ -1,7 +1,7 @@
 """Settings that change numbers, or that honest programs often leave changed: of torch, NumPy, Python and the process.
 
-What a version changes is noticed after each of its calls, put back, and named in its verdict. (Functions that it has
-replaced, tracers, and what else slows others down: a run of each alone tells, engine/alone.py.)
+A change is found after each call of a version, undone, and named in the verdict. (The runs alone, engine/alone.py, show
+replaced functions, tracers, and other ways to slow the others down.)
 """
 
 import gc
@@ -15,19 +15,19 @@ import numpy as np
 import torch
 from threadpoolctl import ThreadpoolController
 
-Setting = tuple[Callable[[], Any], Callable[..., Any]]  # how to read it; how to put it back, of a tuple its values
+Setting = tuple[Callable[[], Any], Callable[..., Any]]  # (read it, set it from the value or from a tuple's values)
 
-# What torch's core can be told of its libraries and of attention. (TF32 can be read by another API alone.)
+# Settings of torch's core for its libraries and for attention. (Only another API reads TF32.)
 _GROUPS = "blas|cpu|cublas|cudnn|deterministic|linalg|math|mkldnn|nnpack"
 _SWITCH = re.compile(rf"_get_(?!\w+tf32)((?:{_GROUPS})_\w+|\w+_sdp_enabled)")
 _backends: Any = torch.backends
 _FLOAT32 = (_backends.cuda.matmul, _backends.cudnn.conv, _backends.mkldnn.matmul)
-# torch.compile's notes to itself
+# torch.compile's own notes
 _LIBRARY_VARIABLES = ("TORCHINDUCTOR_", "_TORCHINDUCTOR_", "TRITON_CACHE_DIR", "TRITON_PTXAS_PATH")
 
 
 def _switches() -> dict[str, Setting]:
-    """Whatever has a function to read it and one to set it: cudnn_benchmark, flash_sdp_enabled, and so on."""
+    """Every setting with a pair of functions: cudnn_benchmark, flash_sdp_enabled, and so on."""
     core = vars(torch._C)
     read = {match[1]: core[match[0]] for match in map(_SWITCH.fullmatch, core) if match}
     write = {it: core.get(f"_set_{it}", core.get(f"_set_sdp_use_{it.removesuffix('_sdp_enabled')}")) for it in read}
@@ -35,19 +35,19 @@ def _switches() -> dict[str, Setting]:
 
 
 def _precisions() -> list[str]:
-    """TF32 and its like, by the API that is readable whichever way they were set."""
+    """TF32 and similar settings, read by the API that works however they were set."""
     return [backend.fp32_precision.replace("none", "ieee") for backend in _FLOAT32]
 
 
 def _set_precisions(values: list[str]) -> None:
-    torch.set_float32_matmul_precision("highest")  # the older API's own memory of it
+    torch.set_float32_matmul_precision("highest")  # resets the older API's own state
     for backend, value in zip(_FLOAT32, values, strict=True):
         backend.fp32_precision = value
 
 
 @cache
 def _pools() -> list[Any]:
-    """NumPy's BLAS and OpenMP, as loaded before any version is."""
+    """NumPy's BLAS and OpenMP, as loaded before any version."""
     return list(ThreadpoolController().lib_controllers)
 
 
@@ -93,21 +93,21 @@ SETTINGS: dict[str, Setting] = {
 
 
 class Watch:
-    """The settings as they were found, before any version was loaded."""
+    """The settings before any version was loaded."""
 
     def __init__(self) -> None:
         self._found = {name: read() for name, (read, _) in SETTINGS.items()}
 
     def seeded(self) -> None:
-        """The random seed is now the one that the harness has set."""
+        """The harness has set the random seed: take it as found."""
         self._found["the random seed"] = torch.initial_seed()
 
     def restore(self) -> str:
-        """What differs from what was found, put back; empty if nothing does."""
+        """What has changed since, now undone; empty if nothing."""
         changed = []
         for name, (read, write) in SETTINGS.items():
             before, now = self._found[name], read()
-            if before is None:  # there was no CUDA then
+            if before is None:  # CUDA was not initialized then
                 self._found[name] = now
             elif now != before:
                 changed.append(f"{name} {_shown(before, now)}")

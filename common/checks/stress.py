@@ -1,8 +1,8 @@
-"""Values besides the standard normal, on which a version that is right is right, too.
+"""Values besides the standard normal, on which a right version is right, too: the stress draws.
 
-Each draw writes other values into an array, in place, or spreads the same in memory. Where the baseline and the
-reference in float64 agree on them, every version has to. A variant that one is not meant for leaves it out by
-STRESS = {"draw": "why"}; the names stand in pairs/draws.py, too.
+Each draw writes other values into an array, in place, or changes its memory layout. Every version must agree wherever
+the baseline agrees with the float64 reference. A variant that need not support a draw leaves it out with
+STRESS = {"draw": "why"}; the names are also in pairs/draws.py.
 """
 
 import math
@@ -14,8 +14,8 @@ import torch
 
 from common.checks.arrays import Tree, as_tensor, clone, computes, is_cupy, map_arrays, repeats, tensors, to_float64
 
-SPARSE = 29  # of so many values one is special: a prime, so that it comes to another place of each row
-ROUNDINGS = 8  # by which no answer may change more than is accepted, for large values to say something
+SPARSE = 29  # one of this many values is special: a prime, so that its column changes from row to row
+ROUNDINGS = 8  # large values count only if this many roundings of the inputs do not change the answer
 
 
 Write = Callable[[torch.Tensor], object]
@@ -26,7 +26,7 @@ def _scaled(factor: float) -> Write:
 
 
 def _sprinkled(*values: float) -> Write:
-    """Here and there one of these, in arrays that have room for others beside them."""
+    """Write one of these values here and there, in arrays with room for others."""
 
     def write(x: torch.Tensor) -> None:
         flat = x.flatten()
@@ -38,7 +38,7 @@ def _sprinkled(*values: float) -> Write:
 
 
 def _opposed(x: torch.Tensor) -> None:
-    """Of one sign in a half of the rows, and in two quarters of the columns: sums are small, what they add is not."""
+    """One sign in half of the rows, and in two quarters of the columns: sums are small although their terms are not."""
     x.abs_().add_(1)
     if x.dim():
         quarter = x.shape[-1] // 4
@@ -50,8 +50,8 @@ def _opposed(x: torch.Tensor) -> None:
 
 STRIDES = ("arrays with gaps", "arrays with wide gaps")  # the second: rows begin at multiples of WIDE elements
 WIDE = 64
-FLAT = ("zeros", "a constant")  # of which an answer may be all rounding: an error is measured by ordinary answers
-# A softmax of them picks one value: no error averages out, and a rounding may change which it is
+FLAT = ("zeros", "a constant")  # answers may be only rounding: errors are measured by the size of ordinary answers
+# A softmax of these picks one value: errors do not average out, and a rounding may change which value it is
 LARGE = ("values around 100", "values around 10,000")
 FLOATS: dict[str, Write] = {
     "values around 100": _scaled(100.0),
@@ -70,23 +70,23 @@ INTEGERS: dict[str, Write] = {  # of those that there are: they may be indices
     "the largest integers": lambda x: x.fill_(x.max()),
     "the smallest integers": lambda x: x.fill_(x.min()),
 }
-# Where an operation or a type has lines of its own: what they index, overflow, fill a tail with, and make of NaN
+# For a new operation or type: its indexing, its overflow, its fill of a tail, its treatment of NaN
 TELLING = (STRIDES[0], "values around 10,000", "values near -100", "NaN")
 
 
 def meant_for(tree: Tree) -> tuple[str, ...]:
-    """The draws of which there are arrays: integers alone, as bytes to be counted, meet theirs at every size."""
+    """The draws for which there are arrays. Integers (bytes to be counted, for example) get theirs at every size."""
     arrays = [t for _, t in tensors(tree)]
     return tuple(FLOATS) * any(map(computes, arrays)) + tuple(INTEGERS) * any(map(_counts, arrays))
 
 
 def write(draw: str, tree: Tree) -> bool:
-    """Write a draw into all arrays of its kind; is there one?"""
+    """Write a draw into all arrays of its kind. Returns whether there is one."""
     wanted = [t for _, t in tensors(tree) if t.numel() and (computes(t) if draw in FLOATS else _counts(t))]
     for number, tensor in enumerate(wanted):
         (FLOATS | INTEGERS)[draw](tensor)
         if draw == "arrays of one sign" and number % 2:
-            tensor.neg_()  # so that all products of two arrays are below zero: what is forgotten as 0 is the largest
+            tensor.neg_()  # all products of two arrays are negative: a forgotten 0 is then the largest
     return bool(wanted)
 
 
@@ -95,28 +95,28 @@ def _counts(t: torch.Tensor) -> bool:
 
 
 def perturb(tree: Tree) -> None:
-    """Give arrays of one value, as gains of 1 and shifts of 0, several: a version may have left out what they do."""
+    """Vary arrays with a single value, such as gains of 1 and shifts of 0: a version may leave out what they do."""
     for _, t in tensors(tree):
         if computes(t) and t.numel() > 1 and not repeats(t) and bool((t == t[(0,) * t.dim()]).all()):
             t.add_(torch.rand_like(t) * 0.5)
 
 
 def moved(tree: Tree) -> Tree:
-    """A copy in float64, of which each value is off by a few roundings of float32 (float64's own in float64)."""
+    """A float64 copy in which each value is off by a few roundings of float32 (of float64 for float64)."""
     copy = clone(to_float64(tree))
     for (_, x), (_, t) in zip(tensors(tree), tensors(copy), strict=True):
         if t.is_floating_point():
             by = ROUNDINGS * torch.finfo(torch.promote_types(x.dtype, torch.float32)).eps
-            own = torch.Generator(t.device).manual_seed(0)  # whose numbers are not the versions'
+            own = torch.Generator(t.device).manual_seed(0)  # separate from the versions' random numbers
             t.mul_(1 + by * (2 * torch.rand(t.shape, generator=own, device=t.device).round() - 1))
     return copy
 
 
 def spread(draw: str, tree: Tree) -> Tree:
-    """The same values in arrays with gaps between their rows, which begin at no multiple of 16 bytes, or all do.
+    """The same values in arrays with gaps between rows, which begin at no multiple of 16 bytes, or all at one.
 
-    What looks at alignment alone copies the first, and takes the second for dense. CuPy's stay as they are: a raw
-    kernel gets an address alone, and what it reads beside its array would end the process.
+    A version that tests only alignment copies the first and takes the second for contiguous. CuPy arrays stay
+    unchanged: a raw kernel gets only an address, and reading beside its array would end the process.
     """
 
     def one(x: Any) -> Any:

@@ -1,35 +1,35 @@
-"""What error is no error: by how much an answer of each precision may differ from the oracle's, and from whose."""
+"""Tolerances: how much an answer of each precision may differ from the oracle's."""
 
 from dataclasses import dataclass
 
 import torch
 
 EPS = {"fp64": 2.0**-52, "fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7, "fp8": 2.0**-3}
-# Elementwise: wide enough for a long sum's rounding, far too narrow for zeros. rtol = atol / RMS.
+# By element: wide enough for the rounding of a long sum, too narrow for zeros. rtol = atol / RMS.
 TOLERANCE = {"fp64": 1e-10, "fp32": 2e-4, "tf32": 5e-2, "fp16": 2e-2, "bf16": 1e-1, "fp8": 0.3}
 Custom = tuple[float, float] | None  # a file's own (rtol, atol)
 DTYPES = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
-# Beyond the baseline's error by this factor nothing is explained by another order of operations; but an RMS error of so
-# many eps is always accepted. Sums in fp32 wander; the short types round a wider sum once, at the end (0.2 eps); who
-# declares a lower precision rounds every operand.
+# An RMS error of more than TIMES x the baseline's has another cause than the order of operations. An error of FLOOR eps
+# is always accepted: sums in fp32 accumulate rounding; the short types round a wider sum once, at the end (0.2 eps); a
+# version that declares a lower precision rounds every operand.
 TIMES_BASELINE, FLOOR_EPS = {"fp64": 10, "fp32": 10}, {"fp64": 32.0, "fp32": 32.0}
 TIMES_BASELINE_SHORT, FLOOR_EPS_SHORT, FLOOR_EPS_DECLARED = 3, 0.5, 1.0
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What an arm is judged by: a precision's table row, loosened where its file says why."""
+    """The tolerance of an arm: the row of its precision, or the one that its file declares with a reason."""
 
     precision: str
     rtol: float
-    atol: float  # in the RMS of what is expected
-    times: float = 0.0  # RMS error, in the baseline's own
-    floor: float = 0.0  # RMS error, relative, that is always accepted
+    atol: float  # in units of the expected answer's RMS
+    times: float = 0.0  # RMS error, in units of the baseline's own
+    floor: float = 0.0  # relative RMS error that is always accepted
 
     @classmethod
     def of(cls, dtype: torch.dtype, declared: str = "", custom: Custom = None) -> "Tolerance":
         own = DTYPES.get(dtype, "")
-        if not dtype.is_floating_point or not (precision := declared or own):  # integers and booleans: equal or wrong
+        if not dtype.is_floating_point or not (precision := declared or own):  # integers and booleans must be equal
             return cls("", 0.0, 0.0)
         rtol, atol = custom or (TOLERANCE[precision], TOLERANCE[precision])
         least = FLOOR_EPS_SHORT if precision == own else FLOOR_EPS_DECLARED

@@ -1,7 +1,7 @@
-"""One untimed call as the profiler sees it: what the device did outside of the timed interval, and memory allocated.
+"""One untimed call under the profiler: device work outside of the timed interval, and memory allocated.
 
-The last look at an arm, because the profiler slows every later launch. Two markers on the current stream stand where
-the clock's events stand; before the first the device is kept busy, so that work that waits for nobody shows.
+This is an arm's last check, because the profiler slows every later launch. Two markers on the current stream are at the
+places of the clock's events. The device is kept busy before the first one, so work that does not wait becomes visible.
 """
 
 import sys
@@ -17,15 +17,15 @@ from torch.autograd.profiler import profile
 from common.machine.clock import synchronize
 
 MARKER = "spin_kernel"  # torch.cuda._sleep
-BUSY_CYCLES = 40_000_000  # about 20 ms: more than a slow host, profiled, needs to issue what is told from late work
-SLACK_NS = 1_000  # by which a kernel may seem to overlap the marker
+BUSY_CYCLES = 40_000_000  # about 20 ms: more than a slow profiled host needs to issue the call
+SLACK_NS = 1_000  # a kernel may seem to overlap the marker by this much
 
 
 @dataclass(frozen=True)
 class Seen:
-    """`outside`: what was done outside of the timed interval, in words; empty if nothing; None if it is not known.
+    """The findings. `outside`: device work outside of the timed interval, in words; empty if none; None if unknown.
 
-    `peak_bytes`: the most that was in use at once, beyond what was before; CuPy's memory is counted as never freed.
+    `peak_bytes`: the most memory in use at once, beyond that before; CuPy's memory is counted as never freed.
     """
 
     outside: str | None
@@ -34,7 +34,7 @@ class Seen:
 
 
 def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
-    """Make a warm call and see what it does; its device work, too, if that is `timed_by_events`."""
+    """Make a warm call and examine it; also its device work if `timed_by_events`."""
     if torch.device(device).type == "cuda":
         before, held = _allocated(device), torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
@@ -49,17 +49,17 @@ def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
         kept = call()
     del kept
     events = [event for event in profiler.kineto_results.events() if event.name() == "[memory]"]
-    sizes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]  # below 0: freed
+    sizes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]  # negative: freed
     return Seen("", sum(size for size in sizes if size > 0), max(accumulate(sizes, initial=0)))
 
 
 def _allocated(device: str) -> int:
-    """Bytes that torch has ever handed out on a device."""
+    """Bytes that torch has allocated on a device in total."""
     return int(torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"])
 
 
 def _device_work(call: Callable[[], Any], device: str) -> list[Any]:
-    """All that the device did between and around the markers, as the profiler recorded it."""
+    """All device work between and around the markers, as recorded by the profiler."""
     with profile(use_device="cuda", use_kineto=True) as profiler:
         torch.cuda._sleep(BUSY_CYCLES)
         call()
@@ -72,7 +72,7 @@ def _device_work(call: Callable[[], Any], device: str) -> list[Any]:
 def _outside(work: list[Any]) -> str | None:
     """Device work that begins before the first marker ends, or ends after the last begins; None if none was recorded.
 
-    (Another profiler, or a container without the right to trace, keeps ours from seeing the device.)
+    (Another profiler, or a container without permission to trace, can hide the device from ours.)
     """
     markers = sorted((event.start_ns(), event.end_ns()) for event in work if MARKER in event.name())
     if len(markers) < 2:
@@ -87,7 +87,7 @@ def _outside(work: list[Any]) -> str | None:
 
 @contextmanager
 def _cupy_memory() -> Iterator[list[int]]:
-    """The sizes of what CuPy allocates inside."""
+    """The sizes of CuPy's allocations inside."""
     sizes: list[int] = []
     cupy: Any = sys.modules.get("cupy") if torch.cuda.is_initialized() else None
     if cupy is None:

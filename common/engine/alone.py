@@ -1,8 +1,8 @@
-"""One candidate alone, in a process of its own: is its answer right, and what does it do, with nobody beside it?
+"""Run one candidate alone in its own process: is its answer right there, and how long does it take?
 
-Seeds come from the parent, one right before each sample, the same in every such run; whether a sample's answer is kept
-it says once the sample was taken. The baseline's run is the last: after its samples its process judges all answers that
-were kept, on the same inputs, drawn again. (Of another version it runs no line.)
+The parent sends a seed right before each sample, the same in every such run. Only after the sample does it say whether
+the answer is kept. The baseline runs last: after its samples, its process judges all kept answers on the same inputs,
+drawn again. It runs no code of another version.
 """
 
 import random
@@ -24,11 +24,11 @@ from common.engine.rounds import Sets, draw_sets, overwrite, take
 from common.engine.session import Session
 from common.isolation.line import Ask, Line
 
-PIECES, KEPT = 64, 1 << 22  # of a large answer so many random pieces are kept, of so many values together
+PIECES, KEPT = 64, 1 << 22  # a large answer is kept as this many random pieces, with this many values in all
 
 
 def run_alone(job: Job, errand: Errand, line: Line) -> Alone:
-    """In a fresh process. `job.labels`: the baseline, which draws the inputs, and the file that the candidate is in."""
+    """Run alone, in a fresh process. `job.labels`: the baseline, which draws the inputs, and the candidate's file."""
     session = loaded(job, line)
     session.keep(["baseline", errand.label])
     who = next((each for each in session.remaining if each.label == errand.label), None)
@@ -75,7 +75,7 @@ def _file(folder: str, label: str) -> Path:
 
 
 def _keep(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
-    """Of leading `rows` what the oracle judges; then of all what the baseline's answer has to be near."""
+    """Save an answer: its leading `rows` for the oracle, all of it for the comparison with the baseline's."""
     kept = {
         "shapes": {path: list(t.shape) for path, t in tensors(answer)},
         "head": _excerpt(leading(answer, rows), seed),
@@ -84,7 +84,7 @@ def _keep(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
 
 
 def _excerpt(tree: Tree, seed: int) -> dict[str, torch.Tensor]:
-    """Every array, flat and on the CPU; of a large one random pieces, which a seed tells."""
+    """Every array, flat and on the CPU; of a large array random pieces, chosen by the seed."""
     return {path: _pieces(t.reshape(-1), random.Random(seed)).cpu() for path, t in tensors(tree)}
 
 
@@ -97,9 +97,9 @@ def _pieces(flat: torch.Tensor, rng: random.Random) -> torch.Tensor:
 
 
 def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, str]:
-    """Of each answer that was kept, why it is not right; none where it is.
+    """Label -> why a kept answer is wrong.
 
-    The parent tells the seeds again, up to that of the kept sample, and how each one's answer is to be judged.
+    The parent sends the seeds again, up to that of the kept sample, and how to judge each answer.
     """
     (first, *seeds), runs = ask("what was kept?")
     runs["baseline"] = found

@@ -1,4 +1,4 @@
-"""One answer of a candidate, and whether it is the right one."""
+"""One answer of a candidate, and whether it is right."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +15,10 @@ from common.machine.clock import now
 
 @dataclass(frozen=True)
 class Answer:
-    """A private copy of what a call has returned, and what of it others are compared with besides its values.
+    """A private copy of what a call returned, with its other properties that are compared.
 
-    `returns`: the input whose memory it shares. `carries`: does it require gradients? `layout`: laziness and order of
-    each array, by path. `alike`: did the inputs lie in memory as the baseline's?
+    `returns`: the input whose memory it shares. `carries`: whether it requires gradients. `layout`: laziness and memory
+    order of each array, by path. `alike`: whether the inputs had the baseline's memory layout.
     """
 
     tree: Tree
@@ -37,25 +37,25 @@ class Answer:
 
 @dataclass(frozen=True)
 class Truth:
-    """The oracle's answer, of leading `rows`, and the baseline's."""
+    """The oracle's answer (its leading `rows`, if given) and the baseline's answer."""
 
     tree: Tree
     rows: int | None
     base: Answer
 
     def differs(self, one: Candidate, out: Tree, usual: Tree = None, pooled: bool = True) -> str:
-        """How an answer is not this one; empty if it is. `pooled`: the errors of many values are compared, too."""
+        """How an answer differs from this one; empty if it is right. `pooled`: also compare errors of many values."""
         if one.differs:
             return same_form(out, self.base.tree)
         model = leading(self.base.tree, self.rows) if pooled else None
         custom, head = (one.precision, one.custom), leading(usual, self.rows)
         problem = compare(leading(out, self.rows), self.tree, model, *custom, head)
-        if self.rows and not problem:  # beyond them, only the baseline's answer can tell
+        if self.rows and not problem:  # only the baseline's answer has the other rows
             problem = compare(out, self.base.tree, None, *custom, usual)
         return problem
 
     def condemns(self, one: Candidate, answer: Answer, usual: Tree = None, pooled: bool = True) -> str:
-        """As `differs`; and its gradients, which are a part of it, have to be the baseline's."""
+        """As `differs`, and the gradients, which are a part of the answer, must equal the baseline's."""
         problem = self.differs(one, answer.tree, usual, pooled)
         if problem or one.is_library:
             return problem
@@ -75,11 +75,11 @@ def leading(tree: Tree, rows: int | None) -> Tree:
 def fresh_answer(
     session: Session, one: Candidate, inputs: InputSet, other: InputSet, base: Answer | None = None, under: str = ""
 ) -> Answer | None:
-    """One untimed set-up and call, from poisoned outputs; None if it raised. `base`: the baseline's answer.
+    """One untimed setup and call, with poisoned outputs; None if it raised. `base`: the baseline's answer.
 
-    Under "filled" uninitialized memory holds NaN, and after a set-up there is a second call, which finds what the
-    first has left; under "few" a kernel of its own has few programs, whatever the machine. A candidate that changes its
-    inputs, or returns a part of them where the baseline does not, is out.
+    Under "filled" uninitialized memory holds NaN, and a version with a `setup` is called twice: the second call finds
+    what the first one left. Under "few" a kernel has few programs, on any machine. A candidate is disqualified if it
+    changes its inputs, or returns a part of them and the baseline does not.
     """
     mine, filled = inputs.by_label[one.label], under == "filled"
 
@@ -98,7 +98,7 @@ def fresh_answer(
         if filled and one.setup:
             guards.poison_outputs(mine)
             problem = near(call(), copy, one.precision, one.custom)
-            session.disqualify(one.label, problem and f"wrong answer where it is called again: {problem}")
+            session.disqualify(one.label, problem and f"wrong answer when called again: {problem}")
             harvest_grads(mine)
         return answer
 
@@ -112,9 +112,9 @@ def fresh_answer(
 
 
 def _left_to_do(answer: Answer, base: Answer, is_library: bool) -> str:
-    """What an answer leaves to whoever reads it, where the baseline's does not; empty if nothing.
+    """What an answer leaves to its reader and the baseline's does not; empty if nothing.
 
-    Another order in memory is fine where the inputs lie in another order: that is its lesson.
+    Another memory order is allowed if the inputs have another order: that is then the lesson.
     """
     if answer.returns and not base.returns:
         return f"returns memory of its input `{answer.returns}`"
@@ -123,7 +123,7 @@ def _left_to_do(answer: Answer, base: Answer, is_library: bool) -> str:
     for path, (lazy, order) in answer.layout.items():
         theirs = base.layout.get(path, ("", order))
         if lazy and not theirs[0]:
-            return f"returns {lazy}, the baseline a whole one"
+            return f"returns {lazy}, the baseline a complete one"
         if not is_library and answer.alike and order not in ("contiguous", theirs[1]):
-            return f"its answer lies in memory by {order}, the baseline's {theirs[1]}: the copy is left to its reader"
+            return f"its answer lies in memory by {order}, the baseline's {theirs[1]}: its reader has to copy it"
     return ""

@@ -1,4 +1,4 @@
-"""May a time be believed? Not one in which the work cannot be done, nor one that ends before the work does."""
+"""Impossible times: too short for the work, or ending before the work does."""
 
 import statistics
 from typing import Any
@@ -8,16 +8,16 @@ from common.engine.rounds import Samples
 from common.machine.limits import Limit, measure_limits
 from common.record import stats
 
-IN_DOUBT = 2  # times below the measured limit a time is none
-TAIL_S, TAIL_SHARE = 50e-6, 0.02  # a device that works on for longer, usually, after the clock stopped was not joined
-TAIL_OTHERS = 4  # times the shortest of all that were timed beside it
-TAIL_WAITS = 10  # times what waiting costs on an idle device: the first wait after many launches costs a busy host more
+IN_DOUBT = 2  # a time this many times below the measured limit is impossible
+TAIL_S, TAIL_SHARE = 50e-6, 0.02  # work after the clock's stop that is usually longer: a stream is not joined
+TAIL_OTHERS = 4  # times the shortest among the other arms
+TAIL_WAITS = 10  # times the cost of waiting on an idle device: on a busy host a wait after many launches is longer
 
 
 def too_fast(labels: list[str], samples: Samples, job: Job) -> dict[str, str]:
-    """Whose work was not done in the time that was found, and why.
+    """Label -> reason, for times in which the work cannot be done.
 
-    Where a measured limit alone says so it is measured again: something else may have run before.
+    If only a measured limit is violated, it is measured again: something else may have run before.
     """
     times = {label: stats.overall_median(samples.seconds(label)) for label in labels}
     limits, cache = job.limits, job.info.get("cache_bytes")
@@ -39,9 +39,9 @@ def too_fast(labels: list[str], samples: Samples, job: Job) -> dict[str, str]:
 
 
 def works_on(labels: list[str], samples: Samples) -> dict[str, str]:
-    """Whose device usually works on after the clock has stopped: as every sample shows, watched by nothing else.
+    """Label -> reason, for arms whose device usually works on after the clock has stopped, as every sample shows.
 
-    A host that others keep busy waits longer itself, and so for all: who works on does so for longer than the others.
+    A busy host waits longer itself, in all arms. So only an arm that works on longer than the others counts.
     """
     tails = {label: statistics.median(sample.tail_s for sample in samples.of(label)) for label in labels}
     found = {}
@@ -62,7 +62,7 @@ def _better(limits: dict[str, Any], again: dict[str, Limit]) -> dict[str, Any]:
 
 
 def impossible(seconds: float, cost: dict[str, float], limits: dict[str, Any], cache: int | None, which: str) -> str:
-    """Which work cannot be done in that time at such peaks; empty if all can. What fits in a cache need not move."""
+    """The work that cannot be done in this time at these peaks; empty if all can. Data in a cache need not move."""
     for key, amount in cost.items():
         peak = limits.get(key, {}).get(which)
         moved = max(0.0, amount - (cache or 0)) if key == "dram_bytes" else amount

@@ -1,4 +1,4 @@
-"""The candidates of a pair inside its process: its versions, its library calls, the baseline again; and the oracle."""
+"""The candidates of a pair in its process: versions, library calls, the baseline again; and the oracle."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -14,24 +14,24 @@ from common.checks.tolerance import Custom
 from common.pairs.contract import Version
 from common.record.result import CONTROL
 
-LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are timed along, and no versions
-ORACLE_ROWS = 64  # of answers whose oracle does not fit in memory
+LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
+ORACLE_ROWS = 64  # rows of the answer, if the oracle's memory does not suffice for all
 
 
 class Disqualified(Exception):
-    """One that broke the rules: (label, how)."""
+    """A candidate broke a rule: (label, how)."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What is to be timed: a loaded version, or a library call on a version's inputs."""
+    """What is timed: a loaded version, or a library call on a version's inputs."""
 
     label: str
     module: ModuleType
     run: Callable[..., Any]
     setup: Callable[..., dict[str, Any]] | None = None
-    has_kernel: bool = False  # of its own
-    differs: bool = False  # a library whose answer may differ, or a yardstick
+    has_kernel: bool = False  # a kernel of its own
+    differs: bool = False  # a library with another answer, or a yardstick
 
     @property
     def is_library(self) -> bool:
@@ -47,21 +47,21 @@ class Candidate:
         return getattr(self.module, "TOLERANCE", None)
 
     def prepared(self, inputs: dict[str, Any], weights_from: dict[str, Any]) -> dict[str, Any]:
-        """What `setup` returns for private copies of other inputs than `run` will see, but the weights that it will."""
+        """The result of `setup` on private copies of inputs that `run` will not see, except for the weights."""
         if self.setup is None:
             return {}
         private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
         return self.setup(**private, **own_views(weights(weights_from)))
 
     def bind(self, inputs: dict[str, Any], state: dict[str, Any]) -> partial:
-        """A call that is ready to be timed, on views of its own."""
+        """A call ready to be timed, on views of its own."""
         return partial(self.run, **own_views(inputs), **state)
 
 
 def make_candidates(modules: dict[str, ModuleType], again: ModuleType, kernels: Iterable[str]) -> list[Candidate]:
-    """The versions as loaded, by label; their library calls and yardsticks; and the baseline once more, loaded anew.
+    """The versions as loaded, by label; their library calls and yardsticks; and the baseline, loaded a second time.
 
-    `kernels`: the labels of those that have one of their own.
+    `kernels`: the labels of versions with a kernel of their own.
     """
     versions = [_version(label, module, label in kernels) for label, module in modules.items()]
     libraries: dict[str, Candidate] = {}
@@ -78,34 +78,34 @@ def _version(label: str, module: ModuleType, has_kernel: bool) -> Candidate:
     return Candidate(label, module, module.run, getattr(module, "setup", None), has_kernel)
 
 
-Costs = dict[str, dict[str, float]]  # label -> what its work costs
+Costs = dict[str, dict[str, float]]  # label -> cost of its work
 
 
 def count_costs(candidates: list[Candidate], by_label: dict[str, dict[str, Any]]) -> Costs:
-    """Ask each one's file what the work on its inputs costs. Raises ValueError for what is no amount."""
+    """The cost of each candidate's work on its inputs, from its file. Raises ValueError for an invalid amount."""
     costs = {}
     for each in candidates:
         count = getattr(each.module, "cost", getattr(candidates[0].module, "cost", None))
         cost = count(**by_label[each.label]) if count else {}
         costs[each.label] = {key: float(amount) for key, amount in cost.items()}
         if not all(0 <= amount < math.inf for amount in costs[each.label].values()):
-            raise ValueError(f"cost of {each.label} is {costs[each.label]}: amounts are finite and not negative")
+            raise ValueError(f"cost of {each.label} is {costs[each.label]}: amounts must be finite and at least 0")
     return costs
 
 
 def other_work(candidates: list[Candidate], costs: Costs) -> dict[str, str]:
-    """Whose amounts are not the baseline's: only the name of the FLOPs is free under PRECISION."""
+    """Label -> reason, for amounts that differ from the baseline's. Under PRECISION the FLOPs may have another name."""
     wrong = {}
     for each in candidates:
         base = costs[candidates[0].label]
         mine, theirs = (_nameless(cost) if each.precision else cost for cost in (costs[each.label], base))
         if mine != theirs:
-            wrong[each.label] = f"its cost is {costs[each.label]}, the baseline's {base}: it is the same work"
+            wrong[each.label] = f"its cost is {costs[each.label]}, the baseline's {base}: the work must be the same"
     return wrong
 
 
 def _nameless(cost: dict[str, float]) -> dict[str, float]:
-    """The cost with its FLOPs of whatever precision as one amount."""
+    """The cost with its FLOPs of any precision as one amount."""
     moved = {key: amount for key, amount in cost.items() if not key.endswith("_flops")}
     return {**moved, "flops": sum(amount for key, amount in cost.items() if key.endswith("_flops"))}
 
@@ -115,14 +115,14 @@ def weights(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def oracle_rows(baseline: Version) -> int | None:
-    """How many leading rows the pair's oracle covers; None for all."""
+    """The number of leading rows that the pair's oracle covers; None for all."""
     return ORACLE_ROWS if "rows" in baseline.functions.get("reference", ()) else None
 
 
 def oracle(baseline: Candidate, rows: int | None, inputs: dict[str, Any], other: dict[str, Any]) -> Tree:
-    """The answer in float64, of leading `rows`. `other` feeds the baseline's `setup` where that is the oracle.
+    """The answer in float64, or its leading `rows`. `other`: inputs for the baseline's `setup`, if that is the oracle.
 
-    Raises Disqualified where the reference answers in less.
+    Raises Disqualified if the reference returns lower precision.
     """
     exact = to_float64(inputs)
     reference = getattr(baseline.module, "reference", None)
@@ -131,5 +131,5 @@ def oracle(baseline: Candidate, rows: int | None, inputs: dict[str, Any], other:
     truth = reference(**exact, rows=rows) if rows else reference(**exact)
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:
-            raise Disqualified("baseline", f"its reference answers in {answer.dtype}, an oracle in torch.float64")
+            raise Disqualified("baseline", f"its reference returns {answer.dtype}, it must return torch.float64")
     return truth

@@ -1,4 +1,4 @@
-"""Every version at the check sizes, on ordinary values and on such as wrong versions get away without."""
+"""Check every version at the check sizes, on ordinary values and on stress draws."""
 
 from contextlib import suppress
 from typing import Any
@@ -14,11 +14,11 @@ from common.engine.session import DoesNotFit, Session
 
 
 def check(session: Session) -> None:
-    """Every version at every `check` size; who would get away with zeros at all of them has shown nothing.
+    """Check every version at every `check` size; a check that zeros would pass at all of them proves nothing.
 
-    A library is judged where it is timed: elsewhere it is not in question, and torch.compile takes seconds a shape.
-    Where nothing is timed, it is at the first of them, but on a CPU nowhere. Where all have passed at an earlier size
-    of a sweep, they need not again: the timed size is judged anyway.
+    A library is judged at the sizes where it is timed: elsewhere it does not matter, and torch.compile takes seconds
+    per shape. If nothing is timed, it is judged at the first check size, but not on a CPU. Candidates that have all
+    passed at an earlier size of a sweep are not checked again: the timed size is judged anyway.
     """
     if {each.label for each in session.remaining} <= set(session.job.verified):
         return
@@ -27,7 +27,7 @@ def check(session: Session) -> None:
     blind: dict[str, str] = {}
     for i, size in enumerate(sizes):
         session.progress.checking(i / len(sizes))
-        if len(session.judged(libraries=False)) > 1:  # a version, beside the baseline
+        if len(session.judged(libraries=False)) > 1:  # a version beside the baseline
             found = _check_size(session, i, size, is_new=choices[i] not in choices[:i])
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
     session.progress.checking(None)
@@ -36,13 +36,13 @@ def check(session: Session) -> None:
 
 
 def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, str]:
-    """Every version at the i-th size, then on its draws. Returns label -> what wrong answer would have passed."""
+    """Check every version at the i-th size, then on its draws. Returns label -> wrong answers that would pass."""
     inputs = session.inputs(size)
     if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
         session.disqualify("baseline", "all its inputs are weights (w_*): `setup` could compute the answer")
         return {}
     other = session.inputs(size)
-    on_gpu = session.job.device != "cpu"  # where no kernel is interpreted, for seconds
+    on_gpu = session.job.device != "cpu"  # no kernel runs in the interpreter, which takes seconds
     libraries = i == 0 and on_gpu and not session.job.timed
     where = f"at size {size}"
     blind = judge_all(session, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
@@ -61,7 +61,7 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
 
 
 def _draws(i: int, is_new: bool, meant: tuple[str, ...]) -> list[str]:
-    """All at the first size; one at each other, and where it chooses what none before did those that tell most."""
+    """All draws at the first size, one at each other size; the telling ones where a size chooses something new."""
     if i == 0:
         return [*stress.STRIDES, *meant]
     in_turn = meant[i % len(meant) :][:1] if meant else ()
@@ -69,14 +69,14 @@ def _draws(i: int, is_new: bool, meant: tuple[str, ...]) -> list[str]:
 
 
 def _choices(arguments: dict[str, Any]) -> str:
-    """What of a size is no number: an operation, a type. Of another one a version may have other lines."""
+    """The arguments of a size that are not numbers (an operation, a type): each may have its own lines in a version."""
     return repr(sorted((name, value) for name, value in arguments.items() if type(value) not in (int, float)))
 
 
 def check_one_less(session: Session) -> None:
-    """At the timed size with its largest number less one, where tails are that it may not have.
+    """Check at the timed size with its largest number less one, where a version may fail on the tail.
 
-    Where the baseline takes it, and there is room for it.
+    Only if the baseline accepts that size and there is room for it.
     """
     arguments = session.job.pair.sizes[session.job.size]
     numbers = {name: value for name, value in arguments.items() if type(value) is int}
@@ -90,7 +90,7 @@ def check_one_less(session: Session) -> None:
 
 
 def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None) -> None:
-    """Every version where the baseline agrees with the oracle, but for those whose files leave this draw out."""
+    """Judge every version if the baseline agrees with the oracle, except versions whose files leave this draw out."""
     if not session.remaining:
         return
     right: Truth | None = session.attempt("", _answers, session, inputs, other)
@@ -114,12 +114,12 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
             rounded = clone(leading(right.base.tree, right.rows))
             copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base))
             if compare(rounded, right.tree, None, *custom):
-                return  # the right answer is any that rounding leads to: that the baseline agrees was luck
+                return  # rounding decides the right answer: the baseline agreed by chance
         session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
 
 
 def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth:
-    """The oracle's and the baseline's. Raises whatever that raises: what it does not take, no version has to."""
+    """The oracle's and the baseline's answer. Their errors are raised: no version has to accept what they refuse."""
     baseline, mine, rows = session.candidates[0], inputs.by_label["baseline"], oracle_rows(session.job.pair.baseline)
     truth = oracle(baseline, rows, mine, other.base)
     guards.poison_outputs(mine)

@@ -1,4 +1,4 @@
-"""From samples to conclusions: the rows that a session says."""
+"""From samples to conclusions: the rows of a pair."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,15 +17,15 @@ from common.record import stats
 from common.record.result import CONTROL, Arm, PairResult, Row
 
 FLOOR_TIMES = 3  # a time below this many floors of the clock is below its resolution
-LONG_COMPILE_S = 1.0  # worth a note
-ABOVE_LIMIT = 1.05  # so far above a measured limit an arm may lie before the limit is in doubt
-MORE_CORES = 0.5  # kept busy than the other arm does: worth a note
-UNEVEN = 1.25  # times the baseline's mean over median: what a median hides
-LEAST_ALLOCATED = 64 << 10  # bytes: a difference below is small change
+LONG_COMPILE_S = 1.0  # above this, a note says so
+ABOVE_LIMIT = 1.05  # an arm this far above a measured limit makes the limit doubtful
+MORE_CORES = 0.5  # difference in busy cores that a note mentions
+UNEVEN = 1.25  # times the baseline's mean over median: a median hides this
+LEAST_ALLOCATED = 64 << 10  # bytes: smaller differences are not mentioned
 
 
 def pair_result(session: Session, samples: Samples) -> PairResult:
-    """The pair's record: rows for every variant that was loaded, samples only of those that may be believed."""
+    """The pair's record: rows for every loaded variant, samples of reliable arms."""
     job, pair = session.job, session.job.pair
     timed = [each.label for each in session.remaining] if samples.blocks else []
     for label, reason in {**too_fast(timed, samples, job), **works_on(timed, samples)}.items():
@@ -49,14 +49,14 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     median_s, cost = stats.overall_median(seconds), samples.costs[label]
     (measured, by), (sheet, _) = (of_limit(cost, limits, which) for which in ("measured", "datasheet"))
     host_s = pace.host_s if samples.clock == "device" else None
-    of = (measured and measured / median_s, sheet and sheet / median_s)  # None where a peak is not known
+    of = (measured and measured / median_s, sheet and sheet / median_s)  # None if a peak is not known
     seen = samples.seen.get(label)
     memory = (seen.allocated_bytes, seen.peak_bytes) if seen else (None, None)
     return Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
 
 
 def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float, samples: Samples) -> list[Row]:
-    """A variant against the baseline, and against the earlier rung it names."""
+    """A variant's rows: against the baseline, and against the earlier variant that it names."""
     precision = version.constants.get("PRECISION", "")
     for guilty, whose in (("baseline", "the baseline: "), (version.label, "")):
         if guilty in session.disqualified:
@@ -85,7 +85,7 @@ def _believed(session: Session, arms: dict[str, Arm], samples: Samples, variant:
     verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
     precisions = {each.label: each.precision for each in session.candidates}
-    for label in _libraries(arms):  # but for those of another precision, which do less than this variant
+    for label in _libraries(arms):  # except those of another precision, which do less than this variant
         if label not in short and precisions[label] in ("", precisions[variant]):
             against = stats.estimate(arms[label].seconds, arms[variant].seconds)
             named = {"precision": precisions[label]} if precisions[label] else {}
@@ -94,7 +94,7 @@ def _believed(session: Session, arms: dict[str, Arm], samples: Samples, variant:
 
 
 def _too_short(arms: dict[str, Arm], samples: Samples) -> dict[str, str]:
-    """Of whom a time is none, and why."""
+    """Label -> reason, for times below the timer's resolution."""
     floors = {label: samples.plan.paces[label].floor_s for label in arms}
     why = f"below the timer's resolution: less than {FLOOR_TIMES} x the clock's own floor of"
     return {
@@ -109,14 +109,14 @@ def _libraries(labels: Iterable[str]) -> list[str]:
 
 
 def _waits(labels: Iterable[str], samples: Samples) -> list[str]:
-    """Whose median may be of samples in which the device waited for the host; a few of many leave it as it is."""
+    """Notes on arms whose device waited for the host in more than a quarter of the samples."""
     waits = {label: [sample.waited for sample in samples.of(label)] for label in labels}
     often = [(label, f"{sum(each)} of {len(each)}") for label, each in waits.items() if sum(each) > len(each) / 4]
-    return [f"{who}: its time is in part the host's, for which the device waited in {n} samples" for who, n in often]
+    return [f"{who}: the device waited for the host in {n} samples: the time includes this" for who, n in often]
 
 
 def _notes(session: Session, arms: dict[str, Arm], samples: Samples, label: str) -> list[str]:
-    """What a reader must know beside a time."""
+    """Notes that belong beside a time."""
     arm, notes, libraries = arms[label], [], _libraries(arms)
     if arm.host_s is not None and arm.host_s > arm.median_s:
         work = f"{arm.median_s * 1e6:.0f} us of device work"
@@ -124,26 +124,26 @@ def _notes(session: Session, arms: dict[str, Arm], samples: Samples, label: str)
     notes += _waits([each for each in arms if each in (label, "baseline", *libraries)], samples)
     notes += [f"{each}: {why}" for each, why in _too_short(arms, samples).items() if each in libraries]
     if arm.compile_s > LONG_COMPILE_S:
-        notes.append(f"its first calls took {arm.compile_s:.1f} s longer: compiling, tuning")
+        notes.append(f"its first calls took {arm.compile_s:.1f} s longer (compiling, tuning)")
     if label in samples.seen and samples.seen[label].outside is None:
-        notes.append("the profiler could not see the device: whether all streams are joined is known from times alone")
+        notes.append("the profiler could not see the device: only times show whether all streams are joined")
     cores = [float(np.median([sample.cores for sample in samples.of(each)])) for each in (label, "baseline")]
     if session.job.info["kind"] == "cpu" and max(cores) - min(cores) > MORE_CORES:
         notes.append(f"keeps {cores[0]:.1f} cores busy, the baseline {cores[1]:.1f}")
     dearer = [np.mean(np.concatenate(arms[each].seconds)) / arms[each].median_s for each in (label, "baseline")]
     if dearer[0] > UNEVEN * dearer[1]:
-        notes.append(f"some of its calls are much dearer: their mean is {dearer[0]:.2f} of the median")
+        notes.append(f"some of its calls take much longer: the mean is {dearer[0]:.2f} x the median")
     mine, theirs = (arms[each].allocated_bytes or 0 for each in (label, "baseline"))
     if abs(mine - theirs) > max(LEAST_ALLOCATED, 0.1 * theirs):
         notes.append(f"allocates {_mebibytes(mine)} a call, the baseline {_mebibytes(theirs)}")
     cost, cache_bytes = samples.costs["baseline"], session.job.info.get("cache_bytes") or 0
-    is_warm = arm.host_s is None  # by the wall clock: the device's begins with a cold L2
+    is_warm = arm.host_s is None  # the wall clock; the device's clock begins with a cold L2
     if is_warm and of_limit(cost, session.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
-        notes.append("fits in the cache: its limit is not memory bandwidth")
+        notes.append("fits in the cache, which stays warm on the wall clock: memory bandwidth is no limit")
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append("above the measured limit: something else ran while the limits were measured")
     return notes + [f"{name}: {session.disqualified[name][1]}" for name in _libraries(session.disqualified)]
 
 
 def _mebibytes(amount: int) -> str:
-    return f"{amount / 2**20:,.1f} MiB" if amount >= LEAST_ALLOCATED else "next to nothing"
+    return f"{amount / 2**20:,.1f} MiB" if amount >= LEAST_ALLOCATED else "almost nothing"

@@ -1,4 +1,4 @@
-"""What the arms of a pair are given: one draw of the inputs in each arm's placement, watched for changes."""
+"""The inputs of a pair's arms: one draw in each arm's placement, watched for changes."""
 
 import random
 from collections.abc import Iterator
@@ -12,24 +12,24 @@ from common.checks import arrays, guards, stress
 from common.engine.candidates import Candidate, Disqualified, weights
 from common.machine.device import cupy_on
 
-SHRINK = (0.9, 0.99)  # what values are multiplied by from round to round, so that none stays what it was
-PERIOD = 1021  # of the pattern of their factors: a prime, so that rows begin at different places of it
+SHRINK = (0.9, 0.99)  # values are multiplied by such factors between rounds, so that every value changes
+PERIOD = 1021  # of the pattern of factors: a prime, so that rows begin at different places in it
 
 
 def seed_all(seed: int, device: str) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002 (whichever generator a pair draws from)
-    # Without a GPU torch.manual_seed keeps three tracebacks a call, for when there will be one
+    # without a GPU torch.manual_seed keeps three tracebacks per call for a later CUDA initialization
     (torch.default_generator if device == "cpu" else torch).manual_seed(seed)
     if cupy := cupy_on(device):
         cupy.random.seed(seed % 2**32)
 
 
 class InputSet:
-    """One draw of the inputs, in each arm's placement, with a private copy to compare with afterwards.
+    """One draw of the inputs, in each arm's placement, with a private copy for a later comparison.
 
     `like`: an earlier set whose weights (`w_*`) this one shares, as the calls of a block do. `shared`: the labels of
-    those that take the baseline's own buffers, as an earlier set has found.
+    arms that use the baseline's own buffers, known from an earlier set.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class InputSet:
                 tree.update(weights(like.by_label[label]))
 
     def _placed(self, one: Candidate, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
-        """Its inputs with the baseline's values; the baseline's own buffers where it places them alike."""
+        """An arm's inputs with the baseline's values; the baseline's own buffers if the placement is equal."""
         seed_all(seed, device)
         own: dict[str, Any] = one.module.inputs(**arguments, device=device)
         if problem := arrays.difference(self.base, own):
-            raise Disqualified(one.label, f"its inputs are others than the baseline's: {problem}")
+            raise Disqualified(one.label, f"its inputs differ from the baseline's: {problem}")
         if arrays.same_placement(self.base, own):
             return self.base
         arrays.copy_into(own, self.base)
@@ -61,23 +61,23 @@ class InputSet:
 
     @property
     def trees(self) -> list[dict[str, Any]]:
-        """Each once."""
+        """Each tree of inputs once."""
         return list({id(tree): tree for tree in self.by_label.values()}.values())
 
     @property
     def mixes(self) -> bool:
-        """May a part of every input be overwritten? Not of integers, nor of single values: those need a new draw."""
+        """Whether a part of every input may be overwritten. Integers and single values need a new draw instead."""
         return all(arrays.computes(t) and t.numel() > 1 for _, t in arrays.tensors(inputs_proper(self.base)))
 
     def overwrite(self, source: "InputSet", rng: random.Random) -> None:
-        """Other values in every input but the weights, alike for all: a part replaced, and shrunk a little."""
+        """Change every input except the weights, equally for all arms: a part is replaced, the rest made smaller."""
         arrays.overwrite_slice(self.pristine, inputs_proper(source.base), rng)
-        _shrink(self.pristine, _factors(rng))  # that part, too: the source has been seen
+        _shrink(self.pristine, _factors(rng))  # the replaced part too: the source was seen
         self._copy_out()
 
     @contextmanager
     def stressed(self, draw: str) -> Iterator[bool]:
-        """Inside, the inputs are such as a draw of common.checks.stress; yields whether any of them is of its kind."""
+        """Inside, the inputs hold a stress draw (common.checks.stress). Yields whether any of them is of its kind."""
         kept, by_label = arrays.clone(self.pristine), self.by_label
         if draw in stress.STRIDES:
             trees = {id(tree): {**tree, **stress.spread(draw, self._placed_alike(tree))} for tree in self.trees}
@@ -93,7 +93,7 @@ class InputSet:
             yield False
 
     def _placed_alike(self, tree: dict[str, Any]) -> dict[str, Any]:
-        """The inputs that lie as the baseline's: how others lie may be a version's lesson."""
+        """The inputs with the baseline's placement: another placement may be a version's lesson."""
         alike = arrays.same_placement
         return {name: value for name, value in unwritable(tree).items() if alike(self.base[name], value)}
 
@@ -102,7 +102,7 @@ class InputSet:
             arrays.copy_into(inputs_proper(tree), self.pristine)
 
     def violation(self) -> tuple[str, list[str]] | None:
-        """(the input that was changed, the labels of the arms that had it in their hands); None if all is as it was."""
+        """(The changed input, the labels of arms that had it); None if nothing changed."""
         for tree in self.trees:
             if path := guards.changed_input(unwritable(tree), {**self.pristine, **self.pristine_weights}):
                 return path, [label for label, theirs in self.by_label.items() if theirs is tree]
@@ -114,13 +114,13 @@ class InputSet:
 
 
 def _factors(rng: random.Random) -> torch.Tensor:
-    """What values are multiplied by, each by a factor of its own: one for all would leave a row what it was, scaled."""
+    """A factor for each value: one common factor would only scale a row."""
     generator = torch.Generator().manual_seed(rng.getrandbits(63))
     return torch.empty(PERIOD, dtype=torch.float64, device="cpu").uniform_(*SHRINK, generator=generator)
 
 
 def _shrink(tree: dict[str, Any], factors: torch.Tensor) -> None:
-    """For arrays that fill their memory without gaps, as copies do."""
+    """Multiply arrays that fill their memory without gaps, as copies do."""
     for _, tensor in arrays.tensors(tree):
         if arrays.computes(tensor):
             flat, row = tensor.as_strided((tensor.numel(),), (1,)), factors.to(tensor)
@@ -130,7 +130,7 @@ def _shrink(tree: dict[str, Any], factors: torch.Tensor) -> None:
 
 
 def harvest_grads(inputs: dict[str, Any]) -> dict[str, torch.Tensor]:
-    """What a call has left in the `.grad` of its inputs, by path, taken from there."""
+    """The `.grad` of a call's inputs by path, removed from them."""
     found = {}
     for path, leaf in arrays.leaves(inputs):
         if isinstance(leaf, torch.Tensor) and leaf.grad is not None:
@@ -143,5 +143,5 @@ def unwritable(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def inputs_proper(tree: dict[str, Any]) -> dict[str, Any]:
-    """Neither weights nor outputs: what differs from call to call and may not be written."""
+    """The inputs without weights and outputs: they change from call to call and must not be written."""
     return {name: value for name, value in tree.items() if not name.startswith(("w_", "out"))}

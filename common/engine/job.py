@@ -1,19 +1,19 @@
-"""What the processes of a pair are asked to do, and what they answer. Whoever asks need not import torch."""
+"""What a pair's processes are asked to do, and what they answer. Needs no torch."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from common.pairs.pair import Pair
 
-TURN = -1.0  # said in place of a fraction: whose turn it is, and "" when that is over
+TURN = -1.0  # sent in place of a fraction: the candidate that runs now, or "" at its end
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one process is asked to do. `labels`: the versions to load; `timed`: those to time, not only to check.
+    """What one process is asked to do. `labels`: the versions to load; `timed`: those to time as well as check.
 
-    `verified`: the labels that were right at the check sizes, and at the timed one, earlier in the same run.
-    `tells_turns`: say whose turn it is, so that it is known who has killed the process.
+    `verified`: labels that were right at the check sizes and at the timed size, earlier in the same run. `tells_turns`:
+    report which candidate runs, so that one that kills the process is known.
     """
 
     pair: Pair
@@ -27,14 +27,14 @@ class Job:
     seed: int = 0
     verified: tuple[str, ...] = ()
     tells_turns: bool = False
-    stressed: bool = True  # on hard values, too
+    stressed: bool = True  # also on stress draws
 
 
 @dataclass(frozen=True)
 class Errand:
-    """A run of one candidate alone: how many samples, of how many calls, each of which takes the host so long to issue.
+    """A run of one candidate alone: the number of samples, the calls per sample, and the host's time to issue a call.
 
-    `folder`: where the answer is left that is to be kept; without one none is, and nothing is looked at but times.
+    `folder`: where the kept answer is saved. Without it no answer is kept, and only times are measured.
     """
 
     label: str
@@ -46,10 +46,10 @@ class Errand:
 
 @dataclass(frozen=True)
 class Alone:
-    """What a run alone has shown. `verdict`, `reason`: why the candidate is out, if it is.
+    """The result of a run alone. `verdict`, `reason`: why the candidate is disqualified, if it is.
 
-    `busy`: cores that it keeps busy while nothing is asked of it. `precision`, `custom`, `differs`: how its answer
-    is to be judged. `wrong`: of the baseline's run, whose answers are not right.
+    `busy`: cores that it keeps busy between calls. `precision`, `custom`, `differs`: how its answer is to be judged.
+    `wrong`: in the baseline's run, the wrong answers.
     """
 
     seconds: list[float]

@@ -1,4 +1,4 @@
-"""Every candidate's answers beside the right ones; one whose answer is wrong is disqualified."""
+"""Compare every candidate's answers with the right ones; a wrong answer disqualifies."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from common.engine.session import Session
 
 
 def truth_of(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree, int | None]:
-    """The oracle's answer on these inputs, and of how many leading rows; a baseline whose oracle is none is out."""
+    """(The oracle's answer on these inputs, its leading rows.) An invalid oracle disqualifies the baseline."""
     truth, rows = None, oracle_rows(session.job.pair.baseline)
     with session.fitting(session.job.size):
         truth = oracle(session.candidates[0], rows, inputs.base, other.base)
@@ -22,9 +22,9 @@ def truth_of(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree,
 def judge_all(
     session: Session, inputs: InputSet, other: InputSet, where: str, libraries: bool = True, once: bool = False
 ) -> dict[str, str]:
-    """Every candidate against the oracle, then with uninitialized memory filled; without the libraries, if so asked.
+    """Judge every candidate against the oracle, then with uninitialized memory filled. `libraries`: judge these, too.
 
-    `once`: no version is called but with memory filled. Returns label -> what wrong answer would have passed.
+    `once`: versions are called only with memory filled. Returns label -> wrong answers that would have passed.
     """
     with session.progress.spending("verify"):
         truth, rows = truth_of(session, inputs, other)
@@ -43,7 +43,7 @@ def judge_all(
 
 
 def blind_spots(session: Session, right: Truth, inputs: InputSet, other: InputSet, libraries: bool) -> dict[str, str]:
-    """label -> what wrong answer would pass for it; empty if none would."""
+    """Label -> wrong answers that would pass; empty if none would."""
     stale = fresh_answer(session, session.candidates[0], other, inputs)
     if stale is None:
         return {}
@@ -53,14 +53,14 @@ def blind_spots(session: Session, right: Truth, inputs: InputSet, other: InputSe
 
 
 def judge_answer(session: Session, one: Candidate, answer: Answer | None, right: Truth, where: str) -> None:
-    """Out with a candidate whose answer is not as it should be."""
+    """Disqualify a candidate whose answer is wrong."""
     if answer and one.label not in session.disqualified:
         problem = right.condemns(one, answer)
         session.disqualify(one.label, problem and f"wrong answer {where}: {problem}")
 
 
 def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], first: bool) -> Errors:
-    """The timed answers of a round against the oracle; returns the baseline's errors (rms_errors)."""
+    """Judge the timed answers of a round against the oracle. Returns the baseline's errors (rms_errors)."""
     with session.progress.spending("verify"):
         truth, rows = truth_of(session, inputs, other)
         if not session.remaining or "baseline" not in answers:
@@ -72,7 +72,7 @@ def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: di
         if first:
             for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
                 session.disqualify(label, why and f"the check at the timed size proves nothing: {why}")
-            for each in session.judged(libraries=False):  # torch.compile would compile anew
+            for each in session.judged(libraries=False):  # not libraries: torch.compile would compile again
                 answer = fresh_answer(session, each, inputs, other, under="filled")
                 where = "at the timed size with uninitialized memory filled"
                 judge_answer(session, each, answer and replace(answer, grads={}), right, where)
@@ -80,9 +80,9 @@ def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: di
 
 
 def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, errors: Errors) -> bool:
-    """The timed answers of a round against the baseline's. With its `errors` as a whole, too, not only each element.
+    """Compare the timed answers of a round with the baseline's; with its `errors` also as a whole, not only by element.
 
-    True if they tell nothing because somebody has changed the inputs.
+    Returns True if they prove nothing because inputs were changed.
     """
     if "baseline" not in answers:
         return False
@@ -100,7 +100,7 @@ def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, 
 
 
 def blame(session: Session, *sets: InputSet) -> bool:
-    """Were inputs of the timed size changed? Then who did it is out: a call of each suspect on its own inputs tells."""
+    """Whether inputs of the timed size were changed. Calls of each suspect on its own inputs show which one did it."""
     found = [(inputs, *violation) for inputs in sets if (violation := inputs.violation())]
     for inputs, path, suspects in found:
         for each in [each for each in session.judged() if each.label in suspects]:

@@ -1,4 +1,4 @@
-"""Measure one pair, inside its own process: candidates -> checks -> plan -> samples -> conclusion.
+"""Measure one pair in its own process: candidates -> checks -> plan -> samples -> conclusion.
 
 Each stage returns a value that the next one reads; common/engine/__init__.py follows a pair through them.
 """
@@ -25,7 +25,7 @@ from common.record.result import CONTROL, PairResult
 
 
 def measure(job: Job, say: Say) -> PairResult:
-    """All that is asked of a pair. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
+    """Do everything that the job asks. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
     session, samples = loaded(job, say), Samples()
     with suppress(BaselineDisqualified):
         check(session)
@@ -35,35 +35,35 @@ def measure(job: Job, say: Say) -> PairResult:
 
 
 def loaded(job: Job, say: Say) -> Session:
-    """A session with the pair's candidates; without any where the baseline cannot be loaded."""
+    """A session with the pair's candidates; without any if the baseline cannot be loaded."""
     say("load", 0.0)
     use_device(job.device)
     session = Session(job, say)
     with session.progress.spending("load"), suppress(BaselineDisqualified):
         if any("cupy" in version.imports for version in job.pair.versions if version.label in job.labels):
-            importlib.import_module("cupy")  # now: what is drawn before it is imported is not of our seed
+            importlib.import_module("cupy")  # before the seeds are set: its import draws random numbers
         session.load()
-        use_device(job.device)  # CuPy too
+        use_device(job.device)  # also CuPy
         guards.listen_to_triton()
     return session
 
 
 def clock_of(session: Session) -> Clock:
-    """The device's on a GPU, unless the pair asks for the wall's."""
+    """The device's clock on a GPU, unless the pair asks for the wall clock."""
     on_gpu = session.job.info["kind"] == "cuda"
     name = getattr(session.candidates[0].module, "CLOCK", "device") if on_gpu else "wall"
     return make_clock(name, session.job.device)
 
 
 def _keep_timed(session: Session) -> bool:
-    """Keep those that are to be timed. Is there a baseline, and something to compare with it?"""
+    """Keep the candidates to be timed. Returns whether there is a baseline and something to compare with it."""
     believed = set(session.job.timed) - session.disqualified.keys()
     session.keep([*session.job.timed, CONTROL, *(each.label for each in session.candidates if each.is_library)])
     return "baseline" in believed and len(believed) > 1
 
 
 def _timed(session: Session) -> Samples:
-    session.rng = random.Random(secrets.randbits(64))  # what an earlier run has kept on disk is of other inputs
+    session.rng = random.Random(secrets.randbits(64))  # an earlier run's saved answers are then of other inputs
     with session.progress.spending("warm-up"):
         clock = clock_of(session)
         session.progress.say("pilot", 0.0)

@@ -1,4 +1,4 @@
-"""How many blocks, rounds and calls: a look at each candidate before any is compared, blind to comparisons."""
+"""The numbers of blocks, rounds and calls, from each candidate alone, before any are compared."""
 
 import math
 import random
@@ -20,22 +20,22 @@ from common.machine.clock import LEAST_WALL_S, Call, Clock, host_seconds, now
 from common.record import stats
 from common.record.result import CONTROL
 
-SAMPLES_S = 8.0  # about how long the blocks of a pair may take
+SAMPLES_S = 8.0  # approximate time of a pair's blocks
 ROUNDS = {"cuda": 5, "cpu": 9}  # a CPU's rounds differ more
 LEAST_ROUNDS, LEAST_REPEATS = 1, 2
-SLOW_S = 0.1  # a call that the pilot need not repeat more than once
-JUDGED = 2  # blocks besides the first, and no version knows which
+SLOW_S = 0.1  # a slower call is not repeated by the pilot
+JUDGED = 2  # blocks besides the first whose answers are judged; no version knows which
 LEAST_BLOCKS = 6  # fewer give no 95 % interval
-MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls under the wall clock
-SHARED_SAMPLE_S = 0.05  # up to here all make as many calls a sample as the one that needs most
+MOST_SETS, SETS_BYTES = 64, 1 << 30  # input sets for short calls on the wall clock
+SHARED_SAMPLE_S = 0.05  # below this time per sample, all arms make as many calls as the one that needs the most
 FLOOR_SAMPLES = 20
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Of a candidate: seconds of a call, those until it returns (0 on the wall clock), how many make a sample.
+    """A candidate's seconds per call, seconds until the call returns (0 on the wall clock), and calls per sample.
 
-    `compile_s`: what its first set-up and call took longer. `floor_s`: what the clock reads for as many empty calls.
+    `compile_s`: the surplus of its first setup and call. `floor_s`: the clock's reading for as many empty calls.
     """
 
     seconds: float
@@ -47,7 +47,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Ready:
-    """Of a block: what `setup` returned, and the seconds of it and a first call."""
+    """For a block: what `setup` returned, and the seconds of setup and a first call."""
 
     state: dict[str, Any]
     seconds: float
@@ -63,7 +63,7 @@ class Plan:
 
 
 def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
-    """From each one's duration and the baseline's noise against itself."""
+    """The plan, from each candidate's duration and the baseline's noise against itself."""
     job, inputs = session.job, session.inputs(session.job.size)
     first = ready(session, session.remaining, inputs, source)
     begin = now()
@@ -93,19 +93,19 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
 
 
 def _as_many(paces: dict[str, Pace]) -> dict[str, Pace]:
-    """With as many calls a sample in all, where that does not take too long: a batch hides latency."""
+    """Give all candidates equally many calls per sample, if that is not too slow: a batch hides latency."""
     most = max(pace.calls for pace in paces.values())
     shared = min(most, int(SHARED_SAMPLE_S / max(pace.seconds for pace in paces.values())))
     return {label: replace(pace, calls=max(pace.calls, shared)) for label, pace in paces.items()}
 
 
 def judged_blocks(rng: random.Random, blocks: int) -> set[int]:
-    """Of whose answers one round's are judged by the oracle; those of all are compared with the baseline's."""
+    """The blocks in which the oracle judges the answers of one round; all blocks are compared with the baseline."""
     return {0, *rng.sample(range(1, blocks), JUDGED)}
 
 
 def ready(session: Session, who: Iterable[Candidate], inputs: InputSet, source: InputSet) -> dict[str, Ready]:
-    """Set up each on values that it will not be timed on, and call it once; one that raises is disqualified."""
+    """Set up each candidate on values that are not timed, and call it once; one that raises is disqualified."""
     found = {}
     with session.progress.spending("warm-up"):
         for each in who:
@@ -119,12 +119,12 @@ def ready(session: Session, who: Iterable[Candidate], inputs: InputSet, source: 
 
 
 def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> Pace:
-    """How long a call takes the device and the host, and how many calls make a sample."""
+    """Seconds per call of the device and of the host, and the calls per sample."""
     on_device = clock.name == "device"
     first = clock.sample([call])
     is_slow = first.seconds > SLOW_S
     host_s = 0.0 if not on_device else first.host_s if is_slow else host_seconds(call, device)
-    if is_slow:  # once more: the first may have been slow for being the first
+    if is_slow:  # again: the first call may have been slow only because it was the first
         return Pace(min(first.seconds, clock.sample([call], host_s).seconds), host_s)
     seconds = statistics.median(clock.sample([call], host_s).seconds for _ in range(3))
     least_s = 0.0 if on_device else LEAST_WALL_S[torch.device(device).type]

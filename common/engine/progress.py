@@ -1,4 +1,4 @@
-"""What the process of a pair says of itself while it works, and what it has spent its time on."""
+"""What a pair's process reports while it works, and how it spent its time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,17 +9,17 @@ from common.machine.clock import now
 
 
 class Progress:
-    """Tells how far it is; adds up the seconds of each kind of work."""
+    """Reports progress; sums the seconds of each kind of work."""
 
     def __init__(self, say: Say, tells_turns: bool = False) -> None:
         self.say, self._tells_turns = say, tells_turns
         self.spent_s: dict[str, float] = {}
-        self._checking: float | None = None  # how much of the check is done, while it lasts
+        self._checking: float | None = None  # the fraction of the check that is done, while it lasts
         self._doing, self._since = "", now()
 
     @contextmanager
     def spending(self, what: str) -> Iterator[None]:
-        """Its seconds count for `what`, and for nothing around it."""
+        """Inside, seconds count for `what`, and not for an outer kind."""
         before, self._doing = self._doing, self._switch(what)
         try:
             yield
@@ -34,14 +34,14 @@ class Progress:
         return what
 
     def checking(self, fraction: float | None) -> None:
-        """So much of the check is done; every call of it says so again, as a kernel in the interpreter may be slow."""
+        """This fraction of the check is done. Every call reports it again: a kernel in the interpreter may be slow."""
         self._checking = fraction
         if fraction is not None:
             self.say("check", fraction)
 
     @contextmanager
     def turn(self, label: str) -> Iterator[None]:
-        """Inside it is this one's turn; of what fails between two, neither is suspected."""
+        """Inside, this candidate runs. A failure between two turns makes neither a suspect."""
         self._tell(label)
         yield
         self.checking(self._checking)

@@ -1,7 +1,7 @@
 """The samples of a pair: blocks of rounds.
 
-A block has fresh inputs. A round runs every candidate once, in an order that turns, on inputs of which a random part
-was just overwritten: an answer remembered from an earlier call is a wrong answer. What is verified is what was timed.
+A block has fresh inputs. A round runs every candidate once, in a rotating order. Just before it a random part of the
+inputs is overwritten: an answer remembered from an earlier call is wrong. The verified answers are the timed ones.
 """
 
 from collections import Counter
@@ -20,16 +20,16 @@ from common.engine.session import Session
 from common.machine.clock import Call, Clock, Sample
 from common.machine.device import clocks_now, slowdowns
 
-CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared; else those of one round a block
-Sets = list[InputSet]  # those of a block: as many as a sample has calls
-Round = dict[str, Sample]  # by label, in the order they ran
+CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared, above it one round's per block
+Sets = list[InputSet]  # of a block: as many as a sample has calls
+Round = dict[str, Sample]  # by label, in the order of execution
 
 
 @dataclass(frozen=True)
 class Samples:
-    """All that the clock has said. `voided`: rounds during which the machine slowed down for heat.
+    """All samples. `voided`: rounds during which the machine slowed down for heat.
 
-    `clocks`: a GPU's, when the last sample was taken. `seen`: in an untimed call, when all were taken.
+    `clocks`: a GPU's clocks at the last sample. `seen`: findings in untimed calls after all samples.
     """
 
     clock: str = ""
@@ -48,17 +48,17 @@ class Samples:
 
 
 def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, source: InputSet) -> Samples:
-    """As many blocks as are planned, or until nobody is left to compare."""
+    """The planned number of blocks, or fewer if no candidate is left to compare."""
     job, waited = session.job, Counter[str]()
     _first_touch(session, clock, planned, source)
     judged, blocks, errors, voided = judged_blocks(session.rng, planned.blocks), list[list[Round]](), Errors(), 0
     seats = session.rng.sample(session.remaining, len(session.remaining))
-    for _ in range(2 * planned.blocks):  # a voided block is measured again, within reason
+    for _ in range(2 * planned.blocks):  # a voided block is measured again, up to twice as many in all
         done = len(blocks)
         if done == planned.blocks or len(session.remaining) < 3:  # the baseline, the baseline again, and one more
             break
         session.progress.say(f"block {done + 1} of {planned.blocks}", done / planned.blocks)
-        seats = seats[1:] + seats[:1]  # or each one's buffers lie where they lay, and are lucky in every block
+        seats = seats[1:] + seats[:1]  # otherwise an arm's buffers would have the same addresses in every block
         rounds, found = _block(session, clock, planned, source, seats, waited, errors, done in judged)
         errors = errors or found
         if rounds is not None:
@@ -69,7 +69,7 @@ def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, s
 
 
 def _first_touch(session: Session, clock: Clock, planned: Plan, source: InputSet) -> None:
-    """On a CPU memory that was never used is slow: a block that tells nothing, by rule."""
+    """On a CPU, use all memory once: its first use is slow, so this block is always discarded."""
     if session.job.info["kind"] == "cpu":
         _block(session, clock, planned, source, session.remaining, Counter(), {}, judged=False)
 
@@ -78,16 +78,16 @@ def _block(
     session: Session, clock: Clock, planned: Plan, source: InputSet, seats: list[Candidate], waited: Counter[str],
     errors: Errors, judged: bool,
 ) -> tuple[list[Round] | None, Errors]:  # fmt: skip
-    """One block's rounds, None where an input was changed, and the baseline's errors, where they were `judged`.
+    """One block's rounds (None if an input was changed) and the baseline's errors, if it is `judged`.
 
-    `seats`: the candidates in the order in which they are set up. `errors`: those of an earlier block.
+    `seats`: the candidates in the order of setup. `errors`: from an earlier block.
     """
     sets = draw_sets(session, max((planned.paces[each.label].calls for each in session.remaining), default=1))
     states = ready(session, [each for each in seats if each in session.remaining], sets[0], source)
     looked_at, rounds, is_spoilt, found = session.rng.randrange(planned.rounds), list[Round](), False, Errors()
     order, slowed = session.rng.sample(session.remaining, len(session.remaining)), slowdowns(session.job.info)
     for number in range(planned.rounds):
-        order = order[1:] + order[:1]  # everybody is first in turn
+        order = order[1:] + order[:1]  # every candidate is first in turn
         overwrite(session, sets, source)
         one, closely = session.rng.choice(sets), number == looked_at
         samples = _round(session, clock, planned, states, sets, one, order, waited, closely)
@@ -95,10 +95,10 @@ def _block(
         is_spoilt |= judge.compare_round(session, answers, one, errors if closely else {})
         if judged and closely:
             is_spoilt |= judge.blame(session, one, source)
-            if not is_spoilt:  # answers from inputs that somebody has changed tell nothing
+            if not is_spoilt:  # answers from changed inputs prove nothing
                 found = judge.judge_timed(session, one, source, answers, first=not errors)
         before, slowed = slowed, slowdowns(session.job.info)
-        if slowed == before:  # a rule that is blind to the samples
+        if slowed == before:  # a rule that does not see the samples
             rounds.append({label: replace(sample, outputs=None, seen=None) for label, sample in samples.items()})
     with session.progress.spending("verify"):
         is_spoilt = judge.blame(session, *sets, source) or is_spoilt
@@ -106,13 +106,13 @@ def _block(
 
 
 def draw_sets(session: Session, calls: int) -> Sets:
-    """Fresh inputs for as many calls, with one set of weights."""
+    """Fresh inputs for this many calls, with one set of weights."""
     sets = [session.inputs(session.job.size)]
     return sets + [session.inputs(session.job.size, like=sets[0]) for _ in range(1, calls)]
 
 
 def overwrite(session: Session, sets: Sets, source: InputSet) -> None:
-    """Values that no call has seen."""
+    """Write values that no call has seen."""
     with session.progress.spending("inputs"):
         values = source if source.mixes else session.inputs(session.job.size, like=sets[0])
         for inputs in sets:
@@ -123,11 +123,11 @@ def _round(
     session: Session, clock: Clock, planned: Plan, states: dict[str, Ready], sets: Sets, one: InputSet,
     order: Iterable[Candidate], waited: Counter[str], keep_all: bool,
 ) -> Round:  # fmt: skip
-    """Each once, with a copy of the answer on the set `one`, as far as it is kept. `waited` counts on."""
+    """Run each candidate once; a kept answer is copied on the set `one`. `waited` is counted on."""
     samples: Round = {}
     for each in [each for each in order if each.label not in session.disqualified]:
         pace, state = planned.paces[each.label], states[each.label].state
-        hidden = replace(pace, host_s=pace.host_s * 2 ** waited[each.label])  # of the host's time, by what went before
+        hidden = replace(pace, host_s=pace.host_s * 2 ** waited[each.label])  # hide more after waits
         sample = take(session, each, state, hidden, clock, sets, one, keep_all)
         if sample:
             samples[each.label] = sample
@@ -139,9 +139,9 @@ def take(
     session: Session, who: Candidate, state: dict[str, object], pace: Pace, clock: Clock, sets: Sets, one: InputSet,
     keep_all: bool,
 ) -> Sample | None:  # fmt: skip
-    """One sample, of calls on different sets, of which one is `one`; None if the candidate raised.
+    """One sample: calls on different sets, one of which is `one`. None if the candidate raised.
 
-    Its answer is copied at once (unless it is too large to): what is written after the clock has stopped is not in it.
+    The answer is copied at once, unless it is too large: it cannot contain what is written after the clock has stopped.
     """
     after = _after(session, pace.calls)
     chosen = session.rng.sample([inputs for inputs in sets if inputs is not one], pace.calls - 1)
@@ -164,7 +164,7 @@ def take(
 
 
 def _after(session: Session, calls: int) -> int:
-    """How many of a sample's calls follow the one whose answer is looked at: no call knows whether it is that.
+    """How many of a sample's calls follow the one whose answer is examined. No call knows whether it is that one.
 
     On a GPU none does: a stop in the middle would show the latency that a batch hides.
     """

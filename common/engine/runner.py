@@ -1,6 +1,6 @@
-"""Run pairs: each in its own process, whatever becomes of it; and put together the record of the run.
+"""Run pairs, each in its own process, which may fail; make the record of the run.
 
-This process does without torch, which takes seconds to import: those that it starts have it.
+This process needs no torch, which takes seconds to import: its child processes have it.
 """
 
 import sys
@@ -23,7 +23,7 @@ from common.pairs.source import source_hash
 from common.record.result import FAILED, SCHEMA, PairResult, Record, Row
 
 FAST_BLOCKS = 6
-Neighbours = Callable[[dict[str, str]], None]  # who -> what they do
+Neighbours = Callable[[dict[str, str]], None]  # process -> what it does
 
 
 def run_pairs(
@@ -37,17 +37,17 @@ def run_pairs(
     on_record: Callable[[Record], None] = lambda record: None,
     on_neighbours: Neighbours = lambda found: None,
 ) -> Record:
-    """Measure pairs one after the other. A bad pair never raises; Ctrl-C returns what there is, marked `interrupted`.
+    """Measure pairs one after the other. A bad pair never raises. Ctrl-C returns the results so far, as `interrupted`.
 
-    Not `stressed`: without the draws of hard values, which are most of what a check takes in Triton's interpreter.
-    `on_record` gets the record so far after each pair; `on_neighbours`, before and after it, who else uses the machine.
-    Raises DeviceError, and KeyboardInterrupt before the first pair.
+    Without `stressed` the stress draws are left out, which take most of a check's time in Triton's interpreter.
+    `on_record` gets the record so far after each pair. `on_neighbours` gets the other users of the machine before and
+    after each pair. Raises DeviceError, and KeyboardInterrupt before the first pair.
     """
     with interrupt.held_back():
         record, jobs = _plan(pairs, size, device or default_device(), fast, check_only)
         jobs = [replace(job, stressed=stressed) for job in jobs]
         verified: dict[Path, tuple[str, ...]] = {}  # by baseline
-        untimed: dict[Path, PairResult] = {}  # what would be found again at every size
+        untimed: dict[Path, PairResult] = {}  # results without times, equal at every size
         try:
             for job in jobs:
                 say, path = partial(on_progress, job.pair, job.size), job.pair.baseline.path
@@ -58,7 +58,7 @@ def run_pairs(
                     result = _run_one(replace(job, verified=verified.get(path, ())), check_only, say, on_neighbours)
                 if {row.verdict for row in result.rows} == {"verified"} and not result.arms:
                     untimed[path] = result
-                verified[path] = verified.get(path) or tuple(result.arms)  # none but whose every answer was right
+                verified[path] = verified.get(path) or tuple(result.arms)  # empty unless all answers were right
                 record = replace(record, pairs=[*record.pairs, result])
                 on_record(record)
         except KeyboardInterrupt:
@@ -67,13 +67,13 @@ def run_pairs(
 
 
 def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
-    """An empty record of this machine, and all that is to be done on it."""
-    device = "cpu" if device.startswith("cpu:") else device  # what a pair compares with
+    """An empty record of this machine, and the jobs."""
+    device = "cpu" if device.startswith("cpu:") else device  # a pair compares with "cpu"
     server.prefer(device)
     begin = time.monotonic()
     info, limits = survey_apart(device, not check_only)
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of a machine's
+    argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of this machine
     environment: dict[str, Any] = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date}
     environment |= {"argv": argv, "fast": fast, "survey_s": time.monotonic() - begin, "interrupted": False}
     chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
@@ -83,7 +83,7 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
 
 
 def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:
-    """One pair in its process. Versions that cannot run here are skipped; without their baseline all are."""
+    """Measure one pair in its process. Versions that cannot run here are skipped; without the baseline all are."""
     on_cpu = job.info["kind"] == "cpu"
     reasons = {version.label: why_not(version, job.info, job.info["gpus"]) for version in job.pair.versions}
     labels = [label for label, reason in reasons.items() if not reason]
@@ -103,8 +103,8 @@ def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours
 
 
 def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:
-    """What its process says of a pair, how long that took, and who else used the machine if it was timed."""
-    from common.engine import settle  # imports NumPy, as the list of all pairs need not
+    """The result from the pair's process, its duration, and, if it was timed, the other users of the machine."""
+    from common.engine import settle  # imports NumPy, which --list does not need
 
     begin, heard = time.monotonic(), list[float]()
 
@@ -128,7 +128,7 @@ def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbour
 
 
 def _measure(job: Job, errand: Errand | None, line: process.Line) -> PairResult | Alone:
-    """In a process of its own: the pair, or one of its candidates alone."""
+    """In the child process: measure the pair, or one of its candidates alone."""
     from common.engine.alone import run_alone
     from common.engine.measure import measure
     from common.engine.session import DoesNotFit
@@ -148,5 +148,5 @@ def _untimed(job: Job, verdicts: dict[str, tuple[str, str]]) -> PairResult:
 
 
 def has_failed(record: Record) -> bool:
-    """Is some pair invalid, or did it die?"""
+    """Whether a pair is invalid or died."""
     return any(row.verdict in FAILED for pair in record.pairs for row in pair.rows)

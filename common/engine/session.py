@@ -1,4 +1,4 @@
-"""Who is still in a pair's measurement, and why others are not: what a stage hands to the next besides its result."""
+"""The candidates that remain in a measurement, and why others were disqualified; shared by all stages."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -21,11 +21,11 @@ from common.record.result import CONTROL
 
 
 class BaselineDisqualified(Exception):
-    """Without a baseline there is nothing to compare; Session.disqualified says why."""
+    """Without a baseline nothing can be compared; Session.disqualified has the reason."""
 
 
 class DoesNotFit(Exception):
-    """The work needs more memory than there is; str() says how much of each."""
+    """The work needs more memory than there is; str() has both amounts."""
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -34,9 +34,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 class Session:
-    """The candidates of a pair in this process. `disqualified`: label -> (verdict, reason), as `disqualify` says.
+    """The candidates of a pair in this process. `disqualified`: label -> (verdict, reason); see `disqualify`.
 
-    `seeds`: of all inputs that were drawn. `first_s`: what each one's first set-up and call took.
+    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call.
     """
 
     def __init__(self, job: Job, say: Say, candidates: tuple[Candidate, ...] = ()) -> None:
@@ -50,19 +50,19 @@ class Session:
 
     @property
     def remaining(self) -> list[Candidate]:
-        """Those that were not disqualified; none without a baseline."""
+        """The candidates that are not disqualified; none without a baseline."""
         return [each for each in self.candidates if self.disqualified.keys().isdisjoint(("baseline", each.label))]
 
     def judged(self, libraries: bool = True) -> list[Candidate]:
         return [each for each in self.remaining if each.label != CONTROL and (libraries or not each.is_library)]
 
     def disqualify(self, label: str, reason: str, verdict: str = "invalid") -> None:
-        """For its first reason; without one (an empty string) it remains."""
+        """Disqualify a candidate. The first reason counts; an empty reason changes nothing."""
         if reason and label:
             self.disqualified.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
 
     def load(self) -> None:
-        """Import the versions, each a suspect of its own. Raises BaselineDisqualified."""
+        """Import the versions, one after the other. Raises BaselineDisqualified."""
         versions = [version for version in self.job.pair.versions if version.label in self.job.labels]
         modules = {each.label: module for each in versions if (module := self.attempt(each.label, load, each.path))}
         if "baseline" in self.disqualified:
@@ -71,11 +71,11 @@ class Session:
         self.candidates = tuple(make_candidates(modules, load(self.job.pair.baseline.path), kernels))
 
     def keep(self, labels: list[str]) -> None:
-        """These alone are measured from here on."""
+        """Measure only these from here on."""
         self.candidates = tuple(each for each in self.candidates if each.label in labels)
 
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
-        """Fresh inputs for all that remain; one whose inputs differ from the baseline's is disqualified."""
+        """Fresh inputs for all remaining candidates; one whose inputs differ from the baseline's is disqualified."""
         self.seeds.append(self.rng.randrange(2**31))
         arguments, shared = self.job.pair.sizes[size], self._shared.get(size, frozenset())
         with self.progress.spending("inputs"):
@@ -88,7 +88,7 @@ class Session:
 
     @contextmanager
     def fitting(self, size: str) -> Iterator[None]:
-        """One that breaks a rule inside is out; memory that runs out disqualifies nobody. Raises DoesNotFit."""
+        """Inside, a broken rule disqualifies; a lack of memory does not. Raises DoesNotFit."""
         try:
             yield
         except Disqualified as error:
@@ -101,13 +101,13 @@ class Session:
             raise DoesNotFit(f"size {size} does not fit in memory{there_is} ({one_line(error)[:160]})") from error
 
     def attempt(self, label: str, action: Callable[..., Any], *arguments: Any) -> Any:
-        """The action's result; one that raises, or changes global state, is disqualified (without a label: nobody)."""
+        """The action's result. If it raises or changes global state, `label` (unless empty) is disqualified."""
         with self.progress.turn(label):
             self._watch.seeded()
             try:
                 result = action(*arguments)
                 synchronize(self.job.device)
-            except Exception as error:  # noqa: BLE001 (whatever a pair raises is its verdict, told in the table)
+            except Exception as error:  # noqa: BLE001 (any error of a pair is its verdict in the table)
                 synchronize(self.job.device)
                 self.disqualify(label, one_line(error) or "an error without a name", "died")
                 result = None

@@ -1,7 +1,8 @@
-"""Together for the ratio, alone for the truth: what is left of a pair's result once each candidate has run alone.
+"""The pair's result after each candidate has run alone.
 
-A version whose answer is right only beside others is out. A conclusion that holds only beside others is unsure: what
-others leave behind (memory, replaced functions, work on another's turn) may have made it.
+Ratios come from samples taken together; the runs alone confirm them. A version whose answer is wrong alone is
+disqualified. A conclusion that holds only beside others is unsure: effects of other versions (memory, replaced
+functions, work during another's turn) may have caused it.
 """
 
 import secrets
@@ -16,22 +17,22 @@ from common.record import stats
 from common.record.result import CONTROL, PairResult, Row
 
 MOST_SAMPLES, LEAST_SAMPLES, SAMPLES_S = 10, 3, 0.5  # of a run alone
-BATCHES = 5  # samples are enough where each is of many calls
-REPEATS = 4  # of runs whose times contradict what was found together
-BUSY = 0.3  # cores, by work that nothing has asked for: worth a note
-Call = Callable[..., Alone]  # a job, an errand and what answers questions -> what its process has found
+BATCHES = 5  # samples suffice if each has many calls
+REPEATS = 4  # of runs that contradict the conclusion
+BUSY = 0.3  # cores that are busy between calls: above this, a note says so
+Call = Callable[..., Alone]  # (job, errand, a function that answers questions) -> the process's result
 
 
 class Told:
-    """What the runs of a pair are told: the same seeds, each right before it is needed, and what is kept."""
+    """What the runs of a pair are told: the same seeds, each right before its use, and which answer is kept."""
 
     def __init__(self, samples: int) -> None:
         self._seeds = [secrets.randbits(63) for _ in range(samples + 2)]  # of drawing, and of each sample
-        self._kept = 2 + secrets.randbelow(samples)  # so many seeds are told by then
+        self._kept = 2 + secrets.randbelow(samples)  # the number of seeds sent by then
         self.found: dict[str, Alone] = {}
 
     def to_one(self) -> Callable[[str], Any]:
-        """Answers the questions of one run."""
+        """A function that answers the questions of one run."""
         told: list[int] = []
 
         def answer(question: str) -> Any:
@@ -46,7 +47,7 @@ class Told:
 
 
 def settled(job: Job, result: PairResult, call: Call) -> PairResult:
-    """The result with what the runs alone have shown. `call` runs one in a process of its own."""
+    """The result including the runs alone. `call` makes one run in its own process."""
     labels = [label for label in result.arms if label not in (CONTROL, "baseline")]
     if not labels:
         return result
@@ -82,14 +83,14 @@ def settled(job: Job, result: PairResult, call: Call) -> PairResult:
 
 
 def _with_files(job: Job, label: str) -> Job:
-    """The job of a run alone: the baseline's file, and that of the version or of the library call."""
+    """The job of a run alone: with the baseline's file, and the file of the version or library call."""
     function = label.replace("/", "_", 1)
     owner = next(each for each in job.pair.versions if each.label == label or function in each.functions)
     return replace(job, labels=[*dict.fromkeys(["baseline", owner.label])])
 
 
 def _without(result: PairResult, out: dict[str, Alone]) -> PairResult:
-    """The result without those that were not right alone; without a baseline, without all."""
+    """The result without arms that were wrong alone; without a baseline, no rows remain valid."""
     gone = set(result.arms) if "baseline" in out else set(out)
     rows = []
     for row in result.rows:
@@ -103,7 +104,7 @@ def _without(result: PairResult, out: dict[str, Alone]) -> PairResult:
             said = [f"{label}: alone: {out[label].reason}" for label in row.vs_library if label in out]
             rows.append(replace(row, vs_library=libraries, notes=[*row.notes, *said]))
         elif row.variant not in result.arms:
-            rows.append(row)  # out before
+            rows.append(row)  # disqualified before
     arms = {label: arm for label, arm in result.arms.items() if label not in gone}
     return replace(result, rows=rows, arms=arms, noise_floor=result.noise_floor if arms else None)
 
@@ -121,8 +122,8 @@ def _contradiction(row: Row, runs: dict[str, list[Alone]]) -> str:
 
 
 def _settled(row: Row, runs: dict[str, list[Alone]]) -> Row:
-    """With its verdict as it holds both ways, and what is said of a version's run alone."""
+    """The row with a verdict that holds both together and alone, and with notes from the version's run alone."""
     busy, reason = runs[row.variant][0].busy, _contradiction(row, runs)
     if busy > BUSY:
-        row = replace(row, notes=[*row.notes, f"keeps {busy:.1f} cores busy while nothing is asked of it"])
+        row = replace(row, notes=[*row.notes, f"keeps {busy:.1f} cores busy between calls"])
     return replace(row, verdict="unsure", reason=reason) if reason else row

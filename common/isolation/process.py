@@ -111,7 +111,7 @@ def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_ques
             heard = time.monotonic()
             on_progress(*content)
         elif kind == "ask":
-            with suppress(OSError):  # who has asked has ended meanwhile, as the next turn of this loop will find
+            with suppress(OSError):  # the child that asked has ended, which the next turn of this loop finds
                 pipe.send(on_question(*content))
         elif not process.is_alive() and not pipe.poll():
             raise Death(_cause(process, log))

@@ -69,7 +69,7 @@ class Chapter:
             display(Markdown("**Measured here**" if measured else "**Recorded, not measured here**"), show(record))
         if missing := [name for name in names if name not in {pair.name for pair in pairs}]:
             at_size = "" if size == "default" else f" at size {size}"
-            why = "no record of its present code exists"
+            why = "nothing is recorded of its present code"
             why = why if has_gpu() else f"there is no GPU here, and {why}"
             print(f"no figures of {', '.join(missing)}{at_size}: {'it has no such size' if measured else why}")
         believed = [pair for pair in pairs if any(row.ratio for row in pair.rows)]

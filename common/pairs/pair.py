@@ -112,7 +112,7 @@ def _missing(path: Path) -> str:
     one_of = f"{'at least one of ' * (len(variants) > 1)}{', '.join(variants)}"
     partner = one_of if path.name == pair.baseline.path.name else pair.baseline.path.name
     missing = [name for name in sorted(helpers) if not (path.parent / name).exists()]
-    return f"copy {' and '.join([*missing, partner])} from {home.name}/, too"
+    return f"also copy {' and '.join([*missing, partner])} from {home.name}/"
 
 
 def _require_helpers(version: Version) -> None:

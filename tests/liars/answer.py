@@ -155,7 +155,7 @@ LEAF = 'return {"x": torch.randn(n, device=device), "w_p": torch.randn(n, device
 ORACLE = "def reference(x, w_p): return (w_p * x).square().sum()"
 FORWARD = "return (w_p * x).square().sum().detach()"
 STEP = "loss = (w_p * x).square().sum()\nloss.backward()\nreturn loss.detach()"
-OTHERS = "inputs are others than the baseline's:"
+OTHERS = "inputs differ from the baseline's:"
 COST = "def cost(x, w_shift): return {{'dram_bytes': {} * x.nbytes}}"
 COARSE = "return (2 * x.bfloat16()).float()"
 
@@ -207,7 +207,7 @@ OTHER_PROBLEMS = {
         baseline_extra=COST.format(2),
     ),
     "an_oracle_of_its_own_making": alone(  # as coarse as the answers that it is to judge
-        (17,), "^the baseline: its reference answers in torch.float32", COARSE, baseline=COARSE,
+        (17,), "^the baseline: its reference returns torch.float32", COARSE, baseline=COARSE,
         twin_baseline="return 2 * x", baseline_extra=f"def reference(x): {COARSE}",
     ),
 }  # fmt: skip

@@ -110,7 +110,7 @@ def test_a_host_that_waits_long_for_all_is_busy(other_s, late):
 
 def test_what_is_heard_once_is_a_late_beginning(look):
     assert look("", {"imports late"}, set()) == ""
-    said = "every call, however warm, compiles, imports inside the timed region"
+    said = "every warm call compiles, imports inside the timed region"
     assert look("", {"forks", "imports", "compiles"}, {"imports", "compiles"}) == said
 
 

@@ -70,7 +70,7 @@ def test_an_allocation_that_the_other_arm_does_without_is_said(library, measure,
     write_pair(tmp_path, "double", {"twin": into, "liar": anew}, into)
     (pair,) = measure(discover(tmp_path)).pairs
     said = [[note for note in row.notes if "allocates" in note] for row in pair.rows]
-    assert said == [["allocates 16.0 MiB a call, the baseline next to nothing"], []]
+    assert said == [["allocates 16.0 MiB a call, the baseline almost nothing"], []]
 
 
 @pytest.mark.gpu

@@ -123,7 +123,7 @@ def test_the_pairs_asked_for_are_shown_in_that_order_and_the_missing_named(cours
     assert chapter.results == {(name, "default"): results[name] for name in results}
     assert course.displayed[0] == "**Recorded, not measured here**"
     assert course.displayed[1].index("| other |") < course.displayed[1].index("| one |")
-    assert capsys.readouterr().out.startswith("no figures of new: there is no GPU here, and nothing is recorded of it")
+    assert capsys.readouterr().out.startswith("no figures of new: there is no GPU here, and nothing is recorded of its")
 
 
 def test_on_a_gpu_the_pairs_are_measured(course, monkeypatch, capsys):

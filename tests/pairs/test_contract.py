@@ -137,10 +137,10 @@ def nothing_of_chapters(monkeypatch):
 COPIES = [  # files of chapters, what is said
     (
         ["ch3/baseline_softmax.py"],
-        "has no partner: copy compiled.py and at least one of optimized_softmax.py, .* from ch3/",
+        "has no partner: also copy compiled.py and at least one of optimized_softmax.py, .* from ch3/",
     ),
-    (["ch3/baseline_softmax.py", "ch3/compiled.py"], "has no partner: copy at least one of optimized_softmax.py"),
-    (["ch3/optimized_softmax_online.py"], "has no partner: copy compiled.py and baseline_softmax.py from ch3/, too"),
+    (["ch3/baseline_softmax.py", "ch3/compiled.py"], "has no partner: also copy at least one of optimized_softmax.py"),
+    (["ch3/optimized_softmax_online.py"], "has no partner: also copy compiled.py and baseline_softmax.py from ch3/"),
     (["ch3/baseline_softmax.py", "ch3/optimized_softmax.py"], "needs compiled.py beside it: copy it from ch3/$"),
     (["ch5/baseline_layer.py", "ch5/optimized_layer.py"], "needs clifford beside it: copy it from ch5/$"),
 ]

@@ -363,7 +363,7 @@ def test_too_few_blocks_give_no_interval_and_make_no_time_of_what_is_none(second
     [
         (10e-6, {}, "device", "launch-bound: the host needs 35 us to issue 10 us of device work"),
         (50e-6, {"dram_bytes": 2e6}, "wall", None),
-        (50e-6, {"dram_bytes": 1e6}, "wall", "fits in the cache"),
+        (50e-6, {"dram_bytes": 1e6}, "wall", "fits in the cache, which stays warm"),
         (50e-6, {"dram_bytes": 1e6}, "device", None),  # each sample begins with a cold one
         (1.7e-3, {"dram_bytes": 8e9}, "device", "above the measured limit"),
         (2.1e-3, {"dram_bytes": 8e9}, "device", None),
@@ -382,7 +382,7 @@ def test_a_time_that_is_in_part_the_hosts_is_noted(label, conclude):
     (row,) = conclude(times, waited={label: 7, "control": 30}).rows
     assert row.notes == []  # a quarter: the median is of the others
     (row,) = conclude(times, waited={label: 8}).rows
-    assert row.notes == [f"{label}: its time is in part the host's, for which the device waited in 8 of 30 samples"]
+    assert row.notes == [f"{label}: the device waited for the host in 8 of 30 samples: the time includes this"]
 
 
 def test_where_the_device_waited_the_next_samples_hide_more():
