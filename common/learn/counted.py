@@ -1,6 +1,7 @@
 """The gates that need no GPU: the traffic that a kernel asks for, and the machine code that it is compiled to."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from common.learn.gate import Gate
 from common.pairs.pair import Pair
@@ -21,7 +22,10 @@ def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
     if not {"sectors", "launches", "l2"} & wanted.keys():
         return
     size = "count" if "count" in pair.sizes else pair.check_sizes[-1]
-    ours, own = count_pair(pair, size, MACHINES["sm_90"], models_l2="l2" in wanted)
+    machine = MACHINES["sm_90"]
+    if "l2_kib" in wanted:  # in proportion to the size `count`
+        machine = replace(machine, l2_bytes=int(wanted["l2_kib"]) << 10, sms=int(wanted.get("sms", machine.sms)))
+    ours, own = count_pair(pair, size, machine, models_l2="l2" in wanted)
     if not own.traffic or not ours.traffic:
         yield Gate("traffic", False if own.failed else None, f"not counted at size {size}: {own.reason or ours.reason}")
         return

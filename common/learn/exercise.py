@@ -13,7 +13,7 @@ from common.pairs.pair import ROOT
 EXERCISES = ROOT / "exercises"
 WORK = ROOT / "work"
 KINDS = ("predict", "count", "diagnose", "repair", "write", "referee")
-GATES = {"sectors", "launches", "torch", "spills", "load_bits", "l2", "speed", "limit"}  # of a kernel
+GATES = {"sectors", "launches", "torch", "spills", "load_bits", "l2", "l2_kib", "sms", "speed", "limit"}  # of a kernel
 HINTS = 3
 
 
