@@ -1,1 +1,1 @@
-"""What the programs are asked for, and what a chapter's compare.py needs."""
+"""The command lines: arguments, counts, profiles, regressions, READMEs; what a chapter's compare.py needs."""
