@@ -41,7 +41,7 @@ def loaded(job: Job, say: Say) -> Session:
     session = Session(job, say)
     with session.progress.spending("load"), suppress(BaselineDisqualified):
         if any("cupy" in version.imports for version in job.pair.versions if version.label in job.labels):
-            importlib.import_module("cupy")  # before the seeds are set: its import draws random numbers
+            importlib.import_module("cupy")  # now: its random numbers can be seeded only once it is imported
         session.load()
         use_device(job.device)  # also CuPy
         guards.listen_to_triton()

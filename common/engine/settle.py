@@ -114,7 +114,7 @@ def _seconds(label: str, runs: dict[str, list[Alone]]) -> list[list[float]]:
 
 
 def _contradiction(row: Row, runs: dict[str, list[Alone]]) -> str:
-    """Both ratios in words, where no run alone bears out what the row says; else empty."""
+    """Both ratios in words if no run alone agrees with the row; otherwise empty."""
     versus, mine = _seconds(row.versus, runs), _seconds(row.variant, runs)
     if row.ratio is None or stats.holds_alone(row.verdict, row.ratio, versus, mine):
         return ""
