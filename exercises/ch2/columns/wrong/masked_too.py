@@ -1,0 +1,13 @@
+"""Count what a walk down the columns asks for."""
+
+
+def asked_bytes(rows, columns):
+    return 4 * (rows * columns + columns)
+
+
+def sectors(rows, columns):
+    return columns * (-(-rows // 64) * 64 + 1)
+
+
+def distinct_bytes(rows, columns):
+    return 32 * (-(-rows * columns // 8) - (-columns // 8))
