@@ -8,5 +8,7 @@ kernels.py    `write` and `repair`: right, and on a GPU fast
 counted.py    the same without a GPU: traffic and machine code
 answers.py    `predict`, `count`, `diagnose`, `referee`: answers that are numbers, words or functions
 hints.py      what a wrong answer looks like
+heard.py      what a kernel's programs do outside arrays, and with lanes that are masked
+errors.py     an error in a kernel as one line
 scores.py     predictions: how good they were, and how sure
 """

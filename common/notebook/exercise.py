@@ -4,21 +4,26 @@ import inspect
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
-from common.learn.hints import Arrays, accesses_of, apart, outside, wrong
+from common.learn.errors import explained, not_compiled
+from common.learn.heard import Arrays, Heard, apart, hear, outside, uses_undefined
+from common.learn.hints import wrong
 from common.machine.device import has_gpu
 from common.pairs.one_line import OneLine
 from common.show.formats import digits
 from common.traffic import count
 from common.traffic.data import SECTOR
 from common.xray.capture import TritonLaunch
-from common.xray.compilers import compile_for
+from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import MACHINES
 from common.xray.sass import Anatomy, dissect
 
 Shape = tuple[int, ...]
+FILLS = tuple(f"torch.{name}" for name in ("zero", "fill_", "full", "ones"))  # what a kernel may add to
+MUCH = 1.5  # times the least traffic
 
 
 class NoTriton(OneLine):
@@ -45,24 +50,41 @@ def compiled(kernel: Any, *arguments: Any, arch: str = "sm_90", **options: Any) 
     return dissect(compile_for(launch, MACHINES[arch]), MACHINES[arch])
 
 
-def check_kernel(run: Callable[..., None], expected: Callable[..., torch.Tensor], shapes: Sequence[Shape]) -> None:
-    """Says whether `run(*inputs, out)` writes `expected(*inputs)` into `out`, and how it does not.
+def check_kernel(
+    run: Callable[..., None], expected: Callable[..., torch.Tensor], shapes: Sequence[Shape], block: int | None = None
+) -> None:
+    """Says whether `run(*inputs, out)` writes `expected(*inputs)` into `out`, and how it does not, in one line.
 
     `run` launches one Triton kernel. All its inputs are float32 and of one shape, one of `shapes` after the other; the
-    traffic is that of the first. Addresses are looked at before anything is loaded, so a missing mask does no damage.
-    Kernels run in Triton's interpreter, and compiled as well where there is a GPU. An error in a kernel is raised.
+    traffic is that of the first. `block`: the most lanes that a load may have. Addresses are looked at before anything
+    is loaded, so a missing mask does no damage. Kernels run in Triton's interpreter, with several values in the lanes
+    that are undefined on a GPU; they are compiled for an H100; and they run on this machine's GPU if it has one.
     """
-    for shape in shapes:
-        arrays, want = _arrays(run, expected, shape)
-        if problem := _wrong_call(run, arrays, want):
-            print(f"not yet: inputs of {_written(shape)}: {problem}")
-            return
+    try:
+        for shape in shapes:
+            if problem := _wrong_call(run, expected, shape, block):
+                print(f"not yet: inputs of {_written(shape)}: {problem}")
+                return
+        problem = _not_compiled(run, _arrays(run, expected, shapes[0])[0])
+    except Exception as error:
+        if not (problem := explained(error)):
+            raise
+    print(f"not yet: {problem}" if problem else _praise(run, expected, shapes))
+
+
+def _praise(run: Callable[..., None], expected: Callable[..., torch.Tensor], shapes: Sequence[Shape]) -> str:
+    """What is right, and what it costs."""
     arrays, _ = _arrays(run, expected, shapes[0])
     found = count(run, *arrays.values())
     least = sum(-(-array.nbytes // SECTOR) for array in arrays.values())
-    times = digits(found.sectors / least)
-    print(f"right: inputs of {', '.join(map(_written, shapes))}{', also compiled, on this GPU' * has_gpu()}")
-    print(f"traffic at {_written(shapes[0])}: {found.sectors:,.0f} sectors, {times} times the least ({least:,})")
+    at = f"traffic at {_written(shapes[0])}: {found.sectors:,.0f} sectors by {found.programs:,.0f} programs"
+    times = f"{digits(found.sectors / least)} times the least ({least:,})"
+    asks = ". Which sectors does it ask for more than once?" * (found.sectors > MUCH * least)
+    busy = {each.program for each in hear(run, arrays, is_real=False).accesses if each.mask.any()}
+    idle = found.programs - len(busy)
+    asks += f". {idle:,.0f} programs have masked lanes only: is the grid too large?" * (idle > 0)
+    where = "also compiled for an H100" + ", and on this GPU" * has_gpu()
+    return f"right: inputs of {', '.join(map(_written, shapes))}, {where}\n{at}, {times}{asks}"
 
 
 def _arrays(
@@ -76,16 +98,24 @@ def _arrays(
     return {**inputs, last: apart(torch.full(tuple(want.shape), float("nan")))}, want
 
 
-def _wrong_call(run: Callable[..., None], arrays: Arrays, want: torch.Tensor) -> str:
+def _wrong_call(
+    run: Callable[..., None], expected: Callable[..., torch.Tensor], shape: Shape, block: int | None
+) -> str:
     """What is wrong with one call; empty if nothing."""
-    accesses = accesses_of(run, arrays, is_real=False)
-    if not any(each.kind == "store" for each in accesses):
-        return "no program has stored anything"
-    if problem := outside(accesses, arrays, knows_all=True):
+    arrays, want = _arrays(run, expected, shape)
+    if problem := _wrong_accesses(hear(run, arrays, is_real=False), arrays, block):
         return problem
-    accesses = accesses_of(run, arrays)
     (name, out) = list(arrays.items())[-1]
-    problem = wrong(name, out, want, accesses)
+    heard = hear(run, arrays)
+    if problem := wrong(name, out, want, heard.accesses):
+        return problem
+
+    def is_wrong(undefined: float) -> bool:
+        arrays, want = _arrays(run, expected, shape)
+        hear(run, arrays, undefined=undefined)
+        return bool(wrong(name, arrays[name], want, []))
+
+    problem = uses_undefined(is_wrong, heard)
     if problem or not has_gpu():
         return problem
     on_gpu = [array.cuda() for array in arrays.values()]
@@ -93,6 +123,45 @@ def _wrong_call(run: Callable[..., None], arrays: Arrays, want: torch.Tensor) ->
     run(*on_gpu)
     problem = wrong(name, on_gpu[-1].cpu(), want, [])
     return problem and f"right in the interpreter, but compiled, on this GPU: {problem}"
+
+
+def _wrong_accesses(heard: Heard, arrays: Arrays, block: int | None) -> str:
+    stores = [each for each in heard.accesses if each.kind != "load" and each.mask.any()]
+    if not stores:
+        return "no program has stored anything: the result must come from a kernel"
+    if others := [name for name in heard.operations if not name.startswith(FILLS)]:
+        return f"{others[0]} did part of the work: the result must come from a kernel"
+    if problem := outside(heard.accesses, arrays, knows_all=True):
+        return problem
+    *inputs, (out, _) = arrays.items()
+    for name, array in inputs:
+        begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
+        for each in stores:
+            if ((each.addresses >= begin) & (each.addresses < end) & each.mask).any():
+                return f"program {each.program} stores to {name}, an input: are {name} and {out} swapped?"
+    widest = max(each.mask.size for each in heard.accesses)
+    if block and widest > block:
+        return f"a load or store has {widest:,} lanes: the block has to keep its {block}"
+    return ""
+
+
+def _not_compiled(run: Callable[..., None], arrays: Arrays) -> str:
+    """The compiler's error for an H100; empty if there is none."""
+    from triton.runtime.jit import JITFunction  # optional: not in macOS
+
+    launches: list[TritonLaunch] = []
+
+    def keep(self: Any, *arguments: Any, grid: Any, warmup: bool, **options: Any) -> None:
+        launches.append(TritonLaunch(self.__name__, self, arguments, options, grid))
+
+    with patch.object(JITFunction, "run", keep):
+        run(*arrays.values())
+    for launch in launches:
+        try:
+            compile_for(launch, MACHINES["sm_90"])
+        except CompileError as error:
+            return f"right in the interpreter, but the compiler refuses it: {not_compiled(str(error), launch.kernel)}"
+    return ""
 
 
 def _written(shape: Shape) -> str:

@@ -22,6 +22,7 @@ from common.traffic.meter import Meter
 
 Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
 TF32 = {"tf32": 1, "tf32x3": 3}  # one float32 product becomes this many tensor-core products
+Undefined = Callable[[], float | None] | None
 Run = Callable[..., tuple[Kernel, float]]  # (kernel, arguments, `grid`, options) -> arguments of Meter.add
 
 
@@ -29,38 +30,44 @@ class Unseen(OneLine):
     """A kernel is launched in a way that no hook sees."""
 
 
-class _NoBinary:
-    """Stands for the compiled kernel that a launch returns."""
-
+class _NoBinary:  # stands for the compiled kernel that a launch returns
     def __getattr__(self, name: str) -> Any:
         raise Unseen("launches a compiled kernel itself, which no hook sees")
 
 
 @contextmanager
-def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Iterator[None]:
+def counted(meter: Meter, run: Run | None = None, is_real: bool = True, undefined: Undefined = None) -> Iterator[None]:
     """Inside, launches report to the meter. `run`: runs a kernel; by default all its programs, one by one.
 
     With `is_real` false, nothing is loaded, stored or multiplied: only addresses are examined, and every load returns
-    0.
+    0. `undefined()`: what a lane gets that a load's mask switches off without `other`, if it is of floats; of integers,
+    the largest. By default, or for None, 0; on a GPU any value.
     """
     own_run = interpreter.InterpretedFunction.run
+    running: list[str] = []  # kernels: at most one
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Any:
         if warmup:
             return _NoBinary()
-        with _disable_current_modes():  # the interpreter's own copies are not the program's
-            if run:
-                meter.add(*run(self, *args, grid=grid, **options))
-                return _NoBinary()
-            meter.begin(self.__name__)
-            own_run(self, *args, grid=grid, warmup=False, **options)
-            meter.end()
+        running.append(self.__name__)
+        try:
+            with _disable_current_modes():  # the interpreter's own copies are not the program's
+                if run:
+                    meter.add(*run(self, *args, grid=grid, **options))
+                    return _NoBinary()
+                meter.begin(self.__name__)
+                own_run(self, *args, grid=grid, warmup=False, **options)
+                meter.end()
+        finally:
+            running.pop()
         return _NoBinary()
 
     def interpreted(self: Any, *args: Any, **options: Any) -> Any:
         return launch(interpreter.InterpretedFunction(self.fn), *args, **options)
 
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not running:  # not by a kernel
+            raise Unseen(f"{self.__name__} is called without a grid: a launch is {self.__name__}[grid](...)")
         return interpreter.InterpretedFunction(self.fn)(*args, **kwargs)
 
     def first(self: Any, *args: Any, **options: Any) -> Any:
@@ -72,7 +79,7 @@ def counted(meter: Meter, run: Run | None = None, is_real: bool = True) -> Itera
         stack.enter_context(patch.multiple(JITFunction, run=interpreted, __call__=called))
         stack.enter_context(patch.object(interpreter.InterpretedFunction, "run", launch))
         stack.enter_context(patch.object(Autotuner, "run", first))
-        stack.enter_context(patch.multiple(Builder, **_hooks(meter, is_real)))
+        stack.enter_context(patch.multiple(Builder, **_hooks(meter, is_real, undefined)))
         stack.enter_context(_language_restored())
         own_tensor = interpreter._patch_lang_tensor
         stack.enter_context(patch.object(interpreter, "_patch_lang_tensor", partial(_patch_tensor, own_tensor)))
@@ -106,25 +113,27 @@ def _patch_tensor(own: Callable[..., None], tensor: Any, scope: Any) -> None:
     scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
 
-def _hooks(meter: Meter, is_real: bool) -> dict[str, Any]:
+def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:
     """Replacements of the interpreter builder's methods that access memory or multiply; each reports first."""
     own = {name: getattr(Builder, name) for name in dir(Builder) if name.startswith(("create_", "set_"))}
     through_tma = [False]
 
-    def access(pointers: Any, mask: Any, kind: str) -> None:
+    def access(pointers: Any, mask: Any, kind: str) -> Any:
         size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
         there = True if mask is None else np.asarray(mask.data) != 0  # a descriptor's mask is a plain array
         there = np.broadcast_to(there, pointers.data.shape)
         meter.access(pointers.data, there, size, kind, through_tma[0])
+        return there
 
     def set_grid_idx(self: Any, *index: int) -> None:
         meter.program()
         own["set_grid_idx"](self, *index)
 
-    def load(self: Any, ptrs: Any, mask: Any, *args: Any, **kwargs: Any) -> Any:
-        access(ptrs, mask, "load")
+    def load(self: Any, ptrs: Any, mask: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        there = access(ptrs, mask, "load")
+        other = _or_undefined(other, there, ptrs.get_element_ty(), undefined)
         if is_real:
-            return own["create_masked_load"](self, ptrs, mask, *args, **kwargs)
+            return own["create_masked_load"](self, ptrs, mask, other, *args, **kwargs)
         return _zeros(ptrs.data.shape, ptrs.get_element_ty())
 
     def store(self: Any, ptrs: Any, value: Any, mask: Any, *args: Any, **kwargs: Any) -> Any:
@@ -164,6 +173,21 @@ def _method(function: Callable[..., Any]) -> Any:
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
     return Handle(np.zeros(shape, interpreter._get_np_dtype(dtype)), dtype)
+
+
+def _or_undefined(other: Any, there: Any, dtype: Any, undefined: Undefined) -> Any:
+    """`other`, or without it what masked lanes hold if any are: of floats `undefined()`, of others the largest."""
+    # of a single lane nothing is known: Triton passes None for `other=0`, too
+    if other is not None or not undefined or there.all() or there.size == 1 or (value := undefined()) is None:
+        return other
+    kind = interpreter._get_np_dtype(dtype)
+    if str(dtype) == "bf16":  # kept as its bits: the upper half of a float32's
+        fill: Any = np.float32(value).view(np.uint32) >> 16
+    elif kind.kind == "f":
+        fill = value
+    else:
+        fill = True if kind.kind == "b" else np.iinfo(kind).max  # in 8 bits of a float, NaN
+    return Handle(np.full(there.shape, fill, kind), dtype)
 
 
 def _precision(dtype: Any, input_precision: Any) -> tuple[str, int]:

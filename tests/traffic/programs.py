@@ -14,6 +14,16 @@ def strided_kernel(x_ptr, y_ptr, n, stride, shift, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def masked_copy_kernel(x_ptr, y_ptr, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n, other=OTHER))
+
+
+def masked_copy(x, y, n, other=None):
+    masked_copy_kernel[(1,)](x, y, n, OTHER=other, BLOCK=x.numel())
+
+
+@triton.jit
 def doubled(x):
     return 2 * x
 

@@ -1,5 +1,7 @@
 """What Triton kernels ask of the memory, against what is counted by hand; and that counting leaves nothing behind."""
 
+import math
+
 import pytest
 import torch
 
@@ -10,7 +12,8 @@ from triton.runtime import interpreter
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
-from common.traffic import count, counting
+from common.traffic import count, counting, kernels
+from common.traffic.meter import Meter
 
 
 def vector(n=1024, dtype=torch.float32):
@@ -119,6 +122,37 @@ def test_an_answer_is_what_it_would_be_and_inputs_stay():
         y = programs.strided(x, 1000)
     assert torch.equal(y, 2 * before)
     assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "held"),
+    [
+        (torch.float32, math.nan, math.nan), (torch.float16, math.inf, math.inf), (torch.bfloat16, math.nan, math.nan),
+        (torch.bfloat16, -math.inf, -math.inf), (torch.int32, math.nan, 2**31 - 1), (torch.uint8, math.nan, 255),
+        (torch.float32, None, 0), (torch.int64, None, 0),
+    ],
+)  # fmt: skip
+def test_a_masked_lane_without_other_holds_what_is_wished(dtype, value, held):
+    x, out = torch.ones(16, dtype=dtype), torch.zeros(16, dtype=dtype)
+    with kernels.counted(Meter(), undefined=lambda: value):
+        programs.masked_copy(x, out, 10)
+    assert torch.equal(out[:10], x[:10])
+    assert torch.allclose(out[10:].double(), torch.tensor(held).double(), equal_nan=True)
+
+
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_masked_lane_with_other_holds_it(other):
+    x, out = torch.ones(16), torch.zeros(16)
+    asked = []
+    with kernels.counted(Meter(), undefined=lambda: asked.append(1) or math.nan):
+        programs.masked_copy(x, out, 10, other)
+        programs.masked_copy(x, out, 16)
+    assert (out[:10] == 1).all() and not asked
+
+
+def test_a_kernel_without_a_grid_is_no_launch():
+    with counting(), pytest.raises(kernels.Unseen, match=r"twice_kernel is called without a grid.*\[grid\]"):
+        programs.twice_kernel(vector(), vector(), 1024)
 
 
 def hooked():

@@ -1,0 +1,95 @@
+"""An error that a reader's kernel raises, as one line: which line of the file, and what is wrong with it."""
+
+import linecache
+import re
+import sys
+import sysconfig
+import traceback
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from common.pairs.one_line import printable
+from common.pairs.pair import ROOT
+
+OTHERS = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), f"{ROOT / 'common'}/", "<")
+SAYS = {  # what an error's text has -> what to do about it
+    "range must be a power of 2": "the size of a block must be a power of two",
+    "Shape element .* must be a power of 2": "the size of a block must be a power of two",
+    "object of type '.*' has no len": "the grid must be a tuple, with a comma even for one number: kernel[(programs,)]",
+    "'float' object cannot be interpreted as an integer": "a number of programs or of steps must be an int: use // or "
+    "triton.cdiv in place of /",
+    "Value argument cannot be block type": "a block of values needs a block of addresses: add offsets to the pointer, "
+    "or make one value of the block",
+    "Mask argument cannot be block type": "a block of mask values needs a block of addresses: add offsets to the "
+    "pointer",
+    "Unsupported ptr type": "the first argument must be addresses: a pointer plus offsets",
+    "'int' object has no attribute 'to'": "in the interpreter a loop counter is a Python int: tl.cast(counter, dtype)",
+    "'function' object is not subscriptable": "a kernel needs @triton.jit before its def",
+}
+INDEXED = re.compile(r"\b(\w+)\[(?![^\]]*(?:None|:))([^\]]+)\]")  # but not [:, None]
+
+
+def explained(error: BaseException) -> str:
+    """The innermost cause of an error, after the last line of the reader's own code on the way to it; else empty."""
+    frames = traceback.extract_tb(error.__traceback__)
+    while error.__cause__:
+        error = error.__cause__
+        frames += traceback.extract_tb(error.__traceback__)
+    own = [(frame.filename, frame.lineno or 0) for frame in frames if is_own(frame.filename)]
+    return printable(f"{place(*own[-1])}: {_what(error, _line(*own[-1]))}") if own else ""
+
+
+def _what(error: BaseException, line: str) -> str:
+    lines = [each.strip() for each in str(error).splitlines() if each.strip()] or [type(error).__name__]
+    text = lines[-1]
+    if "not iterable" in text and (found := INDEXED.search(line)):
+        return f"a pointer has no elements to index: write tl.load({found[1]} + {found[2]})"
+    return _said(text)
+
+
+def not_compiled(text: str, kernel: Any) -> str:
+    """A compiler's error, `<kernel> for sm_90: at 4:4: ...`, after the line of the reader's kernel."""
+    found = re.search(r" at (\d+):\d+: ?(.*)", text)
+    if not found:
+        return text
+    lines, number = kernel.src.splitlines(), int(found[1])  # without decorators
+    line = lines[number - 1].strip() if number <= len(lines) else ""
+    return printable(f"`{line}`: {_said(found[2])}")
+
+
+def _said(text: str) -> str:
+    text = plain(text)
+    return next((says for pattern, says in SAYS.items() if re.search(pattern, text)), text)
+
+
+def plain(text: str) -> str:
+    """Without the words of Triton's own classes: `AssertionError("...")`, `constexpr[64]`, `<['64'], fp16>`."""
+    inner = re.fullmatch(r"""(?:\w+\()+(["'])(.*)\1,?\)+""", text)
+    text = inner[2].replace("\\'", "'") if inner else text
+    text = re.sub(r"'?constexpr\[(\w+)\]'?", r"\1", text)
+    text = re.sub(r"<\[([^\]]*)\], (\w+)>", lambda found: f"{found[2]}[{found[1]}]".replace("'", ""), text)
+    return re.sub(r"Loop-carried variable (\w+) has initial type (\S+) but is re-assigned to (\S+) in loop!.*",
+                  r"\1 is \2 before the loop and becomes \3 in it: it must keep its type", text)  # fmt: skip
+
+
+def place(path: str, number: int) -> str:
+    """A line of a file for a reader: its number and its text."""
+    return f"line {number}, `{_line(path, number)}`"
+
+
+def here() -> str:
+    """The line of the reader's code that runs now; empty if there is none."""
+    frame = sys._getframe(1)
+    while frame and not is_own(frame.f_code):
+        frame = frame.f_back  # type: ignore[assignment]  # None ends the loop
+    return place(frame.f_code.co_filename, frame.f_lineno) if frame else ""
+
+
+def is_own(file: str | CodeType) -> bool:
+    name = file if isinstance(file, str) else file.co_filename
+    return not name.startswith(OTHERS) or Path(name).name.startswith(("baseline_", "optimized_"))
+
+
+def _line(path: str, number: int) -> str:
+    return linecache.getline(path, number).strip()

@@ -1,0 +1,95 @@
+"""What the programs of a call do to arrays in whose neighbourhood there is nothing, and in lanes that are masked."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from common.learn.errors import here
+from common.traffic import Access
+from common.traffic.meter import Meter
+
+APART = 1 << 14  # elements before and after each array: what lies beyond an array's end lies in no other one
+Arrays = Mapping[str, torch.Tensor]
+DOES = {"load": "loads", "store": "stores to", "atomic": "adds to"}
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a call does: all accesses of its programs, the torch operations beside them, lines with undefined lanes."""
+
+    accesses: list[Access]
+    operations: list[str]
+    undefined: dict[str, None]  # in order: loads that mask lanes and have no `other`
+
+
+def uses_undefined(is_wrong: Callable[[float], bool], heard: Heard) -> str:
+    """Whether a right answer needs a masked lane to be 0; empty if not. `is_wrong(value)`: with this value in it.
+
+    NaN spoils a sum. A maximum takes no notice of NaN, and neither does a comparison: infinity spoils these.
+    """
+    if not heard.undefined or not any(is_wrong(value) for value in (math.nan, math.inf, -math.inf)):
+        return ""
+    where = " and ".join(heard.undefined)
+    return f"{where}: without `other`, a masked lane holds any value, and the result depends on it"
+
+
+def outside(accesses: Sequence[Access], arrays: Arrays, knows_all: bool = False) -> str:
+    """The first lane that looks, without a mask, at what lies around an array; empty if there is none.
+
+    `knows_all`: nothing but these arrays may be looked at; else there may be others, elsewhere.
+    """
+    for access in accesses:
+        places = access.addresses[access.mask].reshape(-1).astype(np.int64)
+        beside = {name: _distances(places, array) for name, array in arrays.items()}
+        nearest = np.min([*beside.values()], axis=0)
+        odd = np.nonzero((nearest > 0) & (knows_all | (nearest < APART)))[0]
+        if len(odd):
+            name = min(beside, key=lambda each: beside[each][odd[0]])
+            array = arrays[name]
+            offset = (int(places[odd[0]]) - array.data_ptr()) // array.element_size()
+            if nearest[odd[0]] >= APART * array.element_size():
+                far = f"an address far from {' and '.join(arrays)}"
+                return f"program {access.program} {DOES[access.kind]} {far}: is it another tensor's?"
+            does = f"program {access.program} {DOES[access.kind]} {name} at offset {offset}"
+            asks = "what has to be masked?"
+            if len(places) > 1 and (np.diff(np.sort(places)) == array.element_size() ** 2).all():
+                asks = "do the offsets count bytes? They have to count elements"
+            return f"{does}, but {name} has {array.numel()} elements: {asks}"
+    return ""
+
+
+def _distances(places: NDArray[np.int64], array: torch.Tensor) -> NDArray[np.int64]:
+    """Of each address, in bytes from the array's nearest end; 0 inside."""
+    begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
+    return np.maximum(np.maximum(begin - places, places - (end - 1)), 0)
+
+
+def apart(array: torch.Tensor) -> torch.Tensor:
+    """A contiguous copy in the middle of a larger array, which holds NaN (or the largest number) elsewhere."""
+    fill = (
+        float("nan") if array.is_floating_point() else torch.iinfo(array.dtype).max if array.dtype != torch.bool else 1
+    )
+    whole = torch.full((array.numel() + 2 * APART,), fill, dtype=array.dtype)
+    return whole[APART : APART + array.numel()].view(array.shape).copy_(array)
+
+
+def hear(run: Callable[..., None], arrays: Arrays, is_real: bool = True, undefined: float | None = None) -> Heard:
+    """What all programs do. Not `is_real`: nothing is loaded or stored. `undefined`: see common/traffic/kernels.py."""
+    from common.traffic.kernels import counted  # imports triton
+    from common.traffic.operations import Operations
+
+    heard = Heard([], [], {})
+    meter = Meter(heard=heard.accesses)
+
+    def fill() -> float | None:
+        heard.undefined[here()] = None
+        return undefined
+
+    with counted(meter, is_real=is_real, undefined=fill), Operations(meter):
+        run(*arrays.values())
+    heard.operations.extend(kernel.name for kernel in meter.traffic.kernels if kernel.name.startswith("torch."))
+    return heard

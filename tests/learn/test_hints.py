@@ -1,0 +1,103 @@
+"""What a grader sees in loads and stores: a lane that nothing defines, an access beside an array, an error's line."""
+
+import re
+
+import pytest
+
+pytest.importorskip("triton")
+
+from common.learn import hints
+from common.learn.errors import not_compiled, plain
+from common.learn.exercise import find
+from common.learn.gate import NOT_YET
+from common.learn.grade import grade
+from common.learn.kernels import _as_pair
+from common.pairs.pair import discover
+
+EXERCISE = find("ch1/coalesce")
+RIGHT = EXERCISE.solution.read_text(encoding="utf-8")
+HINTS = {
+    "luck": ((), "On ordinary values it is right"),
+    "a block of 48": (("BLOCK=256", "BLOCK=48"), r"^Line \d+, `rows = .*`: the size of a block must be a power of two"),
+    "no store": (("mask=rows < n)", "mask=rows < 0)"), "No program has stored anything"),
+    "one program": (("(triton.cdiv(n, 256),)", "(1,)"), r"answer\[256\] .* never written. Nor is anything after it"),
+    "a short mask": (
+        ("rows < n)", "rows < n - 1)"),
+        r"Program 3 has a lane for it, which is masked: is the mask right",
+    ),
+    "bytes": (("4 * rows[:, None]", "16 * rows[:, None]"), "loads points at offset"),
+}
+
+
+@pytest.fixture
+def said(tmp_path):
+    """said(changes, function): what one of the two functions says of the changed solution."""
+
+    def of(changes, function=hints.look, size="check"):
+        path = tmp_path / "own.py"
+        path.write_text(changed(changes), encoding="utf-8")
+        with _as_pair(EXERCISE, path) as folder:
+            (pair,) = discover(folder)
+            return function(pair, size, None)
+
+    return of
+
+
+def changed(changes):
+    text = RIGHT
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize("fault", HINTS)
+def test_a_wrong_answer_looks_like_its_fault(fault, said):
+    changes, words = HINTS[fault]
+    assert re.search(words, said(changes)), said(changes)
+
+
+UNDEFINED = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) + 0.0 * tl.sum(x)")
+MAXIMUM = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) + 0.0 * tl.max(x)")
+
+
+@pytest.mark.parametrize("changes", [UNDEFINED, MAXIMUM], ids=["sum", "maximum"])
+@pytest.mark.parametrize("function", [hints.look, hints.bounds])
+def test_a_right_answer_that_needs_zeros_in_masked_lanes_is_luck(changes, function, said):
+    words = (
+        r"ine 34, `x = tl.load\(.*\)`: without `other`, a masked lane holds any value, and the result depends on it$"
+    )
+    assert re.search(words, said(changes, function)), said(changes, function)
+
+
+def test_a_masked_lane_that_is_not_stored_needs_no_other(said):
+    assert said((", other=0.0)", ")"), hints.bounds) == ""
+
+
+def test_luck_does_not_pass(tmp_path):
+    (tmp_path / "own.py").write_text(changed(UNDEFINED), encoding="utf-8")
+    found = grade(EXERCISE, tmp_path / "own.py")
+    assert found.status == NOT_YET and "a masked lane holds any value" in found.gates[-1].text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("AssertionError(\"Loop-carried variable acc has initial type <['64'], fp16> but is re-assigned to "
+         "<['64'], fp32> in loop! Please make sure that the type stays consistent.\")",
+         "acc is fp16[64] before the loop and becomes fp32[64] in it: it must keep its type"),
+        ("ValueError(\"axis 1 out of bounds for shape ['constexpr[64]']\")", "axis 1 out of bounds for shape [64]"),
+        ("NameError(\"name 'z' is not defined\")", "name 'z' is not defined"),
+        ("plain words", "plain words"),
+    ],
+)  # fmt: skip
+def test_a_compilers_words_become_plain(text, words):
+    assert plain(text) == words
+
+
+def test_a_compilers_error_names_the_kernels_line():
+    class Kernel:
+        src = "def kernel(x_ptr):\n    x = tl.load(x_ptr)\n    y = x.item()\n"
+
+    assert not_compiled("kernel for sm_90: at 3:8: no such thing", Kernel) == "`y = x.item()`: no such thing"
+    assert not_compiled("kernel for sm_90: no place", Kernel) == "kernel for sm_90: no place"

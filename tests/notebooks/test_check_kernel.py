@@ -1,0 +1,170 @@
+"""What check_kernel says of a reader's kernel: each wrong one is told what it looks like, each waste is named."""
+
+import re
+
+import pytest
+import torch
+from cells import code_of
+from primer import defined, solution
+
+from common.notebook import exercise
+
+pytest.importorskip("triton")
+
+ADD, ROW_SUM, TRANSPOSE = (solution(name) for name in ("add", "row-sum", "transpose"))
+FAULTS = {
+    "no mask": ((", mask=mask)", ")"), "program 1 loads x at offset 127, but x has 127 elements: what has"),
+    "no mask of the store": (
+        ("x + y, mask=mask", "x + y"), "program 1 stores to out at offset 127, but out has 127 elements",
+    ),
+    "bytes": (
+        ("x_ptr + offsets", "x_ptr + 4 * offsets"),
+        "program 0 loads x at offset 128, .*: do the offsets count bytes",
+    ),
+    "too few programs": (("triton.cdiv(n, 64)", "1"), r"out\[64\] .* never written. Nor is anything after"),
+    "a mask too short": (
+        ("offsets < n", "offsets < n - 1"), r"out\[126\] .* Program 1 has a lane for it, which is masked: is the mask",
+    ),
+    "a step too long": (
+        ("tl.program_id(0) * BLOCK", "tl.program_id(0) * (BLOCK + 1)"),
+        r"out\[64\] should be .*, but is never written. 1 of 127 elements are not",
+    ),
+    "no program": (
+        ("triton.cdiv(n, 64)", "n // 128"), "no program has stored anything: the result must come from a kernel",
+    ),
+    "one place": (
+        ("out_ptr + offsets, x + y, mask=mask", "out_ptr + offsets % 64, x + y, mask=mask"),
+        r"Programs 0 and 1 both write it: do its offsets depend on the program\?",
+    ),
+    "another element": (
+        ("out_ptr + offsets, x + y", "out_ptr + n - 1 - offsets, x + y"), r"out\[0\] .* belongs into out\[126\]",
+    ),
+    "another value": (("x + y,", "x - y,"), r"out\[0\] should be .*, got .* \(127 of 127 elements are wrong\)$"),
+    "NaN": (("x + y,", "(x + y) * float('nan'),"), "got nan"),
+    "swapped": (("](x, y, out", "](out, y, x"), "program 0 stores to x, an input: are x and out swapped"),
+    "adds": (("tl.store", "tl.atomic_add"), "got nan .* set it to 0 first"),
+    "torch": (
+        ("x + y, mask=mask)", "x, mask=mask)", "BLOCK=64)", "BLOCK=64)\n    out += y"),
+        "torch.add_ did part of the work: the result must come from a kernel",
+    ),
+    "a copy": (
+        ("    n = x.numel()", "    n = x.numel()\n    x = x.flip(0).contiguous()"), "torch.flip did part of the work",
+    ),
+    "a large block": (("BLOCK=64", "BLOCK=128"), "a load or store has 128 lanes: the block has to keep its 64"),
+    "another array": (
+        ("    n = x.numel()", "    n = x.numel()\n    x = out.new_empty(1 << 22)"),
+        "loads an address far from x and y and out: is it another tensor's",
+    ),
+}  # fmt: skip
+ERRORS = {
+    "BLOCK": (("BLOCK=64", "BLOCK=48"), "line 7, `offsets = .*`: the size of a block must be a power of two"),
+    "a number as grid": (("[(triton.cdiv(n, 64),)]", "[2]"), r"line 16, .*: the grid must be a tuple.*\(programs,\)"),
+    "a fraction as grid": (("[(triton.cdiv(n, 64),)]", "[(n / 64,)]"), "line 16, .*must be an int: use //"),
+    "no grid": (("[(triton.cdiv(n, 64),)]", ""), r"line 16, .*is called without a grid: a launch is add_kernel"),
+    "an index": (("tl.load(x_ptr + offsets, mask=mask)", "x_ptr[offsets]"), r"line 9, .* write tl.load\(x_ptr \+ o"),
+    "one address": (("out_ptr + offsets, x + y, mask=mask", "out_ptr, x + y"), "line 11, .*needs a block of addresses"),
+    "no pointer": (("x_ptr + offsets", "offsets"), "line 9, .*must be addresses"),
+    "an axis": (("x + y,", "tl.sum(x + y, 1),"), r"line 11, .*: axis 1 out of bounds for shape \[64\]$"),
+    "a name": (("x + y,", "x + z,"), "line 11, .*: name 'z' is not defined$"),
+    "no jit": (("@triton.jit\n", ""), "needs @triton.jit before its def"),
+    "run itself": (("x.numel()", "x.nume()"), "line 15, `n = x.nume.*no attribute 'nume'"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def said(tmp_path, capsys):
+    """said(solution, changes, name, ...): the check's words about it, without the line's end."""
+
+    def of(text, changes, name, expected, shapes, **options):
+        for old, new in zip(changes[::2], changes[1::2], strict=True):
+            assert old in text
+            text = text.replace(old, new)
+        exercise.check_kernel(defined(text, tmp_path)[name], expected, shapes, **options)
+        return capsys.readouterr().out.removesuffix("\n")
+
+    return of
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_kernel_is_told_what_it_looks_like(fault, said):
+    changes, words = FAULTS[fault]
+    out = said(ADD, changes, "add", torch.add, [(127,), (1,)], block=64)
+    assert out.startswith("not yet: inputs of 127: ") and re.search(words, out), out
+    assert out.count("\n") == 0
+
+
+@pytest.mark.parametrize("fault", ERRORS)
+def test_an_error_is_one_line_with_the_kernels_line(fault, said):
+    changes, words = ERRORS[fault]
+    out = said(ADD, changes, "add", torch.add, [(127,), (1,)])
+    assert out.startswith("not yet: line ") and re.search(words, out), out
+    assert out.count("\n") == 0
+
+
+LOAD = "acc += tl.load(x_ptr + row * n_cols + cols, mask=cols < n_cols, other=0.0)"
+LOADED = LOAD.removeprefix("acc += ").replace(", other=0.0", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ((", other=0.0", ""), lambda x: x.sum(1)),
+        ((LOAD, f"acc = tl.maximum(acc, {LOADED})", "tl.sum", "tl.max"), lambda x: x.amax(1).clamp(min=0)),
+        ((LOAD, f"acc += tl.abs({LOADED}) > 1.0"), lambda x: (x.abs() > 1).double().sum(1)),
+    ],
+    ids=["sum", "maximum", "comparison"],
+)  # fmt: skip
+def test_a_lane_that_is_masked_without_other_holds_any_value(changes, expected, said):
+    out = said(ROW_SUM, changes, "row_sum", expected, [(2, 128), (7, 150)])
+    assert re.search("^not yet: inputs of 7 x 150: line 11, `.*`: without `other`, a masked lane holds any value", out)
+
+
+def test_a_kernel_that_the_compiler_refuses_is_not_right(said):
+    out = said(ROW_SUM, ("tl.float32", "tl.float16"), "row_sum", lambda x: x.sum(1), [(2, 128)])
+    assert out == (
+        "not yet: right in the interpreter, but the compiler refuses it: `for start in range(0, n_cols, BLOCK):`: "
+        "acc is fp16[64] before the loop and becomes fp32[64] in it: it must keep its type"
+    )
+
+
+def test_a_stride_of_the_wrong_matrix_is_asked_for(said):
+    out = said(TRANSPOSE, ("cols * n_rows", "cols * n_cols"), "transpose", lambda x: x.T, [(64, 32)])
+    assert re.search(r"Programs \d+ and \d+ both write it: is the stride right\?$", out), out
+
+
+def test_a_transposed_copy_is_torchs_work(said):
+    start = code_of("ch0")["transpose-start"]
+    out = said(start, ("](x, out, n_rows", "](x.T.contiguous(), out, n_rows"), "transpose", lambda x: x.T, [(16, 16)])
+    assert out.endswith("torch.clone did part of the work: the result must come from a kernel")
+
+
+def test_a_kernel_may_add_to_what_torch_has_set_to_zero(said):
+    changes = ("tl.store", "tl.atomic_add", "    n = x.numel()", "    out.zero_()\n    n = x.numel()")
+    assert said(ADD, changes, "add", torch.add, [(128,)]).startswith("right: ")
+
+
+def test_a_right_kernel_is_told_what_it_wastes(said):
+    out = said(ADD, ("triton.cdiv(n, 64)", "n"), "add", torch.add, [(128,)])
+    assert out.endswith("by 128 programs, 1.00 times the least (48). 126 programs have masked lanes only: is the grid "
+                        "too large?")  # fmt: skip
+    spread = ("tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+              "tl.arange(0, BLOCK) * tl.num_programs(0) + tl.program_id(0)")  # fmt: skip
+    out = said(ADD, spread, "add", torch.add, [(1024,)])
+    assert "traffic at 1024: 3,072 sectors by 16 programs, 8.00 times the least (384). Which sectors does it" in out
+
+
+def test_sizes_beside_the_first_are_checked(said):
+    out = said(ADD, ("triton.cdiv(n, 64)", "max(n // 64, 1)"), "add", torch.add, [(128,), (129,)])
+    assert "not yet: inputs of 129: out[128]" in out
+
+
+def test_an_answer_without_a_kernel_is_none(capsys):
+    exercise.check_kernel(lambda x, out: out.copy_(x), lambda x: x, [(8,)])
+    assert "no program has stored anything: the result must come from a kernel\n" in capsys.readouterr().out
+
+
+def test_an_error_of_the_check_itself_is_raised(monkeypatch):
+    monkeypatch.setattr(exercise, "_wrong_call", lambda *_: 1 / 0)
+    monkeypatch.setattr("common.learn.errors.is_own", lambda file: False)
+    with pytest.raises(ZeroDivisionError):
+        exercise.check_kernel(torch.add, torch.add, [(1,)])
