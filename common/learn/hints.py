@@ -25,11 +25,8 @@ def look(pair: Pair, size: str, say: Say) -> str:
         return _sentence(explained(error))
     if not any(access.kind != "load" and access.mask.any() for access in heard.accesses):
         return "No program has stored anything: is there a tl.store, and is its mask ever true?"
-    if problem := outside(heard.accesses, arrays):
-        return _sentence(problem)
-    if problem := _differs(answers, heard.accesses):
-        return problem  # it begins with an answer's name
-    if problem := _undefined(pair, size, heard):
+    problem = outside(heard.accesses, arrays) or _differs(answers, heard.accesses) or _undefined(pair, size, heard)
+    if problem:
         return _sentence(problem)
     return "On ordinary values it is right: think of very large ones, of infinity, and of rows that are all the same."
 

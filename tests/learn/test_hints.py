@@ -20,7 +20,7 @@ HINTS = {
     "luck": ((), "On ordinary values it is right"),
     "a block of 48": (("BLOCK=256", "BLOCK=48"), r"^Line \d+, `rows = .*`: the size of a block must be a power of two"),
     "no store": (("mask=rows < n)", "mask=rows < 0)"), "No program has stored anything"),
-    "one program": (("(triton.cdiv(n, 256),)", "(1,)"), r"answer\[256\] .* never written. Nor is anything after it"),
+    "one program": (("(triton.cdiv(n, 256),)", "(1,)"), r"Answer\[256\] .* never written. Nor is anything after it"),
     "a short mask": (
         ("rows < n)", "rows < n - 1)"),
         r"Program 3 has a lane for it, which is masked: is the mask right",
