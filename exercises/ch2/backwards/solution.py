@@ -1,10 +1,11 @@
 """Divide a vector by its root mean square: the second kernel goes over the vector in the opposite order.
 
-When `sum_kernel` has ended, L2 holds the end of x. A pass from the beginning asks first for what was dropped first. Each
-sector that it loads then takes the place of one that it would have needed later. So it finds nothing, even if the cache
-is only a little too small. A pass from the end begins with what is there. The result takes places, too: for each sector
-of x that is found, a sector of y is written. The gain is a part of L2's size, whatever the size of x. It is large where
-x is not many times as large as L2. It is small where x is much larger, and nothing where L2 holds all of it.
+When `sum_kernel` has ended, L2 holds the end of x. A pass from the beginning asks first for what was dropped first.
+Each sector that it loads then takes the place of one that it would have needed later. So it finds nothing, even if
+the cache is only a little too small. A pass from the end begins with what is there. The result takes places, too: for
+each sector of x that is found, a sector of y is written. The gain is a part of L2's size, whatever the size of x. It
+is large where x is not many times as large as L2. It is small where x is much larger, and nothing where L2 holds all
+of it.
 """
 
 import torch

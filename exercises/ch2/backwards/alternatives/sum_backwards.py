@@ -1,4 +1,4 @@
-"""Divide a vector by its root mean square: one kernel adds up the squares from the last block to the first, another divides.
+"""Divide a vector by its root mean square: the first kernel goes from the last block to the first.
 
 Yours: the kernels and `run`. Given: `inputs`.
 """

@@ -1,4 +1,4 @@
-"""Divide a vector by its root mean square: one kernel adds up the squares, another divides, both from the first block to the last.
+"""Divide a vector by its root mean square: two kernels, and both go from the first block to the last.
 
 Yours: the kernels and `run`. Given: `inputs`.
 """
