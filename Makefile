@@ -7,7 +7,7 @@ NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
 ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration
 
-.PHONY: help setup ch1 ch2 ch3 ch4 ch5 bench calibrate test test-all mutants rest lab notebooks readme
+.PHONY: help setup ch1 ch2 ch3 ch4 ch5 bench calibrate test test-all mutants rest lab learn notebooks readme
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
@@ -54,6 +54,9 @@ lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answer
 	@mkdir -p work && for file in notebooks/*.ipynb; do [ -e work/$${file##*/} ] || \
 	$(PY) -m jupyter nbconvert --log-level WARN --clear-output --to notebook --output-dir work $$file || exit; done
 	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(subst notebooks,work,$(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)))
+
+learn: .venv/.ready ## the next exercise, and your file for it (python learn.py --help: all commands)
+	$(PY) learn.py next
 
 notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 	SPEED_OF_LIGHT_FORECASTER=naive $(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)

@@ -1,21 +1,11 @@
-"""learn.py: its commands, each a function from the arguments to the exit status."""
+"""learn.py: its commands and their arguments."""
 
 import argparse
-import json
-import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from common import program
-from common.learn import progress
-from common.learn.exercise import WORK, Exercise, exercises, find
-from common.learn.gate import CANNOT, PASSED
-from common.learn.progress import standings
-from common.record.files import RecordError, write_text
-
-# Slow imports (rich, the engine) are in functions: a first text within a second.
+from common.cli import exercises as run
 
 EXAMPLES = """
   learn.py next                     the next exercise: what it asks, and your file for it
@@ -24,6 +14,11 @@ EXAMPLES = """
   learn.py hint ch1/coalesce        one hint more, of three
   learn.py predict ch1/first ratio=2..4 resource=memory
 """
+COMMANDS: tuple[tuple[str, Callable[[argparse.Namespace], int], str | int | None], ...] = (
+    ("list", run.list_all, None), ("next", run.start_next, None), ("start", run.start, 1), ("check", run.check, "?"),
+    ("watch", run.watch, "?"), ("hint", run.hint, "?"), ("reset", run.reset, "?"), ("solution", run.solution, "?"),
+    ("predict", run.predict, 1), ("progress", run.show_progress, None), ("export", run.export, None),
+)  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,187 +37,13 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
     parser = program.Parser("learn.py", description="Exercises.", epilog="examples:" + EXAMPLES, formatter_class=raw)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=program.Parser)
 
-    for name, run, of in COMMANDS:
-        command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
-        command.set_defaults(run=run)
+    for name, function, of in COMMANDS:
+        command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
+        command.set_defaults(run=function)
         if of is not None:
             command.add_argument("id", nargs=of, metavar="ID", help="such as ch1/coalesce (default: the one at hand)")
-        if run is predict:
+        if function is run.predict:
             command.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="ratio=2..4, resource=memory")
-        if run is export:
+        if function is run.export:
             command.add_argument("file", type=Path)
     return parser.parse_args(argv)
-
-
-def at_hand(args: argparse.Namespace) -> Exercise:
-    """The exercise that is named, or the last one that was worked at, or the first one."""
-    name = args.id[0] if isinstance(args.id, list) else args.id
-    if name:
-        return find(name)
-    known = {each.id for each in exercises()}
-    last = [event["of"] for event in progress.events() if event["of"] in known and event["what"] != "predict"]
-    return find(last[-1]) if last else _next()
-
-
-def _next() -> Exercise:
-    known = exercises()
-    stands = standings(known)
-    return next((each for each in known if not stands[each.id].passed), known[-1])
-
-
-def list_all(args: argparse.Namespace) -> int:
-    """all exercises, and where you stand"""
-    from common.cli import learning
-
-    known = exercises()
-    learning.print_list(known, standings(known))
-    return 0
-
-
-def start_next(args: argparse.Namespace) -> int:
-    """start the first that is not passed"""
-    return _show(_next())
-
-
-def start(args: argparse.Namespace) -> int:
-    """show an exercise, and make your file for it"""
-    return _show(at_hand(args))
-
-
-def _show(exercise: Exercise) -> int:
-    """What it asks; the file is copied where there is none yet."""
-    from common.cli import learning
-
-    if not exercise.work.exists():
-        _copy(exercise)
-    progress.add("start", exercise.id, hash=exercise.hash)
-    learning.print_exercise(exercise, _named(exercise.work))
-    return 0
-
-
-def _copy(exercise: Exercise) -> None:
-    exercise.work.parent.mkdir(parents=True, exist_ok=True)
-    write_text(exercise.work, exercise.start.read_text(encoding="utf-8"))
-    for given in exercise.folder.glob("given*.py"):
-        shutil.copy(given, exercise.work.parent)
-
-
-def check(args: argparse.Namespace) -> int:
-    """grade your file"""
-    return _check(at_hand(args))
-
-
-def _check(exercise: Exercise) -> int:
-    from common.cli import learning
-
-    print(f"{exercise.id}: grading {_named(exercise.work)}", flush=True)
-    from common.learn.grade import grade  # the engine takes a second
-
-    found = grade(exercise, exercise.work, learning.print_gate)
-    progress.add("check", exercise.id, hash=exercise.hash, status=found.status, star=found.star)
-    learning.print_end(found)
-    return found.status
-
-
-def watch(args: argparse.Namespace) -> int:
-    """grade your file each time that it is saved"""
-    from watchfiles import watch as changes
-
-    exercise = at_hand(args)
-    if not exercise.work.exists():
-        _copy(exercise)
-    status = _check(exercise)
-    print(f"watching {_named(exercise.work)}: save it to have it graded again, Ctrl-C to end", flush=True)
-    for _ in changes(exercise.work, raise_interrupt=False):
-        status = _check(exercise)
-    return status
-
-
-def hint(args: argparse.Namespace) -> int:
-    """show one hint more"""
-    exercise = at_hand(args)
-    number = min(standings([exercise])[exercise.id].hints + 1, len(exercise.hints))
-    progress.add("hint", exercise.id, hash=exercise.hash, number=number)
-    print(f"{exercise.id}, hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}")
-    return 0
-
-
-def reset(args: argparse.Namespace) -> int:
-    """put the file back as it was; yours is kept beside it"""
-    exercise = at_hand(args)
-    if exercise.work.exists():
-        kept = exercise.work.with_suffix(".before.py")
-        shutil.copy(exercise.work, kept)
-        print(f"your file is kept as {_named(kept)}")
-    _copy(exercise)
-    progress.add("reset", exercise.id, hash=exercise.hash)
-    print(f"{_named(exercise.work)} is as it was at the start")
-    return 0
-
-
-def solution(args: argparse.Namespace) -> int:
-    """show the solution, and why it is one"""
-    exercise = at_hand(args)
-    if not standings([exercise])[exercise.id].passed:
-        print("You have not passed yet: it is noted that you looked.\n")
-    progress.add("solution", exercise.id, hash=exercise.hash)
-    print(exercise.solution.read_text(encoding="utf-8"))
-    return 0
-
-
-def predict(args: argparse.Namespace) -> int:
-    """answer a prediction from here"""
-    exercise, lines = at_hand(args), []
-    if exercise.kind != "predict":
-        raise program.UsageError(f"{exercise.id} asks for no prediction: `learn.py start {exercise.id}` shows it")
-    for text in args.answers:
-        name, _, value = text.partition("=")
-        if name not in exercise.answers:
-            raise program.UsageError(f"{exercise.id} asks for {', '.join(exercise.answers)}, not for {name!r}")
-        lines.append(f"{name} = {_value(value)!r}")
-    exercise.work.parent.mkdir(parents=True, exist_ok=True)
-    write_text(exercise.work, f'"""{exercise.title}: what was predicted."""\n\n' + "\n".join(lines) + "\n")
-    progress.add("predict", exercise.id, hash=exercise.hash, answers=dict(line.split(" = ", 1) for line in lines))
-    return _check(exercise)
-
-
-def _value(text: str) -> Any:
-    """2..4 is a range, 3 a number, else a word. Raises UsageError."""
-    try:
-        parts = [float(part) for part in text.split("..")]
-    except ValueError:
-        return text
-    return tuple(parts) if len(parts) == 2 else parts[0]
-
-
-def show_progress(args: argparse.Namespace) -> int:
-    """the course at a glance, and how sure your predictions were"""
-    from common.cli import learning
-
-    known = exercises()
-    learning.print_progress(known, standings(known), progress.predictions())
-    return 0
-
-
-def export(args: argparse.Namespace) -> int:
-    """write all that is stored of you, as it is shown"""
-    text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in progress.events())
-    try:
-        write_text(args.file, text)
-    except RecordError as error:
-        raise program.UsageError(str(error)) from None
-    sys.stdout.write(text)
-    print(f"written to {args.file}; nothing was sent anywhere", file=sys.stderr)
-    return PASSED if text else CANNOT
-
-
-def _named(path: Path) -> str:
-    """From the course's folder on."""
-    return path.relative_to(WORK.parent).as_posix()
-
-
-COMMANDS: tuple[tuple[str, Callable[[argparse.Namespace], int], str | int | None], ...] = (
-    ("list", list_all, None), ("next", start_next, None), ("start", start, 1), ("check", check, "?"),
-    ("watch", watch, "?"), ("hint", hint, "?"), ("reset", reset, "?"), ("solution", solution, "?"),
-    ("predict", predict, 1), ("progress", show_progress, None), ("export", export, None),
-)  # fmt: skip

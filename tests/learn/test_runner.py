@@ -1,0 +1,183 @@
+"""learn.py and what it stores: commands, their exit status, a file that survives a kill at any moment."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from common.cli import learn
+from common.learn import progress
+from common.learn.exercise import ExerciseError, exercises, find
+from common.learn.scores import Scored, off, sureness
+from common.pairs.pair import ROOT
+
+TOML = """
+title = "Add"
+kind = "diagnose"
+pair = "add"
+objective = "Say it."
+spec = "A spec."
+hints = ["Why?", "Because.", "So."]
+minutes = 5
+order = {order}
+[answers.resource]
+of = ["memory", "arithmetic"]
+is = "memory"
+says.arithmetic = "count the FLOPs"
+[answers.sectors]
+is = 8
+"""
+RIGHT = 'resource = "memory"\nsectors = 8\n'
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course of two exercises, ch1/one and ch1/two, and a work folder of its own."""
+    for order, name in enumerate(("one", "two"), 1):
+        folder = tmp_path / "exercises/ch1" / name
+        folder.mkdir(parents=True)
+        (folder / "exercise.toml").write_text(TOML.format(order=order))
+        (folder / "start.py").write_text('"""Start."""\n\nresource = None\nsectors = None\n')
+        (folder / "solution.py").write_text('"""Solution."""\n\n' + RIGHT)
+    for module in ("common.learn.exercise", "common.learn.progress", "common.cli.exercises"):
+        monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
+    monkeypatch.setattr("common.learn.exercise.EXERCISES", tmp_path / "exercises")
+    return tmp_path
+
+
+def run(*words):
+    return learn.main([*words])
+
+
+def events(course):
+    return [json.loads(line) for line in (course / "work/progress.jsonl").read_text().splitlines()]
+
+
+def test_next_makes_the_file_and_does_not_replace_it(course, capsys):
+    assert run("next") == 0
+    assert "ch1/one" in capsys.readouterr().out
+    mine = course / "work/ch1/one.py"
+    assert mine.read_text() == (course / "exercises/ch1/one/start.py").read_text()
+    mine.write_text(RIGHT)
+    assert run("start", "one") == 0
+    assert mine.read_text() == RIGHT
+
+
+def test_a_file_is_graded_and_next_goes_on(course, capsys):
+    run("next")
+    assert run("check") == 1
+    mine = course / "work/ch1/one.py"
+    mine.write_text(RIGHT.replace("memory", "arithmetic"))
+    assert run("check") == 1
+    assert "count the FLOPs" in capsys.readouterr().out
+    mine.write_text(RIGHT)
+    assert run("check") == 0
+    assert "grading work/ch1/one.py" in capsys.readouterr().out
+    run("next")
+    assert "ch1/two" in capsys.readouterr().out
+
+
+def test_an_exercise_that_changes_is_open_again(course):
+    (course / "work/ch1").mkdir(parents=True)
+    (course / "work/ch1/one.py").write_text(RIGHT)
+    run("check", "one")
+    assert progress.standings(exercises())["ch1/one"].passed
+    toml = course / "exercises/ch1/one/exercise.toml"
+    toml.write_text(toml.read_text().replace("is = 8", "is = 9"))
+    assert not progress.standings(exercises())["ch1/one"].passed
+
+
+def test_hints_come_one_after_the_other_and_a_look_at_the_solution_is_noted(course, capsys):
+    run("start", "one")
+    said = []
+    for _ in range(4):
+        run("hint")
+        said.append(capsys.readouterr().out.strip().rpartition(": ")[2])
+    assert said[-3:] == ["Because.", "So.", "So."]
+    run("solution")
+    assert "noted that you looked" in capsys.readouterr().out
+    found = progress.standings(exercises())["ch1/one"]
+    assert (found.hints, found.seen, found.passed) == (3, True, False)
+
+
+def test_reset_keeps_what_was_written(course):
+    run("start", "one")
+    mine = course / "work/ch1/one.py"
+    mine.write_text(RIGHT)
+    run("reset")
+    assert mine.read_text() != RIGHT and (course / "work/ch1/one.before.py").read_text() == RIGHT
+
+
+@pytest.mark.parametrize("words", [[], ["start"], ["start", "nothing"], ["check", "one"], ["predict", "one", "a=1"],
+                                   ["nonsense"], ["export", "/nowhere/at/all"]])  # fmt: skip
+def test_bad_input_is_one_line_and_status_2(words, course, capsys):
+    assert run(*words) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_a_torn_line_costs_nothing_but_itself(course):
+    progress.add("start", "ch1/one")
+    with (course / "work/progress.jsonl").open("ab") as file:
+        file.write(b'{"at": "2026", "wha')  # a full disk, a power cut
+    progress.add("start", "ch1/two")
+    assert [event["of"] for event in progress.events()] == ["ch1/one", "ch1/two"]
+
+
+def test_a_kill_at_any_moment_leaves_whole_lines(course):
+    code = f"""
+import sys; sys.path.insert(0, {str(ROOT)!r})
+from pathlib import Path
+from common.learn import progress
+while True:
+    progress.add("check", "ch1/one", folder=Path({str(course / "work")!r}), filler="x" * 5000)
+"""
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", code])
+        file = course / "work/progress.jsonl"
+        before = file.stat().st_size if file.exists() else 0
+        while not file.exists() or file.stat().st_size < before + 100_000:
+            assert process.poll() is None
+        process.kill()
+        process.wait()
+    found = list(progress.events(course / "work"))
+    assert len(found) >= 60 and len(found) >= len(file.read_bytes().splitlines()) - 3
+
+
+def test_export_shows_what_it_writes(course, capsys):
+    run("start", "one")
+    capsys.readouterr()
+    assert run("export", str(course / "mine.jsonl")) == 0
+    out = capsys.readouterr().out
+    assert out == (course / "mine.jsonl").read_text() == (course / "work/progress.jsonl").read_text()
+
+
+def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
+    for ratio in (2.0, 3.0):
+        progress.add("predict", "ch1/x", hash="a", answers={"ratio": ratio})
+    progress.add("predict", "ch1/x", hash="b", answers={"ratio": 4.0})
+    assert [event["locked"] for event in progress.predictions()] == [True, False, True]
+
+
+def test_an_unknown_exercise_names_those_that_are_near(course):
+    with pytest.raises(ExerciseError, match="there are ch1/one, ch1/two"):
+        find("three")
+
+
+def test_interval_scores_and_sureness():
+    assert Scored("a", 1.0, 2.0, 1.5).score == pytest.approx(0.6931, abs=1e-4)
+    assert Scored("a", 1.0, 2.0, 4.0).score == pytest.approx(0.6931 + 20 * 0.6931, abs=1e-3)
+    assert "fewer than 20" in sureness([Scored("a", 1, 2, 1.5)] * 19)
+    assert "too narrow" in sureness([Scored("a", 1, 2, 1.5)] * 10 + [Scored("a", 1, 2, 3)] * 10)
+    assert "too wide" in sureness([Scored("a", 1, 2, 1.5)] * 40)
+    assert "That fits" in sureness([Scored("a", 1, 2, 1.5)] * 27 + [Scored("a", 1, 2, 3)] * 3)
+
+
+def test_off_knows_both_sides():
+    assert "low" in off(1.0, 3.0) and "high" in off(3.0, 1.0) and off(2, 2) == "right"
+
+
+def test_the_first_text_comes_without_torch(course):
+    code = "import sys; from common.cli import learn; learn.main(['list']); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ, check=False).returncode == 0
