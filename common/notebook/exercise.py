@@ -1,7 +1,7 @@
 """A reader's own kernel: checked in every access and value, and compiled for a GPU that need not be here."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
@@ -61,15 +61,25 @@ def check_kernel(
     that are undefined on a GPU; they are compiled for an H100; and they run on this machine's GPU if it has one.
     """
     try:
-        for shape in shapes:
-            if problem := _wrong_call(run, expected, shape, block):
-                print(f"not yet: inputs of {_written(shape)}: {problem}")
-                return
-        problem = _not_compiled(run, _arrays(run, expected, shapes[0])[0])
+        problem = next(filter(None, _problems(run, expected, shapes, block)), "")
     except Exception as error:
         if not (problem := explained(error)):
             raise
     print(f"not yet: {problem}" if problem else _praise(run, expected, shapes))
+
+
+def _problems(
+    run: Callable[..., None], expected: Callable[..., torch.Tensor], shapes: Sequence[Shape], block: int | None
+) -> Iterator[str]:
+    """What is wrong, in the order in which it is looked for; empty where nothing is."""
+    for shape in shapes:
+        problem = _wrong_call(run, expected, shape, block)
+        yield problem and f"inputs of {_written(shape)}: {problem}"
+    problem = _not_compiled(run, _arrays(run, expected, shapes[0])[0])
+    yield problem and f"right in the interpreter, but the compiler refuses it: {problem}"
+    for shape in shapes if has_gpu() else ():
+        problem = _wrong_on_gpu(run, expected, shape)
+        yield problem and f"right in the interpreter, but on this GPU, inputs of {_written(shape)}: {problem}"
 
 
 def _praise(run: Callable[..., None], expected: Callable[..., torch.Tensor], shapes: Sequence[Shape]) -> str:
@@ -115,14 +125,7 @@ def _wrong_call(
         hear(run, arrays, undefined=undefined)
         return bool(wrong(name, arrays[name], want, []))
 
-    problem = uses_undefined(is_wrong, heard)
-    if problem or not has_gpu():
-        return problem
-    on_gpu = [array.cuda() for array in arrays.values()]
-    on_gpu[-1].fill_(float("nan"))
-    run(*on_gpu)
-    problem = wrong(name, on_gpu[-1].cpu(), want, [])
-    return problem and f"right in the interpreter, but compiled, on this GPU: {problem}"
+    return uses_undefined(is_wrong, heard)
 
 
 def _wrong_accesses(heard: Heard, arrays: Arrays, block: int | None) -> str:
@@ -160,8 +163,16 @@ def _not_compiled(run: Callable[..., None], arrays: Arrays) -> str:
         try:
             compile_for(launch, MACHINES["sm_90"])
         except CompileError as error:
-            return f"right in the interpreter, but the compiler refuses it: {not_compiled(str(error), launch.kernel)}"
+            return not_compiled(str(error), launch.kernel)
     return ""
+
+
+def _wrong_on_gpu(run: Callable[..., None], expected: Callable[..., torch.Tensor], shape: Shape) -> str:
+    arrays, want = _arrays(run, expected, shape)
+    on_gpu = {name: array.cuda() for name, array in arrays.items()}
+    run(*on_gpu.values())
+    name, out = list(on_gpu.items())[-1]
+    return wrong(name, out.cpu(), want, [])
 
 
 def _written(shape: Shape) -> str:
