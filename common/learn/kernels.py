@@ -109,7 +109,10 @@ def _right(pair: Pair, folder: Path, path: Path) -> Gate:
 
 def _looks(pair: Pair, row: Row) -> str:
     """What the wrong answer looks like, from the loads and stores at that size."""
-    size = next((size for size in sorted(pair.sizes, key=len, reverse=True) if f"size {size}:" in row.reason), "")
+    by_length = sorted(pair.sizes, key=len, reverse=True)
+    size = next((size for size in by_length if re.search(rf"size {re.escape(size)}[: ]", row.reason)), "")
+    if row.reason.startswith("killed by"):
+        return "A store beside an array does this: compare its offsets and its mask with the array's size"
     if not size:
         return ""
     return _in_child(hints.look, pair, size)

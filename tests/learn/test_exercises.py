@@ -13,7 +13,7 @@ KNOWN = exercises()
 SAMPLE = {"ch1/coalesce"}  # what `make test` runs whole; all others are left to `make test-all`
 RIGHT = [(each, path) for each in KNOWN for path in [each.solution, *sorted(each.folder.glob("alternatives/*.py"))]]
 WRONG = [(each, each.folder / "wrong" / f"{name}.py") for each in KNOWN for name in each.wrong]
-PAIRS = {f"{name}/{pair.name}" for name, folder in chapters().items() for pair in discover(folder)}
+PAIRS = {f"ch{number}/{pair.name}" for number, folder in chapters().items() for pair in discover(folder)}
 
 
 def cases(found):
