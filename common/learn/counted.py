@@ -55,8 +55,10 @@ def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates) -> Gate
         text += f"; behind a modelled L2 {digits(of_ours)}x of the solution's"
         if of_ours > wanted["l2"]:
             return Gate(
-                "traffic", False, f"{text}, where {digits(wanted['l2'])}x passes: does what is used again come "
-                "while the cache still has it, and which tiles run side by side?"
+                "traffic",
+                False,
+                f"{text}, where {digits(wanted['l2'])}x passes: does what is used again come "
+                "while the cache still has it, and which tiles run side by side?",
             )
     return Gate("traffic", True, text)
 

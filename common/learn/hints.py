@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from common.checks.conditions import filled_memory
 from common.isolation.line import Say
 from common.learn.errors import explained
 from common.learn.heard import Arrays, Heard, apart, hear, outside, uses_undefined
@@ -48,8 +49,10 @@ def _run(pair: Pair, size: str, undefined: float | None = None) -> tuple[Arrays,
     inputs = oracle.inputs(**pair.sizes[size], device="cpu")
     inputs |= {name: apart(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     want = getattr(oracle, "reference", oracle.run)(**inputs)
+    made = own.setup(**inputs) if hasattr(own, "setup") else {}
     answers: list[Any] = []
-    heard = hear(lambda: answers.append(own.run(**inputs)), {}, undefined=undefined)
+    with filled_memory():  # what is read or added to before it is written is NaN
+        heard = hear(lambda: answers.append(own.run(**inputs, **made)), {}, undefined=undefined)
     arrays = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     return arrays, list(zip(_tensors(answers[0]), _tensors(want), strict=False)), heard
 
@@ -84,8 +87,11 @@ def wrong(name: str, out: torch.Tensor, want: torch.Tensor, accesses: Sequence[A
         return f"{said}, but is never written. {_not_written(out, first, accesses, written)}"
     said += f", got {got:.5g} ({int(is_wrong.sum()):,} of {want.numel():,} elements are wrong)"
     by = sorted(written.get(first, ()))
-    if any(access.kind == "atomic" for access in accesses) and np.isnan(got):
+    is_sum = any(access.kind == "atomic" for access in accesses)
+    if is_sum and np.isnan(got):
         return f"{said}. tl.atomic_add adds to what {name} holds before the launch: set it to 0 first"
+    if is_sum and len(by) > 1:
+        return f"{said}. {len(by)} programs add to it: do they add every term once, and was {name} set to 0 first?"
     if len(by) > 1:
         one, two = ({place for place, programs in written.items() if program in programs} for program in by[:2])
         asks = "do its offsets depend on the program?" if one <= two or two <= one else "is the stride right?"
@@ -96,14 +102,16 @@ def wrong(name: str, out: torch.Tensor, want: torch.Tensor, accesses: Sequence[A
 
 def _not_written(out: torch.Tensor, first: int, accesses: Sequence[Access], written: Mapping[int, set[int]]) -> str:
     """Why an element is not stored to, as far as the masks and the grid show it."""
-    address = out.data_ptr() + first * out.element_size()
-    for access in accesses:
-        if access.kind != "load" and (access.addresses[~access.mask] == address).any():
-            return f"Program {access.program} has a lane for it, which is masked: is the mask right?"
+    missing = [place for place in range(out.numel()) if place not in written]
+    address, last = (out.data_ptr() + place * out.element_size() for place in (first, missing[-1]))
+    masked = [(each.program, each.addresses[~each.mask]) for each in accesses if each.kind != "load"]
+    if any((places == last).any() for _, places in masked):  # else whole programs are missing
+        for program, places in masked:
+            if (places == address).any():
+                return f"Program {program} has a lane for it, which is masked: is the mask right?"
     if max(written) < first:
         return "Nor is anything after it: does the grid have enough programs?"
-    missing = out.numel() - len(written)
-    return f"{missing:,} of {out.numel():,} elements are not: which program should write this one?"
+    return f"{len(missing):,} of {out.numel():,} elements are not: which program should write this one?"
 
 
 def _written_by(out: torch.Tensor, accesses: Sequence[Access]) -> dict[int, set[int]]:
