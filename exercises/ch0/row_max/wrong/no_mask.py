@@ -1,0 +1,29 @@
+"""The maximum of each row of a matrix, one row a program. It is wrong for some matrices.
+
+Yours: the kernel and `run`. Given: `inputs`.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def inputs(n_rows, n_cols, device="cuda"):
+    x = torch.randn(n_rows, n_cols, device=device)
+    x[3::8] = float("-inf")  # some rows hold nothing else
+    return {"x": x}
+
+
+@triton.jit
+def row_max_kernel(x_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * n_cols + cols)
+    tl.store(out_ptr + row, tl.max(x, 0))
+
+
+def run(x):
+    n_rows, n_cols = x.shape
+    out = torch.empty(n_rows, device=x.device)
+    row_max_kernel[(n_rows,)](x, out, n_cols, BLOCK=triton.next_power_of_2(n_cols))
+    return out
