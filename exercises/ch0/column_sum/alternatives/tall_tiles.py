@@ -1,0 +1,30 @@
+"""The sum of each column of a matrix. The start adds up nothing: each program stores zeros.
+
+Yours: the kernel and `run`. Given: `inputs`.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def inputs(n_rows, n_cols, device="cuda"):
+    return {"x": torch.randn(n_rows, n_cols, device=device)}
+
+
+@triton.jit
+def column_sum_kernel(x_ptr, out_ptr, n_rows, n_cols, ROWS: tl.constexpr, COLS: tl.constexpr):
+    cols = tl.program_id(0) * COLS + tl.arange(0, COLS)
+    acc = tl.zeros((ROWS, COLS), tl.float32)
+    for start in range(0, n_rows, ROWS):
+        rows = start + tl.arange(0, ROWS)
+        mask = (rows < n_rows)[:, None] & (cols < n_cols)[None, :]
+        acc += tl.load(x_ptr + rows[:, None] * n_cols + cols[None, :], mask=mask, other=0.0)
+    tl.store(out_ptr + cols, tl.sum(acc, 0), mask=cols < n_cols)
+
+
+def run(x):
+    n_rows, n_cols = x.shape
+    out = torch.empty(n_cols, device=x.device)
+    column_sum_kernel[(triton.cdiv(n_cols, 64),)](x, out, n_rows, n_cols, ROWS=64, COLS=64, num_warps=8)
+    return out
