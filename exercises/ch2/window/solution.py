@@ -2,15 +2,16 @@
 
 Each step loads one row and stores one. The row that is loaded becomes the row above, by a new name: a, b, c, d = b, c,
 d, e moves nothing in a loop that the compiler writes out, and registers to registers in one that it does not. A strip
-of 64 rows needs 4 more for its ends, which its neighbours load too: 68 rows are read and 64 written.
+of 32 rows needs 4 more for its ends, which its neighbours load too: 36 rows are read and 32 written.
 
 This works because a row's neighbours above and below belong to the same lane. Neighbours within a row belong to other
 lanes; for those there is the cache, or shared memory (`shared_stencil`). Five additions for each element look wasteful
 beside a running sum, which adds the new row and subtracts the old one. But a running sum keeps the rounding error of
 all its steps, and once a NaN or an infinity is in it, it never gets out.
 
-The loop runs one row after the other, so few bytes of a program are in flight. There are many programs instead: 16
-groups of columns times 128 strips, for a matrix of 8192 x 8192.
+The loop waits for one row after the other, so few bytes of a program are in flight. There are many programs instead:
+16 groups of columns times 256 strips, for a matrix of 8192 x 8192. Longer strips would load less twice, and leave too
+few programs for all SMs.
 """
 
 import torch
@@ -61,6 +62,6 @@ def window_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.con
 def run(x):
     rows, columns = x.shape
     y = torch.empty_like(x)
-    grid = (triton.cdiv(columns, 512), triton.cdiv(rows, 64))
-    window_kernel[grid](x, y, rows, columns, ROWS=64, BLOCK=512)
+    grid = (triton.cdiv(columns, 512), triton.cdiv(rows, 32))
+    window_kernel[grid](x, y, rows, columns, ROWS=32, BLOCK=512)
     return y

@@ -29,6 +29,6 @@ def window_kernel(x_ptr, y_ptr, rows, columns, ROWS: tl.constexpr, BLOCK: tl.con
 def run(x):
     rows, columns = x.shape
     y = torch.empty_like(x)
-    grid = (triton.cdiv(columns, 512), triton.cdiv(rows, 64))
-    window_kernel[grid](x, y, rows, columns, ROWS=64, BLOCK=512)
+    grid = (triton.cdiv(columns, 512), triton.cdiv(rows, 32))
+    window_kernel[grid](x, y, rows, columns, ROWS=32, BLOCK=512)
     return y
