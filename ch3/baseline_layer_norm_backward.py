@@ -1,4 +1,4 @@
-"""Layer norm backward with an atomic addition for every element: dweight and dbias are sums over rows, and collide.
+"""Layer norm backward with an atomic addition for every element: dweight and dbias are sums over rows.
 
 Problem: a program takes a row. With x_hat = (x - mean) * rstd and g = dy * weight, the row of dx needs only that row:
 

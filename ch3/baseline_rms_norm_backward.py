@@ -1,4 +1,4 @@
-"""RMS norm backward with an atomic addition for every element: dweight is a sum over rows, and its additions collide.
+"""RMS norm backward with an atomic addition for every element: dweight is a sum over rows.
 
 Problem: a program takes a row. With x_hat = x * rstd and g = dy * weight, the row of dx needs only that row:
 

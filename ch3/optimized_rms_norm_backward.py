@@ -1,6 +1,6 @@
 """RMS norm backward without atomics: programs that walk many rows keep their part of dweight in registers.
 
-Problem: `baseline_rms_norm_backward.py` makes an atomic addition for every element, and they queue at few addresses.
+Problem: `baseline_rms_norm_backward.py` makes an atomic addition for every element, and waits for them.
 
 Idea: start only as many programs as the SMs hold at once. Each takes every so-many-th row, adds to its own dweight in
 float32, and writes it once at the end. A second kernel adds up what the programs have written:
