@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from common.show.formats import digits
 
 ALPHA = 0.10  # a range is to hold nine figures of ten
+PLAIN = 1.1  # up to this factor a share is plain; above it "50% too low" could be read as a half or as two thirds
 FEWEST = 20  # predictions, before a word is said about how sure they were
 RARE = 0.05  # a hit rate that honest ranges would have so seldom is called too narrow, or too wide
 
@@ -35,13 +36,15 @@ class Scored:
 
 
 def off(said: float, found: float) -> str:
-    """How far a figure is from the one that was found: `6% too high`, `3.1 times too low`."""
+    """How far a figure is from the one that was found: `6% too high`, `1.82 times too low`."""
     if said <= 0 or found <= 0:
         return "right" if said == found else "wrong"
     factor, side = max(said / found, found / said), "high" if said > found else "low"
     if factor < 1.005:
         return "right" if said == found else f"right to {factor - 1:.1%}"
-    return f"{factor - 1:.0%} too {side}" if factor < 2 else f"{digits(factor)} times too {side}"
+    if factor < PLAIN:
+        return f"{abs(said / found - 1):.0%} too {side}"
+    return f"{digits(factor)} times too {side}"
 
 
 def sureness(scored: Sequence[Scored]) -> str:

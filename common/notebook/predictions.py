@@ -15,6 +15,7 @@ from common.show.tables import ratio
 
 FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: somebody runs a notebook for its outputs, and answers nothing
 NAIVE = ROOT / "notebooks/forecaster.toml"
+WIDE = 1.2  # an interval whose ends are further apart than this factor holds many predictions
 NEAR = 1.25  # a figure within this factor of another says the same, for an explanation
 
 
@@ -52,13 +53,18 @@ def compared(said: float | str, found: float | str, unit: str = "") -> str:
 def against(said: float, row: Row, terms: Mapping[str, float] | None = None) -> str:
     """A predicted ratio and the measured one, as a factor; a figure that the interval and its margin hold is right.
 
+    Where the interval is wide, the line says that it holds the figure and shows little.
+
     `terms`: what each explanation alone would give, `{"calls": 16.0, "bytes": 1.0}`. The answer then says which of them
     is nearest to the prediction, which to the measurement, and what none of them explains.
     """
     if row.ratio is None or row.interval is None:
         return f"you said {digits(said)}x; {row.verdict}: {row.reason}"
     low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)
-    judged = "right" if low <= said <= high else off(said, row.ratio)
+    judged = off(said, row.ratio)
+    if low <= said <= high:
+        wide = row.interval[1] / row.interval[0] > WIDE
+        judged = "within the interval, which is wide: it says little" if wide else "right"
     text = f"you said {digits(said)}x, measured {ratio(row)}: {judged}"
     return "\n".join([text, *([_missed(said, row.ratio, terms)] if terms else [])])
 
@@ -68,10 +74,12 @@ def _missed(said: float, measured: float, terms: Mapping[str, float]) -> str:
         return min(terms, key=lambda name: abs(math.log(terms[name] / value)))
 
     yours, best = nearest(said), nearest(measured)
-    left = max(measured / terms[best], terms[best] / measured)
+    left = measured / terms[best]
     parts = [f"nearest to the measured ratio: {best} ({digits(terms[best])}x)"]
     if yours != best:
         parts.append(f"nearest to yours: {yours} ({digits(terms[yours])}x)")
+    text = "; ".join(parts)
+    gives = f"The nearest explanation gives {digits(terms[best])}x"
     if left > NEAR:
-        parts.append(f"it leaves a factor of {digits(left)} unexplained")
-    return "; ".join(parts)
+        return f"{text}\n{gives}; a factor of {digits(left)} is still missing."
+    return f"{text}\n{gives}, {digits(1 / left)} times too much." if left < 1 / NEAR else text

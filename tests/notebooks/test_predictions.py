@@ -42,6 +42,8 @@ def test_the_naive_forecaster_answers_what_is_missing_and_says_so(naive, capsys)
     [
         (8, 8, "you said 8 sectors, counted 8: right"),
         (2.0, 1.88, "you said 2 sectors, counted 1.88: 6% too high"),
+        (1.88, 2.0, "you said 1.88 sectors, counted 2: 6% too low"),
+        (1.0, 1.82, "you said 1 sectors, counted 1.82: 1.82 times too low"),
         (8, 32, "you said 8 sectors, counted 32: 4.00 times too low"),
         (10_241, 641, "you said 10,241 sectors, counted 641: 16.0 times too high"),
         (0, 3, "you said 0 sectors, counted 3: wrong"),
@@ -59,7 +61,14 @@ def test_words_are_right_or_they_are_not():
 
 @pytest.mark.parametrize(
     ("said", "judged"),
-    [(1.5, "33% too low"), (1.97, "right"), (2.0, "right"), (3.0, "50% too high"), (40.0, "20.0 times too high")],
+    [
+        (1.5, "1.33 times too low"),
+        (1.9, "5% too low"),
+        (1.97, "right"),
+        (2.0, "right"),
+        (3.0, "1.50 times too high"),
+        (40.0, "20.0 times too high"),
+    ],
 )
 def test_a_ratio_is_judged_by_the_interval_and_the_margin(said, judged):
     row = pair_result().rows[0]
@@ -71,8 +80,16 @@ def test_the_term_that_was_missed_is_named():
     terms = {"the bytes": 1.0, "the calls": 16.0, "both": 2.1}
     *_, text = nb.against(15.0, row, terms).splitlines()
     assert text == "nearest to the measured ratio: both (2.10x); nearest to yours: the calls (16.0x)"
-    *_, text = nb.against(1.1, row, {"the bytes": 1.0}).splitlines()
-    assert text == "nearest to the measured ratio: the bytes (1.00x); it leaves a factor of 2.00 unexplained"
+    *_, near, text = nb.against(1.1, row, {"the bytes": 1.0}).splitlines()
+    assert near == "nearest to the measured ratio: the bytes (1.00x)"
+    assert text == "The nearest explanation gives 1.00x; a factor of 2.00 is still missing."
+    assert nb.against(5.0, row, {"the calls": 16.0}).endswith("gives 16.0x, 8.00 times too much.")
+
+
+def test_a_wide_interval_that_holds_a_prediction_says_little():
+    row = Row("optimized", "baseline", "faster", ratio=1.48, interval=(1.33, 2.68))
+    assert nb.against(2.6, row).endswith(": within the interval, which is wide: it says little")
+    assert nb.against(4.0, row).endswith(": 2.70 times too high")
 
 
 def test_without_a_ratio_the_verdict_answers():
