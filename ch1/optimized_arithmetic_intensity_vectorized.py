@@ -9,9 +9,13 @@ once:
     vectorized   1 load  of 32 * 16 = 512 bytes
 
 Cost: addresses must be multiples of 16 (those of allocations are), and one thread does the last n % 4 elements. A
-thread still has four floats of each array in flight, and a warp moves 1.5 KB either way. 4 TB/s over 132
-multiprocessors at 1.9 GHz are 16 bytes a cycle for each, so 1.5 KB take 96 cycles. In these a multiprocessor can issue
-384 instructions, 4 a cycle; a warp of the unrolled version has about 60.
+thread still has four floats of each array in flight.
+
+Is issuing the instructions the limit? A warp moves 1.5 KB in both versions. Compare the time that the memory needs for
+them with the number of instructions that fit into it:
+
+    memory         4 TB/s / 132 multiprocessors / 1.9 GHz = 16 bytes a cycle; 1.5 KB take 96 cycles
+    instructions   a multiprocessor issues up to 4 a cycle, 384 in 96 cycles; a warp of `_unrolled` has about 60
 
 Predict: what is the ratio to `optimized_arithmetic_intensity_unrolled.py`?
 """

@@ -12,8 +12,8 @@ before has ended:
 Cost: addresses and shapes are a part of the record. New inputs are copied into the tensor that the graph reads (32 KiB
 here), the answer is in the tensor that it writes until the next replay, and another batch size needs another graph.
 
-Predict: the forward is 84 MFLOP: 1.7 us at 50 TFLOP/s. Its 40 kernels still run one after the other. Is the time of one
-replay nearer to 2 us, to 20 us or to 200 us?
+Predict: the forward is 84 MFLOP: 1.7 us at 50 TFLOP/s. Its 40 kernels still run one after the other, and a kernel with
+almost no work keeps the GPU busy for some 5 us. Is the time of one replay nearer to 2 us, to 20 us or to 200 us?
 """
 
 import torch
