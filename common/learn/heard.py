@@ -3,10 +3,13 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from common.learn.errors import here
 from common.traffic import Access
@@ -35,6 +38,19 @@ def uses_undefined(is_wrong: Callable[[float], bool], heard: Heard) -> str:
         return ""
     where = " and ".join(heard.undefined)
     return f"{where}: without `other`, a masked lane holds any value, and the result depends on it"
+
+
+class Made(TorchFunctionMode):
+    """While it is entered, all tensors that torch returns are kept in `tensors`: a kernel may look at nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tensors: list[torch.Tensor] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        self.tensors += [each for each in tree_leaves(found) if isinstance(each, torch.Tensor)]
+        return found
 
 
 def outside(accesses: Sequence[Access], arrays: Arrays, knows_all: bool = False) -> str:

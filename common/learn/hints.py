@@ -9,7 +9,7 @@ import torch
 from common.checks.conditions import filled_memory
 from common.isolation.line import Say
 from common.learn.errors import explained
-from common.learn.heard import Arrays, Heard, apart, hear, outside, uses_undefined
+from common.learn.heard import Arrays, Heard, Made, apart, hear, outside, uses_undefined
 from common.pairs.pair import Pair, load
 from common.traffic import Access
 
@@ -26,7 +26,8 @@ def look(pair: Pair, size: str, say: Say) -> str:
         return _sentence(explained(error))
     if not any(access.kind != "load" and access.mask.any() for access in heard.accesses):
         return "No program has stored anything: is there a tl.store, and is its mask ever true?"
-    problem = outside(heard.accesses, arrays) or _differs(answers, heard.accesses) or _undefined(pair, size, heard)
+    problem = outside(heard.accesses, arrays, knows_all=True) or _differs(answers, heard.accesses)
+    problem = problem or _undefined(pair, size, heard)
     if problem:
         return _sentence(problem)
     return "On ordinary values it is right: think of very large ones, of infinity, and of rows that are all the same."
@@ -39,7 +40,7 @@ def _sentence(text: str) -> str:
 def bounds(pair: Pair, size: str, say: Say) -> str:
     """What a right answer of the pair's variant at a size owes to luck: an access beside an input, a masked lane."""
     arrays, _, heard = _run(pair, size)
-    return outside(heard.accesses, arrays) or _undefined(pair, size, heard)
+    return outside(heard.accesses, arrays, knows_all=True) or _undefined(pair, size, heard)
 
 
 def _run(pair: Pair, size: str, undefined: float | None = None) -> tuple[Arrays, Answers, Heard]:
@@ -49,19 +50,24 @@ def _run(pair: Pair, size: str, undefined: float | None = None) -> tuple[Arrays,
     inputs = oracle.inputs(**pair.sizes[size], device="cpu")
     inputs |= {name: apart(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     want = getattr(oracle, "reference", oracle.run)(**inputs)
-    made = own.setup(**inputs) if hasattr(own, "setup") else {}
     answers: list[Any] = []
-    with filled_memory():  # what is read or added to before it is written is NaN
-        heard = hear(lambda: answers.append(own.run(**inputs, **made)), {}, undefined=undefined)
+    with Made() as made, filled_memory():  # what is read or added to before it is written is NaN
+        state = own.setup(**inputs) if hasattr(own, "setup") else {}
+        heard = hear(lambda: answers.append(own.run(**inputs, **state)), {}, undefined=undefined)
     arrays = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    arrays |= {_name(number): out for number, out in enumerate(_tensors(answers[0]))}
+    arrays |= {f"tensor {number} that torch made": each for number, each in enumerate(made.tensors)}
     return arrays, list(zip(_tensors(answers[0]), _tensors(want), strict=False)), heard
+
+
+def _name(number: int) -> str:
+    return "answer" if number == 0 else f"answer {number + 1}"
 
 
 def _differs(answers: Answers, accesses: Sequence[Access]) -> str:
     """The first answer that is wrong, and how; empty if there is none."""
     for number, (out, right) in enumerate(answers):
-        name = "answer" if number == 0 else f"answer {number + 1}"
-        if problem := wrong(name, out, right.double(), accesses, COARSE):
+        if problem := wrong(_name(number), out, right.double(), accesses, COARSE):
             return problem
     return ""
 

@@ -57,6 +57,12 @@ def test_a_wrong_answer_looks_like_its_fault(fault, said):
     assert re.search(words, said(changes)), said(changes)
 
 
+def test_a_store_beside_the_answer_is_found_though_the_answer_is_right(said):
+    changes = ("axis=1), mask=rows < n)", "axis=1), mask=rows <= n)")
+    assert "program 3 stores to answer at offset 1000, but answer has 1000" in said(changes, hints.bounds)
+    assert said((), hints.bounds) == ""
+
+
 UNDEFINED = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) + 0.0 * tl.sum(x)")
 MAXIMUM = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) + 0.0 * tl.max(x)")
 
