@@ -43,6 +43,12 @@ def bounds(pair: Pair, size: str, say: Say) -> str:
     return outside(heard.accesses, arrays, knows_all=True) or _undefined(pair, size, heard)
 
 
+def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:
+    """The same at several sizes, in one process: the first of them that owes something to luck."""
+    found = ((size, bounds(pair, size, say)) for size in sizes)
+    return next((f"at size {size}: {problem}" for size, problem in found if problem), "")
+
+
 def _run(pair: Pair, size: str, undefined: float | None = None) -> tuple[Arrays, Answers, Heard]:
     """Inputs that have nothing but NaN around them, the variant's answers with the right ones, what its programs do."""
     oracle, own = (load(version.path) for version in pair.versions)
