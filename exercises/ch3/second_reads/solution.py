@@ -8,8 +8,8 @@ do not fit. All reads come from memory, and the ratio is nearly 4 / 2.
 thread with 64 registers. They go out to memory and come back, which costs more than to read the row a second time.
 
 `half`: the bytes say 10 / 8 = 1.25. But float16 halves the time that memory needs, and not that of the instructions
-that draw random numbers. So less than 1.25 is won. In each case the bytes give the first guess, and the question is what
-else they have to be compared with: a cache, the registers, the instructions.
+that draw random numbers. So less than 1.25 is won. In each case the bytes give the first guess. Then ask what else they
+have to be compared with: a cache, the registers, the instructions.
 """
 
 fits = (0.95, 1.25)
