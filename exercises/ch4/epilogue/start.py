@@ -1,0 +1,46 @@
+"""A layer in two kernels: a product, then bias, GELU and residual. The matrix between goes through memory.
+
+Yours: the kernels and `run`. Given: `inputs`.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def inputs(m, n, k, device="cuda"):
+    shapes = {"x": (m, k), "w": (k, n), "bias": (n,), "residual": (m, n)}
+    return {name: torch.randn(*shape, device=device).half() for name, shape in shapes.items()}
+
+
+@triton.jit
+def product_kernel(x_ptr, w_ptr, between_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    offs_m = (tl.program_id(0) // tl.cdiv(N, BN) * BM + tl.arange(0, BM)).to(tl.int64)[:, None]
+    offs_n = (tl.program_id(0) % tl.cdiv(N, BN) * BN + tl.arange(0, BN)).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        at_k = (k + offs_k).to(tl.int64)
+        x = tl.load(x_ptr + offs_m * K + at_k[None, :], mask=(offs_m < M) & (at_k[None, :] < K), other=0.0)
+        w = tl.load(w_ptr + at_k[:, None] * N + offs_n, mask=(at_k[:, None] < K) & (offs_n < N), other=0.0)
+        acc = tl.dot(x, w, acc)
+    place, mask = offs_m * N + offs_n, (offs_m < M) & (offs_n < N)
+    tl.store(between_ptr + place, acc, mask=mask)
+
+
+@triton.jit
+def epilogue_kernel(between_ptr, out_ptr, bias_ptr, residual_ptr, size, N, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = place < size
+    y = tl.load(between_ptr + place, mask=mask) + tl.load(bias_ptr + place % N, mask=mask)
+    y = 0.5 * y * (1 + tl.erf(y * 0.7071067811865476))
+    tl.store(out_ptr + place, y + tl.load(residual_ptr + place, mask=mask), mask=mask)
+
+
+def run(x, w, bias, residual):
+    (M, K), N = x.shape, w.shape[1]
+    out, between = torch.empty_like(residual), torch.empty(M, N, device=x.device)
+    grid = (triton.cdiv(M, 128) * triton.cdiv(N, 128),)
+    product_kernel[grid](x, w, between, M, N, K, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
+    epilogue_kernel[(triton.cdiv(M * N, 1024),)](between, out, bias, residual, M * N, N, BLOCK=1024)
+    return out
