@@ -15,6 +15,7 @@ from common.traffic import Access
 
 Answers = list[tuple[torch.Tensor, torch.Tensor]]  # (own, right)
 NEAR = 1e-4  # float32 sums in another order
+FINE = 1e-3  # the same, of long sums and of numbers that cancel
 COARSE = 2e-2  # 16-bit elements: what is looked for here is wrong by more
 
 
@@ -73,7 +74,8 @@ def _name(number: int) -> str:
 def _differs(answers: Answers, accesses: Sequence[Access]) -> str:
     """The first answer that is wrong, and how; empty if there is none."""
     for number, (out, right) in enumerate(answers):
-        if problem := wrong(_name(number), out, right.double(), accesses, COARSE):
+        near = COARSE if out.element_size() < 4 else FINE
+        if problem := wrong(_name(number), out, right.double(), accesses, near):
             return problem
     return ""
 
