@@ -33,9 +33,9 @@ def words(found):
     return "\n".join(f"{gate.name}: {gate.text}" for gate in found.gates)
 
 
-@pytest.mark.parametrize("exercise", KNOWN, ids=lambda each: each.id)
-def test_the_start_fails_at_once(exercise):
-    found = grade(exercise, exercise.start)
+@pytest.mark.parametrize(("exercise", "path"), cases((each, each.start) for each in KNOWN))
+def test_the_start_fails_at_once(exercise, path):
+    found = grade(exercise, path)
     assert found.status == NOT_YET, words(found)
 
 
