@@ -9,7 +9,7 @@ n = 4096, and 2 bytes a score:
     softmax     reads them, writes the weights   8 GiB
     @ v         reads the weights                4 GiB     q, k, v and o are 64 MiB each (d = 64)
 
-Cost: memory for n^2 scores, and 24 GiB of traffic. The products, masked scores included, are 550 GFLOP (4 n^2 d a head).
+Cost: memory for n^2 scores, and 24 GiB of traffic. The products, masked scores included, are 550 GFLOP.
 Predict: with 4.8 TB/s and 989 TFLOP/s (H200, datasheet), do the bytes or the products take longer, and how many times
 as long?
 """
