@@ -23,7 +23,7 @@ def at_hand(args: argparse.Namespace) -> Exercise:
     if name:
         return find(name)
     known = {each.id for each in exercises()}
-    last = [event["of"] for event in progress.events() if event["of"] in known and event["what"] != "predict"]
+    last = [event["of"] for event in progress.events() if event["of"] in known]
     return find(last[-1]) if last else _next()
 
 
@@ -82,6 +82,11 @@ def _check(exercise: Exercise) -> int:
     from common.learn.grade import grade  # the engine takes a second
 
     found = grade(exercise, exercise.work, learning.print_gate)
+    for gate in found.gates:
+        if gate.scored:  # the first range of each question is locked, later ones are kept
+            low, high, right = gate.scored
+            of = f"{exercise.id} {gate.name}"
+            progress.add("predict", of, hash=exercise.hash, range=(low, high), found=right)
     progress.add("check", exercise.id, hash=exercise.hash, status=found.status, star=found.star)
     learning.print_end(found)
     return found.status
@@ -145,7 +150,6 @@ def predict(args: argparse.Namespace) -> int:
         lines.append(f"{name} = {_value(value)!r}")
     exercise.work.parent.mkdir(parents=True, exist_ok=True)
     write_text(exercise.work, f'"""{exercise.title}: what was predicted."""\n\n' + "\n".join(lines) + "\n")
-    progress.add("predict", exercise.id, hash=exercise.hash, answers=dict(line.split(" = ", 1) for line in lines))
     return _check(exercise)
 
 

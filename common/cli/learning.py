@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from rich.markdown import Markdown
+from rich.markup import escape
 from rich.table import Table
 
 from common.learn.exercise import Exercise
@@ -29,7 +30,7 @@ def print_list(known: Sequence[Exercise], stands: Standings) -> None:
     for heading in ("exercise", "title", "kind", "minutes", ""):
         table.add_column(heading)
     for each in known:
-        table.add_row(each.id, each.title, each.kind, str(each.minutes), _stands(stands[each.id]))
+        table.add_row(each.id, escape(each.title), each.kind, str(each.minutes), _stands(stands[each.id]))
     make_console().print(table)
 
 
@@ -42,20 +43,22 @@ def _stands(standing: Standing) -> str:
 def print_exercise(exercise: Exercise, file: str) -> None:
     """What it asks, in the words of its file."""
     console = make_console()
-    console.print(f"[bold]{exercise.id}: {exercise.title}[/] ({exercise.kind}, about {exercise.minutes} minutes)")
-    console.print(f"\n{exercise.objective}\n", highlight=False)
+    console.print(
+        f"[bold]{exercise.id}: {escape(exercise.title)}[/] ({exercise.kind}, about {exercise.minutes} minutes)"
+    )
+    console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
     console.print(Markdown(exercise.spec))
     for name, table in exercise.answers.items():
         choices = f" One of: {', '.join(table['of'])}." if "of" in table else ""
-        console.print(f"  {name}: {table.get('text', '')}{choices}", highlight=False)
+        console.print(escape(f"  {name}: {table.get('text', '')}{choices}"), highlight=False)
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 
 def print_gate(gate: Gate) -> None:
     if not gate.is_extra:
-        make_console().print(f"  {gate.name:8} {MARKS[gate.passed]}: ", gate.text, sep="", highlight=False, markup=True)
+        make_console().print(f"  {gate.name:8} {MARKS[gate.passed]}: ", escape(gate.text), sep="", highlight=False)
     elif gate.passed:
-        make_console().print(f"  star     {gate.text}", highlight=False)
+        make_console().print(f"  star     {escape(gate.text)}", highlight=False)
 
 
 def print_end(grade: Grade) -> None:

@@ -26,6 +26,7 @@ from common.learn.exercise import Exercise
 from common.learn.gate import Gate
 from common.learn.scores import off
 from common.pairs.pair import load
+from common.show.quoted import newest
 from common.traffic.call import count
 
 DEADLINE_S = 20.0
@@ -39,12 +40,11 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
     try:
         found = process.call(judge, exercise, path, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
     except process.Death as death:
-        found = [(exercise.kind, False, str(death))]
-    for name, passed, text in found:
-        yield Gate(name, passed, text)
+        found = [Gate(exercise.kind, False, str(death))]
+    yield from found
 
 
-Judged = list[tuple[str, bool, str]]
+Judged = list[Gate]
 
 
 def _said(exercise: Exercise, path: Path, line: process.Line) -> Judged:
@@ -53,14 +53,13 @@ def _said(exercise: Exercise, path: Path, line: process.Line) -> Judged:
     for name, table in exercise.answers.items():
         value = getattr(module, name, None)
         if value is None:
-            found.append((name, False, f"`{name}` has no answer yet: {table.get('text', 'replace None')}"))
+            found.append(Gate(name, False, f"`{name}` has no answer yet: {table.get('text', 'replace None')}"))
         elif "figure" in table:
-            passed, text = _range(value, _recorded(table["figure"]), table.get("widest", WIDEST))
-            found.append((name, passed, f"{text}. {table['why']}" if "recorded" in text and "why" in table else text))
+            found.append(_range(name, value, table))
         elif isinstance(table["is"], str):
-            found.append((name, *_word(value, table)))
+            found.append(Gate(name, *_word(value, table)))
         else:
-            found.append((name, *_number(value, table["is"], table.get("within", 1.0), table.get("why", ""))))
+            found.append(Gate(name, *_number(value, table["is"], table.get("within", 1.0), table.get("why", ""))))
     return found
 
 
@@ -79,26 +78,25 @@ def _number(value: Any, right: float, within: float, why: str) -> tuple[bool, st
     return passed, f"{value:,.6g}: {off(value, right)}" + (f". {why}" if passed and why else "")
 
 
-def _range(value: Any, right: float, widest: float) -> tuple[bool, str]:
-    """The figure is told in any case: what was said before stays, and is scored."""
+def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
+    """A range that says something is scored, and the figure is told whether it holds it or not."""
+    widest, why = table.get("widest", WIDEST), f". {table['why']}" if "why" in table else ""
     if not isinstance(value, tuple | list) or len(value) != 2 or not 0 < value[0] <= value[1]:
-        return False, f"{value!r} is no range: write (low, high)"
+        return Gate(name, False, f"{value!r} is no range: write (low, high)")
     low, high = value
     if high / low > widest:
-        return False, f"a range of a factor {high / low:.1f} says little: at most {widest:g}"
-    if low <= right <= high:
-        return True, f"{low:g} to {high:g} holds the recorded {right:.3g}"
-    return (
-        False,
-        f"{low:g} to {high:g} does not hold the recorded {right:.3g}: {off(low if right < low else high, right)}",
-    )
-
-
-def _recorded(title: str) -> float:
-    """A figure as prose quotes it, as a number."""
-    from common.show.quoted import newest
-
-    return float(re.match(r"[\d.]+", newest(title))[0])  # type: ignore[index]
+        return Gate(name, False, f"a range of a factor {high / low:.1f} says little: at most {widest:g}")
+    figure = newest(table["figure"])
+    number = re.match(r"[\d.]+", figure)
+    if not number:
+        return Gate(name, None, f"the recorded figure is {figure}: what was recorded is not of the course as it is now")
+    right = float(number[0])
+    said, holds = f"{low:g} to {high:g}", low <= right <= high
+    text = f"{said} holds the recorded {right:.3g}"
+    if not holds:
+        beside = off(low if right < low else high, right)
+        text = f"{said} does not hold the recorded {right:.3g}: {beside}"
+    return Gate(name, holds, text + why, scored=(low, high, right))
 
 
 def _counts(exercise: Exercise, path: Path, line: process.Line) -> Judged:
@@ -107,7 +105,7 @@ def _counts(exercise: Exercise, path: Path, line: process.Line) -> Judged:
     for name, table in exercise.answers.items():
         function, run = getattr(own, name, None), getattr(program, table.get("run", "run"))
         if not inspect.isfunction(function):
-            found.append((name, False, f"the file has no function `{name}`"))
+            found.append(Gate(name, False, f"the file has no function `{name}`"))
             continue
         for size in program.SIZES.values():
             traffic, number = count(run, **program.inputs(**size, device="cpu")), table.get("number", name)
@@ -116,10 +114,10 @@ def _counts(exercise: Exercise, path: Path, line: process.Line) -> Judged:
             at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
             if value != right:
                 said = off(value, right) if isinstance(value, int | float) else f"{value!r} is no number"
-                found.append((name, False, f"{at}: you say {value}, counted {right:,.0f}: {said}"))
+                found.append(Gate(name, False, f"{at}: you say {value}, counted {right:,.0f}: {said}"))
                 break
         else:
-            found.append((name, True, f"{name}: right at {len(program.SIZES)} sizes"))
+            found.append(Gate(name, True, f"{name}: right at {len(program.SIZES)} sizes"))
     return found
 
 
@@ -127,7 +125,7 @@ def _cases(exercise: Exercise, path: Path, line: process.Line) -> Judged:
     """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant."""
     own, found = load(path), Judged()
     if not inspect.isfunction(getattr(own, "is_honest", None)):
-        return [("referee", False, "the file has no function `is_honest`")]
+        return [Gate("referee", False, "the file has no function `is_honest`")]
     for file in sorted((exercise.folder / "cases").glob("*.py")):
         kind = file.stem.split("_")[0]
         if kind in CASES:
@@ -135,6 +133,6 @@ def _cases(exercise: Exercise, path: Path, line: process.Line) -> Judged:
             said = bool(own.is_honest(case.run))
             summary = (case.__doc__ or "").splitlines()[0]
             if said is not CASES[kind]:
-                return [(kind, False, f"{'passes' if said else 'is refused'}, though it {summary}")]
-            found.append((kind, True, f"{file.stem}: {'passes' if said else 'refused'}"))
-    return [("referee", True, f"{len(found)} benchmarks judged rightly")]
+                return [Gate(kind, False, f"{'passes' if said else 'is refused'}, though it {summary}")]
+            found.append(Gate(kind, True, f"{file.stem}: {'passes' if said else 'refused'}"))
+    return [Gate("referee", True, f"{len(found)} benchmarks judged rightly")]

@@ -41,7 +41,8 @@ def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
 def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates) -> Gate:
     """Launches, then sectors over the least, then what an L2 would leave to the memory."""
     if found.launches > wanted.get("launches", found.launches):
-        text = f"{found.launches} launches, where {wanted['launches']} are enough"
+        enough = f"{wanted['launches']} {'is' if wanted['launches'] == 1 else 'are'} enough"
+        text = f"{found.launches} launches, where {enough}"
         return Gate("traffic", False, f"{text}: {', '.join(kernel.name for kernel in found.kernels)}")
     times = found.sectors * SECTOR / own.unit
     text = f"traffic {digits(times)}x of the least ({found.sectors:,.0f} sectors), {found.launches} launches"

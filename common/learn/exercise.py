@@ -12,7 +12,8 @@ from common.pairs.pair import ROOT
 
 EXERCISES = ROOT / "exercises"
 WORK = ROOT / "work"
-KINDS = ("predict", "count", "diagnose", "repair", "write", "referee")
+KERNELS = ("repair", "write")
+KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 GATES = {"sectors", "launches", "torch", "spills", "load_bits", "l2", "l2_kib", "sms", "speed", "limit"}  # of a kernel
 HINTS = 3
 
@@ -76,6 +77,9 @@ def exercises(folder: Path | None = None) -> list[Exercise]:
 
 def find(name: str, folder: Path | None = None) -> Exercise:
     """By its id, or by what follows the chapter if only one is called so. Raises ExerciseError."""
+    path = (folder or EXERCISES) / name / "exercise.toml"
+    if "/" in name and path.is_file():  # a fault in another exercise does not stop this one
+        return read(path)
     known = exercises(folder)
     found = [each for each in known if name in (each.id, each.id.split("/")[1])]
     if len(found) != 1:
@@ -108,7 +112,7 @@ def _check(made: Exercise) -> None:
     require(made.kind in KINDS, f"kind must be one of {', '.join(KINDS)}")
     require(len(made.hints) == HINTS, f"has {len(made.hints)} hints, not {HINTS}")
     require(set(made.gates) <= GATES, f"gates must be of {', '.join(sorted(GATES))}")
-    require(made.kind in ("repair", "write") or not made.gates, "only kernels have gates: others have answers")
+    require(made.kind in KERNELS or not made.gates, "only kernels have gates: others have answers")
     for file in (made.start, made.solution):
         require(file.is_file(), f"lacks {file.name} beside it")
     files = {path.stem for path in (made.folder / "wrong").glob("*.py")}

@@ -19,6 +19,7 @@ class Gate:
     text: str
     is_extra: bool = False
     is_unsure: bool = False  # measured, and an interval lies across the line
+    scored: tuple[float, float, float] | None = None  # of a prediction: the range, and the figure that it was for
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Grade:
     @property
     def status(self) -> int:
         needed = [gate for gate in self.gates if not gate.is_extra]
+        if not needed or needed[0].passed is None:  # without the first gate, the others mean nothing
+            return CANNOT
         if any(gate.passed is False for gate in needed):
             return NOT_YET
         if any(gate.is_unsure for gate in needed):
             return UNSURE
-        return PASSED if any(gate.passed for gate in needed) else CANNOT
+        return PASSED
 
     @property
     def star(self) -> bool:

@@ -46,8 +46,11 @@ def bounds(pair: Pair, size: str, say: Say) -> str:
 
 def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:
     """The same at several sizes, in one process: the first of them that owes something to luck."""
-    found = ((size, bounds(pair, size, say)) for size in sizes)
-    return next((f"at size {size}: {problem}" for size, problem in found if problem), "")
+    for number, size in enumerate(sizes):
+        say(size, number / len(sizes))
+        if problem := bounds(pair, size, say):
+            return f"at size {size}: {problem}"
+    return ""
 
 
 def _run(pair: Pair, size: str, undefined: float | None = None) -> tuple[Arrays, Answers, Heard]:

@@ -20,10 +20,11 @@ from common.machine.device import has_gpu
 from common.pairs.pair import Pair, discover
 from common.pairs.source import remarks
 from common.pairs.syntax import ContractError
-from common.record.result import BELIEVED, Row
+from common.record.result import BELIEVED, FAILED, PairResult, Row
 from common.show.formats import digits, seconds
 
 GIVEN = ("inputs", "reference", "cost")  # functions that the reader leaves as they are
+DEADLINE_S = 60.0  # without a word: each size is one
 SLOWER = 1.2  # the most times the solution's time
 STAR = 1.02  # times as fast as the solution
 
@@ -60,7 +61,7 @@ def _as_pair(exercise: Exercise, path: Path) -> Iterator[Path]:
 
 def _named(text: str, folder: Path, path: Path) -> str:
     """A message about a copy is about the reader's file."""
-    return re.sub(rf"{re.escape(str(folder))}/optimized_\w+\.py|optimized_{path.stem}\.py", path.name, text)
+    return re.sub(rf"{re.escape(str(folder))}/optimized_\w+\.py|optimized_{re.escape(path.stem)}\.py", path.name, text)
 
 
 def _not_begun(exercise: Exercise, pair: Pair) -> str:
@@ -93,10 +94,13 @@ def _functions(path: Path) -> dict[str, str]:
 
 
 def _right(pair: Pair, folder: Path, path: Path) -> Gate:
-    record = run_pairs([pair], check_only=True)
-    row = next(row for pair in record.pairs for row in pair.rows)
+    row = _result(pair, check_only=True).rows[0]
     if row.verdict in ("verified", *BELIEVED):
-        if problem := _in_child(hints.all_bounds, pair, pair.check_sizes):
+        try:
+            problem = _in_child(hints.all_bounds, pair, pair.check_sizes)
+        except process.Death as death:
+            return Gate("right", False, f"the values are right, but when its accesses are followed it dies: {death}")
+        if problem:
             return Gate("right", False, f"the values are right, but {problem}")
         sizes = ", ".join(size.removeprefix("check/") for size in pair.check_sizes)
         return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values")
@@ -114,14 +118,23 @@ def _looks(pair: Pair, row: Row) -> str:
         return "A store beside an array does this: compare its offsets and its mask with the array's size"
     if not size:
         return ""
-    return _in_child(hints.look, pair, size)
+    try:
+        return _in_child(hints.look, pair, size)
+    except process.Death:  # the harness has said what is wrong: this would only have said what it looks like
+        return ""
+
+
+def _result(pair: Pair, check_only: bool = False, fast: bool = False) -> PairResult:
+    """What the harness says of the pair. Raises KeyboardInterrupt: an interrupted run says nothing of it."""
+    record = run_pairs([pair], check_only=check_only, fast=fast)
+    if record.environment["interrupted"]:
+        raise KeyboardInterrupt
+    return record.pairs[0]
 
 
 def _in_child(function: Callable[..., str], pair: Pair, sizes: str | list[str]) -> str:
-    try:
-        found: str = process.call(function, pair, sizes, environment={"TRITON_INTERPRET": "1"}, deadline_s=30.0)
-    except process.Death:  # an address far outside: the harness has said that the version died
-        return ""
+    """Raises process.Death."""
+    found: str = process.call(function, pair, sizes, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
     return found
 
 
@@ -129,11 +142,10 @@ def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
     if not has_gpu():
         yield Gate("speed", None, "speed is not graded on this machine: it has no GPU")
         return
-    record = run_pairs([pair], fast=True)
-    (result,) = record.pairs
+    result = _result(pair, fast=True)
     row = result.rows[0]
     if row.interval is None or row.ratio is None:
-        yield Gate("speed", row.verdict != "invalid" and None, f"not timed: {row.verdict}: {row.reason}")
+        yield Gate("speed", False if row.verdict in FAILED else None, f"not timed: {row.verdict}: {row.reason}")
         return
     low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)
     arm = result.arms[row.variant]

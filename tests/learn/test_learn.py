@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from common.cli import learn
 from common.learn import progress
 from common.learn.exercise import ExerciseError, exercises, find
+from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
 from common.learn.scores import Scored, off, sureness
 from common.pairs.pair import ROOT
 
@@ -143,6 +145,56 @@ while True:
         process.wait()
     found = list(progress.events(course / "work"))
     assert len(found) >= 60 and len(found) >= len(file.read_bytes().splitlines()) - 3
+
+
+def test_brackets_in_messages_are_shown_as_they_are(course, capsys):
+    toml = course / "exercises/ch1/one/exercise.toml"
+    toml.write_text(
+        toml.read_text()
+        .replace("count the FLOPs", "look at x[offsets] and [/b]")
+        .replace('"Say it."', '"Of x [n, 4]."')
+    )
+    run("start", "one")
+    (course / "work/ch1/one.py").write_text(RIGHT.replace("memory", "arithmetic"))
+    assert run("check") == 1
+    out = capsys.readouterr().out
+    assert "Of x [n, 4]." in out and "look at x[offsets] and [/b]" in out
+
+
+def test_a_fault_in_another_exercise_stops_none_that_is_named(course):
+    (course / "exercises/ch1/two/exercise.toml").write_text("title = ")
+    assert find("ch1/one").title == "Add"
+    assert run("list") == 2
+
+
+def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, capsys):
+    folder = course / "exercises/ch1/one"
+    toml = (folder / "exercise.toml").read_text()
+    toml = toml[: toml.index("[answers.resource]")].replace("diagnose", "predict")
+    (folder / "exercise.toml").write_text(toml + '[answers.ratio]\nfigure = "ch1 coalescing optimized: ratio"\n')
+    for answer in ("ratio=6..20", "ratio=1..2"):
+        assert run("predict", "ch1/one", answer) == (0 if "20" in answer else 1)
+    first, second = progress.predictions()
+    assert (first["range"], first["locked"], second["locked"]) == ([6.0, 20.0], True, False)
+    capsys.readouterr()
+    run("progress")
+    assert "1 of 1 ranges hold the figure" in capsys.readouterr().out
+
+
+def test_ctrl_c_in_a_check_ends_it_in_one_line(course, monkeypatch, capsys):
+    from common.learn import kernels
+
+    stopped = SimpleNamespace(environment={"interrupted": True}, pairs=[])
+    monkeypatch.setattr(kernels, "run_pairs", lambda *_, **__: stopped)
+    with pytest.raises(KeyboardInterrupt):
+        kernels._result(None)
+
+
+def test_what_cannot_be_judged_right_is_not_passed():
+    known, unknown = Gate("traffic", True, ""), Gate("right", None, "no Triton here")
+    assert Grade(None, None, (unknown, known)).status == CANNOT
+    assert Grade(None, None, (Gate("right", True, ""), Gate("speed", None, "no GPU"))).status == PASSED
+    assert Grade(None, None, (Gate("right", True, ""), Gate("speed", None, "", is_unsure=True))).status == UNSURE
 
 
 def test_export_shows_what_it_writes(course, capsys):
