@@ -78,7 +78,7 @@ def chosen(only: str = "*") -> list[Chosen]:
     for chapter, names in PAIRS.items():
         pairs = [pair for pair in discover(ROOT / chapter) if pair.name in names.split()]
         for pair in (each for each in pairs if fnmatchcase(each.name, only)):
-            for version in (each for each in pair.versions if "triton" in each.imports):
+            for version in (each for each in pair.versions if "triton" in each.imports and not each.is_gluon):
                 name, file = f"{chapter}/{pair.name}", str(version.path.relative_to(ROOT))
                 sizes = pair.sizes["count"], BEYOND_L2.get((name, version.label))
                 found += [Chosen(name, version.label, file, size) for size in sizes if size]

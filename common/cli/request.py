@@ -131,7 +131,9 @@ def listing(pairs: list[Pair]) -> str:
         lines.append(f"{pair.chapter}/{pair.name}: {pair.baseline.summary}")
         for version in pair.variants:
             needs = ["an NVIDIA GPU"] * version.needs_cuda + sorted(version.imports & {"triton", "cupy"})
-            needs += [f"{key} {value}" for key, value in version.constants.get("REQUIRES", {}).items()]
+            wanted = version.constants.get("REQUIRES", {})
+            only = {"capability": " and no other"} if "exact" in wanted else {}
+            needs += [f"{key} {value}{only.get(key, '')}" for key, value in wanted.items() if key != "exact"]
             lines.append(f"    {version.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
         lines.append(f"    sizes: {', '.join(pair.sizes)}")
     return "\n".join(map(printable, lines))

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from common.pairs.draws import DRAWS
-from common.pairs.syntax import ContractError, assigned_names, imported_modules, nodes, parse, require_of, with_helpers
+from common.pairs.syntax import (
+    ContractError,
+    assigned_names,
+    imported_modules,
+    imported_names,
+    nodes,
+    parse,
+    require_of,
+    with_helpers,
+)
 
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = (
@@ -19,6 +28,7 @@ CONSTANTS = (
 )  # fmt: skip
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
+GLUON = "triton.experimental.gluon"
 Require = Callable[[bool, str], None]  # (condition, the problem to report if it does not hold)
 _names = cache(lambda tree: {getattr(node, "attr", None) or getattr(node, "id", "") for node in nodes(tree)})
 
@@ -34,6 +44,7 @@ class Version:
     constants: dict[str, Any]  # the contract's constants
     imports: frozenset[str]  # top-level modules, also those of its chapter's helpers
     has_kernel: bool  # in its own file or in its chapter's helpers
+    is_gluon: bool  # it or a helper uses Gluon, which runs on a GPU only
 
     @property
     def versus(self) -> str | None:
@@ -43,7 +54,15 @@ class Version:
 
     @property
     def needs_cuda(self) -> bool:
-        return self.constants.get("DEVICE") == "cuda"
+        return self.is_gluon or self.constants.get("DEVICE") == "cuda"
+
+    def capability_needed(self, capability: tuple[int, int]) -> str:
+        """What it needs, in words, if a GPU of this compute capability cannot run it; else empty."""
+        wanted = self.constants.get("REQUIRES", {})
+        least, is_exact = wanted.get("capability", (0, 0)), wanted.get("exact", False)
+        fits = capability == least if is_exact else capability >= least
+        needed = f"needs compute capability {'.'.join(map(str, least))}{' and no other' * is_exact}"
+        return "" if fits else needed
 
 
 def read_version(path: Path, label: str, inherited: Any = None) -> Version:
@@ -69,7 +88,8 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     require(not forbidden, f"imports {_words(forbidden)}: a pair may import only libraries and its chapter's helpers")
     parameters = {name: tuple(own) for name, own in functions.items()}
     makes = any(not _names(each).isdisjoint(KERNEL_MAKERS) for each in trees)
-    return Version(path, label, doc.splitlines()[0], parameters, constants, imports, makes)
+    is_gluon = any(name.startswith(GLUON) for each in trees for name in imported_names(each))
+    return Version(path, label, doc.splitlines()[0], parameters, constants, imports, makes, is_gluon)
 
 
 def _parameters(args: ast.arguments) -> dict[str, bool]:
@@ -122,11 +142,13 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     told = isinstance(stress, dict) and all(isinstance(why, str) and why for why in stress.values())
     require(told and set(stress) <= set(DRAWS), f"STRESS must be {{draw: why it is left out}}, of {', '.join(DRAWS)}")
     wanted = constants.get("REQUIRES", {})
-    known = isinstance(wanted, dict) and set(wanted) <= {"capability", "gpus"}
-    require(known, 'REQUIRES must be a dict with only "capability" and "gpus"')
+    known = isinstance(wanted, dict) and set(wanted) <= {"capability", "exact", "gpus"}
+    require(known, 'REQUIRES must be a dict with only "capability", "exact" and "gpus"')
     capability = wanted.get("capability", (0, 0))
     two = isinstance(capability, tuple) and [type(part) for part in capability] == [int, int]
     require(two, 'REQUIRES["capability"] must be two integers, as in (9, 0)')
+    exact = wanted.get("exact", True) is True and ("exact" not in wanted or "capability" in wanted)
+    require(exact, 'REQUIRES["exact"] must be True, beside a "capability"')
     require(type(wanted.get("gpus", 1)) is int, 'REQUIRES["gpus"] must be an integer')
     tolerance = constants.get("TOLERANCE", (0.0, 0.0))
     two = isinstance(tolerance, tuple) and [type(part) in (int, float) for part in tolerance] == [True, True]

@@ -18,6 +18,7 @@ from common.pairs import interpreter
 from common.pairs.contract import Version, read_version
 from common.pairs.syntax import ContractError, require_of, with_helpers
 
+NOT_INTERPRETED = "written in Gluon, which has no interpreter: without a GPU it is only compiled (--xray)"
 ROOT = Path(__file__).resolve().parents[2]
 _serial = itertools.count()
 
@@ -153,11 +154,9 @@ def why_not(version: Version, device: dict[str, Any], gpus: int) -> str:
     if missing:
         return f"needs the package {', '.join(missing)}"
     if version.needs_cuda and device["kind"] != "cuda":
-        return "needs an NVIDIA GPU"
-    capability = version.constants.get("REQUIRES", {}).get("capability", (0, 0))
-    if device["kind"] == "cuda" and tuple(device["capability"]) < tuple(capability):
-        wanted, has = (".".join(map(str, version)) for version in (capability, device["capability"]))
-        return f"needs compute capability {wanted}, this GPU has {has}"
+        return NOT_INTERPRETED if version.is_gluon else "needs an NVIDIA GPU"
+    if device["kind"] == "cuda" and (needed := version.capability_needed(tuple(device["capability"]))):
+        return f"{needed}, this GPU has {'.'.join(map(str, device['capability']))}"
     least = version.constants.get("REQUIRES", {}).get("gpus", 1)
     return f"needs {least} GPUs, this machine has {gpus}" if version.needs_cuda and gpus < least else ""
 

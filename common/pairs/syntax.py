@@ -55,14 +55,20 @@ def assigned_names(node: ast.stmt) -> list[str]:
 
 
 @cache
-def imported_modules(tree: ast.Module) -> frozenset[str]:
+def imported_names(tree: ast.Module) -> frozenset[str]:
+    """What it imports, with dots: `from a.b import c` is a.b.c."""
     names = []
     for node in nodes(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.append(node.module)
-    return frozenset(name.split(".")[0] for name in names)
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return frozenset(names)
+
+
+def imported_modules(tree: ast.Module) -> frozenset[str]:
+    """The top-level modules and packages that it imports."""
+    return frozenset(name.split(".")[0] for name in imported_names(tree))
 
 
 def with_helpers(path: Path) -> dict[Path, ast.Module]:

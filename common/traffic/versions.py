@@ -14,7 +14,7 @@ from typing import Any
 from common.isolation import process
 from common.pairs.contract import Version
 from common.pairs.one_line import OneLine
-from common.pairs.pair import Pair, load
+from common.pairs.pair import NOT_INTERPRETED, Pair, load
 from common.traffic.data import Traffic
 from common.xray.occupancy import Machine
 
@@ -93,6 +93,8 @@ def count_versions(
 def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2: bool) -> Counted:
     if "cupy" in version.imports:
         return Counted(version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them")
+    if version.is_gluon:
+        return Counted(version.label, reason=NOT_INTERPRETED)
     if not find_spec("triton"):
         return Counted(version.label, reason="needs the package triton, whose interpreter does the counting")
     if version.constants.get("REQUIRES", {}).get("gpus", 1) > 1:

@@ -40,13 +40,10 @@ def _look_into(version: Version, size: dict, wanted: Sequence[str], say: Callabl
     from common.xray import capture, compilers, sass  # a slow import: torch
 
     pictures = []
-    needs = tuple(version.constants.get("REQUIRES", {}).get("capability", (0, 0)))
     for number, architecture in enumerate(wanted):
         say(architecture, number / len(wanted))
-        machine, kernels, reason, failed = MACHINES[architecture], [], "", False
-        if machine.capability < needs:
-            reason = f"needs compute capability {'.'.join(map(str, needs))}"
-        else:
+        machine, kernels, failed = MACHINES[architecture], [], False
+        if not (reason := version.capability_needed(machine.capability)):
             try:
                 launches = capture.launches(version.path, size, machine)
                 kernels = [sass.dissect(compilers.compile_for(launch, machine), machine) for launch in launches]

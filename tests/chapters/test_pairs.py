@@ -78,7 +78,8 @@ def test_a_pair_stands_on_its_own(pair):
     for version in pair.versions:
         helpers = {path.stem for path in version.path.parent.iterdir()}
         assert version.imports - helpers <= MAY_IMPORT
-        assert len(version.path.read_text(encoding="utf-8").splitlines()) <= (150 if version.has_kernel else 80)
+        most = 200 if version.is_gluon else 150 if version.has_kernel else 80  # Gluon writes layouts and barriers out
+        assert len(version.path.read_text(encoding="utf-8").splitlines()) <= most
 
 
 @each_pair
@@ -146,7 +147,8 @@ def test_both_versions_agree_with_the_oracle_at_odd_sizes(number, version, part)
     row, versions = verified(number, part)[version.label], (PAIRS[number].baseline, version)
     gpus = version.constants.get("REQUIRES", {}).get("gpus", 1) * any(each.needs_cuda for each in versions)
     if gpus > torch.cuda.device_count():
-        assert row.verdict == "skipped" and re.match(r"needs (an NVIDIA GPU|\d+ GPUs)", row.reason), row
+        reasons = r"needs (an NVIDIA GPU|\d+ GPUs)|written in Gluon"
+        assert row.verdict == "skipped" and re.match(reasons, row.reason), row
     else:
         assert (row.verdict, row.ratio) == ("verified", None), row.reason
         assert has_gpu() or "triton" not in version.imports or "interpreter" in row.reason

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from samples import SIZES, one_pair, refused, version, write_pair
 
-from common.pairs.pair import ROOT, discover, load, why_not
+from common.pairs.pair import NOT_INTERPRETED, ROOT, discover, load, why_not
 from common.pairs.sizes import lacking
 from common.pairs.source import source_hash
 
 CPU = {"kind": "cpu", "capability": None}
 H200 = {"kind": "cuda", "capability": [9, 0]}
+B200 = {"kind": "cuda", "capability": [10, 0]}
+EXACT = 'REQUIRES = {"capability": (9, 0), "exact": True}'
 KERNEL = "import triton\n@triton.jit\ndef kernel(x_ptr): ...\n"
 
 
@@ -50,9 +52,11 @@ WRONG_SIZES = {  # SIZES, what the error must say
 WRONG_LINES = {  # a line of its own, what the error must say
     "CLOCK": ('CLOCK = "cpu"', 'CLOCK must be "device" or "wall"'),
     "DEVICE": ('DEVICE = "cuda:0"', 'DEVICE must be "cuda"'),
-    "REQUIRES": ('REQUIRES = {"memory": 9}', 'REQUIRES must be a dict with only "capability" and "gpus"'),
+    "REQUIRES": ('REQUIRES = {"memory": 9}', 'REQUIRES must be a dict with only "capability", "exact" and "gpus"'),
     "REQUIRES is no dict": ("REQUIRES = 2", "REQUIRES"),
     "REQUIRES capability": ('REQUIRES = {"capability": 9.0}', "REQUIRES.*capability"),
+    "REQUIRES exact": ('REQUIRES = {"capability": (9, 0), "exact": False}', "REQUIRES.*exact.*True"),
+    "REQUIRES exact alone": ('REQUIRES = {"exact": True}', "REQUIRES.*exact.*capability"),
     "REQUIRES gpus": ('REQUIRES = {"gpus": "two"}', "REQUIRES.*gpus"),
     "PRECISION": ('PRECISION = "version"', "PRECISION must be one of .*bf16"),
     "TOLERANCE": ("TOLERANCE = 1e-3", r"TOLERANCE must be \(rtol, atol\)"),
@@ -380,10 +384,19 @@ def test_the_hash_covers_a_variant_that_is_added(tmp_path):
         ('DEVICE = "cuda"', H200, 1, ""),
         ('REQUIRES = {"capability": (9, 0)}', H200, 1, ""),
         ('REQUIRES = {"capability": (10, 0)}', H200, 1, "needs compute capability 10.0, this GPU has 9.0"),
+        (EXACT, H200, 1, ""),
+        (EXACT, B200, 1, "needs compute capability 9.0 and no other, this GPU has 10.0"),
+        (EXACT, H200 | {"capability": [8, 9]}, 1, "needs compute capability 9.0 and no other, this GPU has 8.9"),
+        ("from triton.experimental import gluon", CPU, 0, NOT_INTERPRETED),
+        ("from triton.experimental.gluon.language.nvidia import hopper", CPU, 0, NOT_INTERPRETED),
+        ("import triton.experimental", CPU, 0, ""),
+        ("import gluon_helper", CPU, 0, NOT_INTERPRETED),
+        ("from triton.experimental import gluon", H200, 1, ""),
         ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', H200, 1, "needs 2 GPUs, this machine has 1"),
         ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', H200, 2, ""),
     ],
 )
 def test_why_a_version_cannot_run(extra, device, gpus, expected, tmp_path):
     (tmp_path / "toy.py").write_text("import no_such_package_there")
+    (tmp_path / "gluon_helper.py").write_text("from triton.experimental import gluon")
     assert why_not(one_pair(tmp_path, version(extra=extra)).variants[0], device, gpus) == expected
