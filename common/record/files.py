@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -84,7 +85,10 @@ class Format:
             raise RecordError(f"written by {age} version of the course ({reads})")
         if self.form is None:
             return data
-        import jsonschema  # takes 0.9 s to import: only for files from outside
+        # Imported only for files from outside. Where Jupyter has installed this package, jsonschema's import builds 38
+        # grammars with it, in 3 s, for formats that no schema here names; without the package it leaves them out.
+        sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: it cannot be imported
+        import jsonschema
 
         try:
             jsonschema.validate(data, json.loads(self.form.read_text(encoding="utf-8")))
