@@ -69,7 +69,7 @@ def run_pairs(
 def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
     """An empty record of this machine, and the jobs."""
     device = "cpu" if device.startswith("cpu:") else device  # a pair compares with "cpu"
-    server.prefer(device)
+    server.prefer("cuda" if device.startswith("cuda") else "cpu")
     begin = time.monotonic()
     info, limits = survey_apart(device, not check_only)
     date = datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,6 +1,7 @@
-"""The forkserver: children are forked from it with torch imported, so each starts in a quarter of a second.
+"""Forkservers: children are forked from them with torch imported, so each starts in a quarter of a second.
 
-Where there is no forkserver (Windows), children are spawned.
+There is one for each set of modules that children need, started when it is first asked for. Where there is no
+forkserver (Windows), children are spawned.
 """
 
 import atexit
@@ -17,23 +18,35 @@ from common.isolation import interrupt
 
 CACHES = {"TRITON_CACHE_DIR": ".triton/cache", "CUPY_CACHE_DIR": ".cupy/kernel_cache"}  # variable, place below home
 FEWEST_FILES = 64  # open files: with fewer the forkserver dies in the middle of a message
-PRELOADED = ["torch", "common.engine.alone"]
-COMPILERS = ["common.isolation.compilers"]
+PRELOADED = {"cpu": ["torch", "common.engine.alone"]}  # not Triton: in a child for its interpreter it is imported anew
+PRELOADED["triton"] = [*PRELOADED["cpu"], "triton.experimental.gluon", "common.xray.compilers"]
+PRELOADED["cuda"] = [*PRELOADED["triton"], "common.isolation.compilers"]
 VARIABLES = {
     "TORCHINDUCTOR_COMPILE_THREADS": "1",  # otherwise torch.compile leaves a pool of processes behind
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # otherwise the import asks CUDA, which no child can use then
 }
-_preloads: list[str] = [*PRELOADED]
 _THERE_IS_ONE = "forkserver" in multiprocessing.get_all_start_methods()
 context: Any = multiprocessing.get_context("forkserver" if _THERE_IS_ONE else "spawn")
+_states: dict[str, dict[str, Any]] = {}  # of the module's one ForkServer, as it was for each set of modules
+_kind = "cpu"
 
 
-def prefer(device: str) -> None:
-    """Prepare the next `start` for this device: for a GPU the forkserver also imports the compilers."""
-    wanted = [*PRELOADED, *(COMPILERS if device.startswith("cuda") else [])]
-    if wanted != _preloads:
-        stop()
-        _preloads[:] = wanted
+def prefer(kind: str) -> None:
+    """The set of modules that the next children need: "cpu", "triton" to compile kernels, or "cuda" (torch.compile too).
+
+    A server that already runs with more than "triton" is kept for it.
+    """
+    global _kind
+    _kind = "cuda" if kind == "triton" and "cuda" in _states else kind
+
+
+def _switch(kind: str) -> None:
+    """Make the module's ForkServer that of this set; the others keep running."""
+    one: Any = forkserver._forkserver
+    if kind not in _states:
+        _states[kind] = vars(forkserver.ForkServer()) if _states else vars(one)
+    one.__dict__ = _states[kind]
+    context.set_forkserver_preload(PRELOADED[kind])
 
 
 def start(environment: dict[str, str]) -> None:
@@ -41,8 +54,7 @@ def start(environment: dict[str, str]) -> None:
 
     It ignores the signals that interrupt a run: its parent ends it.
     """
-    if "TRITON_INTERPRET" in environment:  # Triton reads it at import, so only the child may import Triton
-        prefer("cpu")
+    kind = "cpu" if "TRITON_INTERPRET" in environment else _kind  # Triton reads it at import, which is the child's
     _give_caches()
     os.environ.update(VARIABLES)
     if not _THERE_IS_ONE:
@@ -52,7 +64,7 @@ def start(environment: dict[str, str]) -> None:
     if 0 <= (most := resource.getrlimit(resource.RLIMIT_NOFILE)[0]) < FEWEST_FILES:
         allow = f"allow {FEWEST_FILES}, as by `ulimit -n {FEWEST_FILES}`"
         raise OSError(errno.EMFILE, f"only {most} files may be open at once: {allow}")
-    context.set_forkserver_preload(_preloads)
+    _switch(kind)
     resource_tracker.ensure_running()  # first, because starting it unblocks the signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, interrupt.SIGNALS)
     try:
@@ -83,8 +95,10 @@ def _is_writable(path: Path) -> bool:
 
 
 def stop() -> None:
-    """End the forkserver, if it runs, and wait for its end. The next `start` starts a new one."""
-    server: Any = forkserver._forkserver
-    if _THERE_IS_ONE and server._forkserver_pid is not None:
-        os.kill(server._forkserver_pid, signal.SIGKILL)
-        server._stop()
+    """End the forkservers that run, and wait for their end. The next `start` starts a new one."""
+    one: Any = forkserver._forkserver
+    for kind in _states:
+        _switch(kind)
+        if one._forkserver_pid is not None:
+            os.kill(one._forkserver_pid, signal.SIGKILL)
+            one._stop()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from common.isolation import process
+from common.isolation import process, server
 from common.pairs.contract import Version
 from common.pairs.one_line import OneLine
 from common.pairs.pair import Pair
@@ -23,6 +23,7 @@ class Picture:
 
 def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "default") -> list[Picture]:
     """A picture of each version on each architecture. Each runs in its own process, on tensors without memory."""
+    server.prefer("triton")
     pictures = []
     for version in pair.versions:
         reason = "launches only library kernels: it has no machine code of its own"
