@@ -1,6 +1,6 @@
-"""Stream 256 MiB through the GPU on one stream: copy in, multiply, copy out, and only one of the three is ever busy.
+"""Stream 128 MiB through the GPU on one stream: copy in, multiply, copy out, and only one of the three is ever busy.
 
-Problem: each of the 16 chunks is a 2048 x 2048 matrix. Three parts of the GPU could work on three chunks at the same
+Problem: each of the 8 chunks is a 2048 x 2048 matrix. Three parts of the GPU could work on three chunks at the same
 time, but operations on one stream wait for each other, so their times add up:
 
     copy engine in    [in 0]                  [in 1]
@@ -10,7 +10,7 @@ time, but operations on one stream wait for each other, so their times add up:
 Cost: 16 MiB in, 2 * 2048^3 = 17 GFLOP, 16 MiB out. Over a link of 55 GB/s and at 50 TFLOP/s each of the three takes
 about 0.3 ms.
 
-Predict: suppose each takes exactly 0.3 ms. Which ratio could overlap reach for these 16 chunks, with as many buffers as
+Predict: suppose each takes exactly 0.3 ms. Which ratio could overlap reach for these 8 chunks, with as many buffers as
 you like?
 """
 
@@ -23,11 +23,11 @@ SIZES = {
     "check/one": {"chunks": 1, "n": 1},
     "check/129": {"chunks": 2, "n": 129},
     "count": {"chunks": 4, "n": 256},
-    "default": {"chunks": 16, "n": 2048},
+    "default": {"chunks": 8, "n": 2048},
 }
 
 
-def inputs(chunks=16, n=2048, device="cuda"):
+def inputs(chunks=8, n=2048, device="cuda"):
     x = torch.randn(chunks, n, n, device=device).cpu().pin_memory()  # drawn on the device: a CPU takes longer
     out = torch.empty(chunks, n, n, pin_memory=True)
     return {"x": x, "out": out, "w_weight": torch.randn(n, n, device=device) / n**0.5}

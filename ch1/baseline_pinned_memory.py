@@ -1,4 +1,4 @@
-"""Copy 256 MiB from the host to the device out of pageable memory: the driver copies every byte twice.
+"""Copy 64 MiB from the host to the device out of pageable memory: the driver copies every byte twice.
 
 Problem: the GPU's copy engine reads physical addresses. The operating system may move pageable memory or swap it out.
 So a CPU core first copies it, piece by piece, into a small pinned buffer of the driver (the staging buffer):
@@ -21,11 +21,11 @@ SIZES = {
     "check/one": {"n": 1},
     "check/129": {"n": 129},
     "count": {"n": 262_144},
-    "default": {"n": 67_108_864},  # 256 MiB of float32
+    "default": {"n": 16_777_216},  # 64 MiB of float32
 }
 
 
-def inputs(n=67_108_864, device="cuda"):
+def inputs(n=16_777_216, device="cuda"):
     x = torch.randn(n, device=device).cpu()  # drawn on the device: a CPU takes longer
     return {"x": x, "out": torch.empty(n, device=device)}
 

@@ -1,4 +1,4 @@
-"""Stream 256 MiB through the GPU on two streams with a buffer each: while one chunk is multiplied, another is copied.
+"""Stream 128 MiB through the GPU on two streams with a buffer each: while one chunk is multiplied, another is copied.
 
 Problem: on one stream, two of the three parts (copy in, multiply, copy out) are idle at any time.
 
@@ -13,7 +13,7 @@ what it queued before, and it goes on after both.
 
 Cost: a second pair of buffers, 32 MiB.
 
-Predict: suppose each of the three steps takes 0.3 ms. How long do the 16 chunks take with two buffers?
+Predict: suppose each of the three steps takes 0.3 ms. How long do the 8 chunks take with two buffers?
 """
 
 import torch
@@ -22,7 +22,7 @@ CLOCK = "wall"  # the answer lies in host memory: done means that it is there
 DEVICE = "cuda"
 
 
-def inputs(chunks=16, n=2048, device="cuda"):
+def inputs(chunks=8, n=2048, device="cuda"):
     x = torch.randn(chunks, n, n, device=device).cpu().pin_memory()  # drawn on the device: a CPU takes longer
     out = torch.empty(chunks, n, n, pin_memory=True)
     return {"x": x, "out": out, "w_weight": torch.randn(n, n, device=device) / n**0.5}
