@@ -19,7 +19,7 @@ SIZES = {
     "check": {"m": 127, "n": 65, "k": 129},
     "check/row": {"m": 1, "n": 131, "k": 33},
     "check/tail": {"m": 65, "n": 131, "k": 33},
-    "check/groups": {"m": 2051, "n": 3, "k": 5},  # of rows that run side by side: the second is not whole
+    "check/groups": {"m": 2051, "n": 33, "k": 17},  # of rows that run side by side: the second is not whole
     "count": {"m": 2048, "n": 256, "k": 64},  # one group of 16 tiles of 128 rows: no program is idle
     "default": {"m": 8192, "n": 8192, "k": 8192},
     "medium": {"m": 4096, "n": 4096, "k": 4096},
