@@ -8,6 +8,7 @@ drawn again. It runs no code of another version.
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -20,6 +21,7 @@ from common.engine.job import Alone, Errand, Job
 from common.engine.judge import truth_of
 from common.engine.measure import clock_of, loaded
 from common.engine.pilot import Pace, ready
+from common.engine.ranks import ONE, Ranks
 from common.engine.rounds import Sets, draw_sets, overwrite, take
 from common.engine.session import Session
 from common.isolation.line import Ask, Line
@@ -27,18 +29,26 @@ from common.isolation.line import Ask, Line
 PIECES, KEPT = 64, 1 << 22  # a large answer is kept as this many random pieces, with this many values in all
 
 
-def run_alone(job: Job, errand: Errand, line: Line) -> Alone:
-    """Run alone, in a fresh process. `job.labels`: the baseline, which draws the inputs, and the candidate's file."""
-    session = loaded(job, line)
+def run_alone(job: Job, errand: Errand, line: Line, ranks: Ranks = ONE) -> Alone:
+    """Run alone, in a fresh process. `job.labels`: the baseline, which draws the inputs, and the candidate's file.
+
+    In a group of ranks, rank 0 asks for all.
+    """
+    session = loaded(job, line, ranks)
+
+    def ask(question: str) -> Any:
+        return ranks.first(line.ask(question) if ranks.rank == 0 else None)
+
     session.keep(["baseline", errand.label])
     who = next((each for each in session.remaining if each.label == errand.label), None)
-    found = _found(session, who, errand, line.ask) if who else Alone([])
+    found = _found(session, who, errand, ask) if who else Alone([])
+    session.agree()
     for label in (errand.label, "baseline"):
         if label in session.disqualified:
             verdict, reason = session.disqualified[label]
             return replace(found, verdict=verdict, reason=reason)
     if who and who.label == "baseline" and errand.folder:
-        return replace(found, wrong=_judged(session, found, errand.folder, line.ask))
+        return replace(found, wrong=_judged(session, found, errand.folder, ask))
     return found
 
 
@@ -56,7 +66,7 @@ def _found(session: Session, who: Candidate, errand: Errand, ask: Ask) -> Alone:
             break
         seconds.append(sample.seconds)
         if ask("keep?") and errand.folder:
-            _keep(sample.seen, seed, oracle_rows(session.job.pair.baseline), _file(errand.folder, who.label))
+            _keep(sample.seen, seed, oracle_rows(session.job.pair.baseline), _file(session, errand.folder, who.label))
             _blame(session, who, sets)
     _blame(session, who, [*sets, source])
     found = Alone(seconds[1:], precision=who.precision, custom=who.custom, differs=who.differs)
@@ -70,8 +80,8 @@ def _blame(session: Session, who: Candidate, sets: Sets) -> None:
         session.disqualify(who.label, f"changed its input `{found[0]}`")
 
 
-def _file(folder: str, label: str) -> Path:
-    return Path(folder) / f"{label.replace('/', '.')}.pt"
+def _file(session: Session, folder: str, label: str) -> Path:
+    return Path(folder) / f"{label.replace('/', '.')}.{session.ranks.rank}.pt"
 
 
 def _keep(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
@@ -110,7 +120,7 @@ def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, 
         overwrite(session, [one], source)
     truth, rows = truth_of(session, one, source)
     right = _excerpt(truth, seeds[-1])
-    kept = {label: torch.load(_file(folder, label), weights_only=True) for label in runs}
+    kept = {label: torch.load(_file(session, folder, label), weights_only=True) for label in runs}
     base, wrong = kept["baseline"], {}
     for label, run in runs.items():
         mine, custom = kept[label], (run.precision, run.custom)
@@ -119,4 +129,5 @@ def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, 
         elif not run.differs:
             problem = compare(mine["head"], right, base["head"], *custom)
             wrong[label] = problem or (compare(mine["all"], base["all"], None, *custom) if rows else "")
-    return {label: problem for label, problem in wrong.items() if problem}
+    merged = session.ranks.merged({label: ("", problem) for label, problem in wrong.items() if problem})
+    return {label: problem for label, (_, problem) in merged.items()}

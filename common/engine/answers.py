@@ -88,6 +88,7 @@ def fresh_answer(
         begin = now()
         with conditions.filled_memory() if filled else conditions.few_programs(one.has_kernel and under == "few"):
             call = one.bind(mine, one.prepared(other.by_label[one.label], mine))
+            session.ranks.stagger(session.rng)
             out = call()
             copy = clone(out)
         session.first_s.setdefault(one.label, now() - begin)

@@ -11,6 +11,7 @@ import torch
 
 from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
 from common.checks.tolerance import Custom
+from common.engine.ranks import ONE, Ranks
 from common.pairs.contract import Version
 from common.record.result import CONTROL
 
@@ -119,16 +120,22 @@ def oracle_rows(baseline: Version) -> int | None:
     return ORACLE_ROWS if "rows" in baseline.functions.get("reference", ()) else None
 
 
-def oracle(baseline: Candidate, rows: int | None, inputs: dict[str, Any], other: dict[str, Any]) -> Tree:
+def oracle(
+    baseline: Candidate, rows: int | None, inputs: dict[str, Any], other: dict[str, Any], ranks: Ranks = ONE
+) -> Tree:
     """The answer in float64, or its leading `rows`. `other`: inputs for the baseline's `setup`, if that is the oracle.
 
+    With several ranks the reference is given each input as a list, one of each rank, and returns a list of answers.
     Raises Disqualified if the reference returns lower precision.
     """
     exact = to_float64(inputs)
     reference = getattr(baseline.module, "reference", None)
     if reference is None:
         return clone(baseline.bind(exact, baseline.prepared(to_float64(other), exact))())
+    if ranks.count > 1:
+        exact = ranks.gather(exact)
     truth = reference(**exact, rows=rows) if rows else reference(**exact)
+    truth = truth[ranks.rank] if ranks.count > 1 else truth
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:
             raise Disqualified("baseline", f"its reference returns {answer.dtype}, it must return torch.float64")

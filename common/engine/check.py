@@ -33,6 +33,7 @@ def check(session: Session) -> None:
     session.progress.checking(None)
     for label, why in blind.items():
         session.disqualify(label, f"the check proves nothing: {why}")
+    session.agree()
 
 
 def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, str]:
@@ -85,6 +86,7 @@ def check_one_less(session: Session) -> None:
     name = max(numbers, key=lambda each: numbers[each])
     less = {**arguments, name: numbers[name] - 1}
     with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), session.fitting(session.job.size):
+        less |= session.ranks.place
         inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
         _judge(session, inputs, inputs, f"at {name} = {less[name]}")
 
@@ -100,7 +102,7 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
         usual = right.tree  # too few values for an RMS error: each is judged alone
     baseline, mine = session.candidates[0], inputs.by_label["baseline"]
     custom = baseline.precision, baseline.custom, leading(usual, right.rows)
-    if compare(leading(right.base.tree, right.rows), right.tree, None, *custom):
+    if session.ranks.any(compare(leading(right.base.tree, right.rows), right.tree, None, *custom)):
         return
     pooled = draw not in stress.LARGE
     for each in session.judged(libraries=False)[1:]:
@@ -110,10 +112,10 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
         if answer is None or each.label in session.disqualified:
             continue
         problem = right.condemns(each, answer, usual, pooled)
-        if problem and not pooled:
+        if not pooled and session.ranks.any(problem):
             rounded = clone(leading(right.base.tree, right.rows))
-            copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base))
-            if compare(rounded, right.tree, None, *custom):
+            copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base, session.ranks))
+            if session.ranks.any(compare(rounded, right.tree, None, *custom)):
                 return  # rounding decides the right answer: the baseline agreed by chance
         session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
 
@@ -121,7 +123,7 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
 def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth:
     """The oracle's and the baseline's answer. Their errors are raised: no version has to accept what they refuse."""
     baseline, mine, rows = session.candidates[0], inputs.by_label["baseline"], oracle_rows(session.job.pair.baseline)
-    truth = oracle(baseline, rows, mine, other.base)
+    truth = oracle(baseline, rows, mine, other.base, session.ranks)
     guards.poison_outputs(mine)
     out = baseline.bind(mine, baseline.prepared(other.base, mine))()
     return Truth(truth, rows, Answer.of(out, clone(out), mine, alike=True))

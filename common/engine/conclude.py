@@ -41,6 +41,7 @@ def pair_result(session: Session, samples: Samples) -> PairResult:
     return PairResult(
         pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, samples.clock, floor, cost,
         least_s, by, arms, orders, session.seeds, samples.voided, session.progress.spent_s, clocks=samples.clocks,
+        group=session.ranks.described(),
     )  # fmt: skip
 
 
@@ -52,7 +53,9 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     of = (measured and measured / median_s, sheet and sheet / median_s)  # None if a peak is not known
     seen = samples.seen.get(label)
     memory = (seen.allocated_bytes, seen.peak_bytes) if seen else (None, None)
-    return Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
+    arm = Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
+    by_rank = [[list(each[label].by_rank) for each in block] for block in samples.blocks]
+    return replace(arm, by_rank=by_rank) if by_rank[0][0] else arm
 
 
 def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float, samples: Samples) -> list[Row]:

@@ -28,6 +28,7 @@ class Job:
     verified: tuple[str, ...] = ()
     tells_turns: bool = False
     stressed: bool = True  # also on stress draws
+    ranks: int = 1  # processes that measure it together
 
 
 @dataclass(frozen=True)

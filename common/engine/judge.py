@@ -15,7 +15,7 @@ def truth_of(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree,
     """(The oracle's answer on these inputs, its leading rows.) An invalid oracle disqualifies the baseline."""
     truth, rows = None, oracle_rows(session.job.pair.baseline)
     with session.fitting(session.job.size):
-        truth = oracle(session.candidates[0], rows, inputs.base, other.base)
+        truth = oracle(session.candidates[0], rows, inputs.base, other.base, session.ranks)
     return truth, rows
 
 
@@ -92,21 +92,25 @@ def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, 
             if each.label in answers and each.label != "baseline" and not each.differs:
                 both, custom = (answers[each.label], answers["baseline"]), (each.precision, each.custom)
                 wrong[each.label] = near(*both, *custom) or drift(*both, errors, *custom)
-        if any(wrong.values()) and blame(session, inputs):
+        if session.ranks.any(any(wrong.values())) and blame(session, inputs):
             return True
         for label, problem in wrong.items():
             session.disqualify(label, problem and f"wrong answer in a timed round, against the baseline's: {problem}")
+        session.agree()
     return False
 
 
 def blame(session: Session, *sets: InputSet) -> bool:
     """Whether inputs of the timed size were changed. Calls of each suspect on its own inputs show which one did it."""
-    found = [(inputs, *violation) for inputs in sets if (violation := inputs.violation())]
-    for inputs, path, suspects in found:
+    found = [(inputs, violation) for inputs in sets if (violation := inputs.violation())]
+    everywhere = [violation for mine in session.ranks.share([each for _, each in found]) for violation in mine]
+    for path, suspects in everywhere:
         for each in [each for each in session.judged() if each.label in suspects]:
             own = session.inputs(session.job.size)
             fresh_answer(session, each, own, own)
         if session.disqualified.keys().isdisjoint(suspects):
             session.disqualify("baseline", f"the input `{path}` was changed by {' or '.join(suspects)}")
+        session.agree()
+    for inputs, _ in found:
         inputs.restore()
-    return bool(found)
+    return bool(everywhere)

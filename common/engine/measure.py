@@ -16,17 +16,18 @@ from common.engine.check import check, check_one_less
 from common.engine.conclude import pair_result
 from common.engine.job import Job
 from common.engine.pilot import plan
+from common.engine.ranks import ONE, Ranks
 from common.engine.rounds import Samples, sample_blocks
 from common.engine.session import BaselineDisqualified, Session
 from common.isolation.process import Say
-from common.machine.clock import Clock, make_clock
+from common.machine.clock import Clock, GroupClock, make_clock
 from common.machine.device import use_device
 from common.record.result import CONTROL, PairResult
 
 
-def measure(job: Job, say: Say) -> PairResult:
+def measure(job: Job, say: Say, ranks: Ranks = ONE) -> PairResult:
     """Do everything that the job asks. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
-    session, samples = loaded(job, say), Samples()
+    session, samples = loaded(job, say, ranks), Samples()
     with suppress(BaselineDisqualified):
         check(session)
         if _keep_timed(session):
@@ -34,16 +35,16 @@ def measure(job: Job, say: Say) -> PairResult:
     return pair_result(session, samples)
 
 
-def loaded(job: Job, say: Say) -> Session:
+def loaded(job: Job, say: Say, ranks: Ranks = ONE) -> Session:
     """A session with the pair's candidates; without any if the baseline cannot be loaded."""
     say("load", 0.0)
-    use_device(job.device)
-    session = Session(job, say)
+    use_device(job.device, ranks.count)
+    session = Session(job, say, ranks=ranks)
     with session.progress.spending("load"), suppress(BaselineDisqualified):
         if any("cupy" in version.imports for version in job.pair.versions if version.label in job.labels):
             importlib.import_module("cupy")  # now: its random numbers can be seeded only once it is imported
         session.load()
-        use_device(job.device)  # also CuPy
+        use_device(job.device, ranks.count)  # also CuPy
         guards.listen_to_triton()
     return session
 
@@ -52,7 +53,8 @@ def clock_of(session: Session) -> Clock:
     """The device's clock on a GPU, unless the pair asks for the wall clock."""
     on_gpu = session.job.info["kind"] == "cuda"
     name = getattr(session.candidates[0].module, "CLOCK", "device") if on_gpu else "wall"
-    return make_clock(name, session.job.device)
+    clock = make_clock(name, session.job.device, session.ranks.together)
+    return clock if session.ranks.count == 1 else GroupClock(clock, session.ranks.share)
 
 
 def _keep_timed(session: Session) -> bool:
@@ -63,7 +65,8 @@ def _keep_timed(session: Session) -> bool:
 
 
 def _timed(session: Session) -> Samples:
-    session.rng = random.Random(secrets.randbits(64))  # an earlier run's saved answers are then of other inputs
+    seed = session.ranks.first(secrets.randbits(64))
+    session.rng = random.Random(seed)  # an earlier run's saved answers are then of other inputs
     with session.progress.spending("warm-up"):
         clock = clock_of(session)
         session.progress.say("pilot", 0.0)
@@ -71,7 +74,8 @@ def _timed(session: Session) -> Samples:
         costs = count_costs(session.remaining, source.by_label)
         for label, problem in other_work(session.remaining, costs).items():
             session.disqualify(label, problem)
-        planned = plan(session, clock, source)
+        session.agree()
+        planned = session.ranks.first(plan(session, clock, source))
         with session.progress.spending("stress"):
             check_one_less(session)
     samples = sample_blocks(session, clock, planned, costs, source)

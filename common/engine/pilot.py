@@ -77,7 +77,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
             paces[each.label] = replace(pace, compile_s=session.first_s.get(each.label, 0.0) + longer_s)
     if not session.remaining:
         return Plan(LEAST_BLOCKS, LEAST_ROUNDS, {})
-    paces = _as_many(paces)
+    paces = session.ranks.first(_as_many(paces))
     for label, pace in paces.items():
         empty = partial(lambda **inputs: None, **source.by_label[label])  # what the clock reads then is its floor
         floor_s = min(clock.sample([empty] * pace.calls).seconds for _ in range(FLOOR_SAMPLES))

@@ -4,6 +4,7 @@ A block has fresh inputs. A round runs every candidate once, in a rotating order
 inputs is overwritten: an answer remembered from an earlier call is wrong. The verified answers are the timed ones.
 """
 
+import random
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -97,11 +98,13 @@ def _block(
             is_spoilt |= judge.blame(session, one, source)
             if not is_spoilt:  # answers from changed inputs prove nothing
                 found = judge.judge_timed(session, one, source, answers, first=not errors)
+            session.agree()
         before, slowed = slowed, slowdowns(session.job.info)
-        if slowed == before:  # a rule that does not see the samples
+        if not session.ranks.any(slowed != before):  # a rule that does not see the samples
             rounds.append({label: replace(sample, outputs=None, seen=None) for label, sample in samples.items()})
     with session.progress.spending("verify"):
         is_spoilt = judge.blame(session, *sets, source) or is_spoilt
+        session.agree()
     return None if is_spoilt else rounds, found
 
 
@@ -116,7 +119,8 @@ def overwrite(session: Session, sets: Sets, source: InputSet) -> None:
     with session.progress.spending("inputs"):
         values = source if source.mixes else session.inputs(session.job.size, like=sets[0])
         for inputs in sets:
-            inputs.overwrite(values, session.rng)
+            # equally many numbers drawn on all ranks, whatever the shapes of each
+            inputs.overwrite(values, random.Random(session.rng.getrandbits(63)))
 
 
 def _round(

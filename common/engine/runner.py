@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from common.engine import group
 from common.engine.job import Alone, Errand, Job
 from common.isolation import interrupt, process, server
 from common.machine import neighbours
@@ -84,6 +85,7 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
 
 def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:
     """Measure one pair in its process. Versions that cannot run here are skipped; without the baseline all are."""
+    job = group.placed(job)
     on_cpu = job.info["kind"] == "cpu"
     reasons = {version.label: why_not(version, job.info, job.info["gpus"]) for version in job.pair.versions}
     labels = [label for label, reason in reasons.items() if not reason]
@@ -91,9 +93,11 @@ def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours
         missing = reasons.pop("baseline")
         return _untimed(job, {label: ("skipped", reason or missing) for label, reason in reasons.items()})
     interpreted = {version.label for version in job.pair.versions if on_cpu and "triton" in version.imports}
-    timed = [label for label in labels if label not in interpreted and not check_only]
+    timed = [label for label in labels if label not in interpreted and not check_only and group.is_timed(job)]
     result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
     why = "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU"
+    if job.ranks > 1 and on_cpu and not check_only and not timed:
+        interpreted, why = {"baseline"}, f"verified with gloo on {job.ranks} processes; timing needs {job.ranks} GPUs"
     rows = [
         replace(row, reason=why) if row.verdict == "verified" and interpreted & {row.variant, "baseline"} else row
         for row in result.rows
@@ -133,6 +137,10 @@ def _measure(job: Job, errand: Errand | None, line: process.Line) -> PairResult 
     from common.engine.measure import measure
     from common.engine.session import DoesNotFit
 
+    if job.ranks > 1:
+        from common.isolation.launch import launch
+
+        return launch(group.run_rank, job.ranks, line, job, errand)
     if errand:
         return run_alone(job, errand, line)
     try:

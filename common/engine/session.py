@@ -13,6 +13,7 @@ from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import Job
 from common.engine.progress import Progress
+from common.engine.ranks import ONE, Ranks
 from common.isolation.process import Say, one_line
 from common.machine.clock import synchronize
 from common.machine.device import free_bytes
@@ -36,11 +37,13 @@ def is_out_of_memory(error: BaseException) -> bool:
 class Session:
     """The candidates of a pair in this process. `disqualified`: label -> (verdict, reason); see `disqualify`.
 
-    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call.
+    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call. `ranks`: the processes
+    that measure the pair in step.
     """
 
-    def __init__(self, job: Job, say: Say, candidates: tuple[Candidate, ...] = ()) -> None:
-        self.job, self.progress = job, Progress(say, job.tells_turns)
+    def __init__(self, job: Job, say: Say, candidates: tuple[Candidate, ...] = (), ranks: Ranks = ONE) -> None:
+        self.job, self.progress, self.ranks = job, Progress(say, job.tells_turns), ranks
+        self._complaints: dict[str, tuple[str, str]] = {}  # of this rank, until all agree on them
         self.candidates, self.rng = candidates, random.Random(job.seed)
         self.disqualified: dict[str, tuple[str, str]] = {}
         self.seeds: list[int] = []
@@ -57,9 +60,20 @@ class Session:
         return [each for each in self.remaining if each.label != CONTROL and (libraries or not each.is_library)]
 
     def disqualify(self, label: str, reason: str, verdict: str = "invalid") -> None:
-        """Disqualify a candidate. The first reason counts; an empty reason changes nothing."""
+        """Disqualify a candidate. The first reason counts; an empty reason changes nothing.
+
+        In a group of ranks it counts from the next `agree` on.
+        """
         if reason and label:
-            self.disqualified.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
+            self._complaints.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
+        if self.ranks.count == 1:
+            self.agree()
+
+    def agree(self) -> None:
+        """Disqualify what any rank has complained of, on all ranks."""
+        found, self._complaints = self.ranks.merged(self._complaints), {}
+        for label, why in found.items():
+            self.disqualified.setdefault(label, why)
 
     def load(self) -> None:
         """Import the versions, one after the other. Raises BaselineDisqualified."""
@@ -77,7 +91,7 @@ class Session:
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
         """Fresh inputs for all remaining candidates; one whose inputs differ from the baseline's is disqualified."""
         self.seeds.append(self.rng.randrange(2**31))
-        arguments, shared = self.job.pair.sizes[size], self._shared.get(size, frozenset())
+        arguments, shared = self.arguments(size), self._shared.get(size, frozenset())
         with self.progress.spending("inputs"):
             while self.remaining:
                 with self.fitting(size):
@@ -85,6 +99,10 @@ class Session:
                     self._shared[size] = drawn.shared
                     return drawn
         raise BaselineDisqualified
+
+    def arguments(self, size: str) -> dict[str, Any]:
+        """The arguments of `inputs`, in a group of ranks with this rank and their number."""
+        return {**self.job.pair.sizes[size], **self.ranks.place}
 
     @contextmanager
     def fitting(self, size: str) -> Iterator[None]:
@@ -110,8 +128,10 @@ class Session:
             except Exception as error:  # noqa: BLE001 (any error of a pair is its verdict in the table)
                 synchronize(self.job.device)
                 self.disqualify(label, one_line(error) or "an error without a name", "died")
+                self.ranks.raised(one_line(error))
                 result = None
             changed, leaked = self._watch.restore(), self._leaks.new()
             self.disqualify(label, changed and f"changes global state: {changed}")
             self.disqualify(label, leaked and f"leaks {leaked}")
+        self.agree()
         return result

@@ -71,7 +71,9 @@ def call(
             (log := Path(folder) / "output").touch()
         kept = family()
         ours, theirs = server.context.Pipe()
-        process = server.context.Process(target=_child, args=(theirs, log, function, arguments, environment or {}))
+        process = server.context.Process(
+            target=_child, args=(theirs, log, deadline_s, function, arguments, environment or {})
+        )
         stack.callback(ours.close)
         stack.callback(_end, process, kept)  # runs first
         with _starting(), interrupt.waiting():  # the forkserver may still be importing torch
@@ -123,14 +125,16 @@ def _cause(process: Any, log: Path) -> str:
     """How a dead child ended, and its last printed line."""
     process.join(5)
     code = process.exitcode
-    if code is None:
-        how = "closed its pipe or wrote to it"
-    elif code < 0:
-        name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
-        how = f"killed by {name}" + (": often the system had no memory left" if name == "SIGKILL" else "")
-    else:
-        how = f"exited with status {code} before it was done"
+    how = "closed its pipe or wrote to it" if code is None else ending(code)
     return how + _last_words(log)
+
+
+def ending(code: int) -> str:
+    """How a process ended that was not done, by its exit code."""
+    if code >= 0:
+        return f"exited with status {code} before it was done"
+    name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
+    return f"killed by {name}" + (": often the system had no memory left" if name == "SIGKILL" else "")
 
 
 def _last_words(log: Path) -> str:
@@ -151,10 +155,12 @@ def _end(process: Any, kept: set[psutil.Process]) -> None:
         process.join(PATIENCE_S)
 
 
-def _child(pipe: Connection, log: Path, function: Callable, arguments: tuple, environment: dict[str, str]) -> None:
+def _child(
+    pipe: Connection, log: Path, deadline_s: float, function: Callable, arguments: tuple, environment: dict[str, str]
+) -> None:
     try:
         _settle(log, environment)
-        result = function(*arguments, Line(pipe))
+        result = function(*arguments, Line(pipe, deadline_s))
     except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
         traceback.print_exc()
         pipe.send(("error", one_line(error)))

@@ -5,7 +5,7 @@ The clock functions are bound when this module is imported, before any pair: a p
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ LEAST_WALL_S = {"cuda": 200e-6, "cpu": 1e-3}  # shorter calls are batched up to 
 LEAST_FLUSH_S = 200e-6  # on a shared host one call may take far longer than usual
 LONGEST_FLUSH_S = 20e-3  # if issuing takes longer, the time includes the waiting, and a note says so
 Call = Callable[[], Any]
+Together = Callable[[str], None]  # called right before the start: a barrier, in a group of processes
 Look = Callable[[Any], Any]  # examines what a call returned, as soon as the clock has stopped
 
 
@@ -36,7 +37,7 @@ class Sample:
     `seconds`: of the call. `host_s`: until the call returned. `tail_s`: from the clock's stop until the device was
     idle. `idle_s`: the cost of a synchronization without pending work. `cores`: how many cores this process kept busy.
     `waited`: the device may have waited for the host, so `seconds` may be the host's time. `seen`: what `look`
-    returned.
+    returned. `by_rank`: in a group of processes, the seconds of each; `seconds` is the largest.
     """
 
     seconds: float
@@ -47,6 +48,11 @@ class Sample:
     waited: bool = False
     seen: Any = None
     idle_s: float = 0.0
+    by_rank: tuple[float, ...] = ()
+
+
+def _nothing(device: str) -> None:
+    pass
 
 
 def _no_look(outputs: Any) -> None:
@@ -58,8 +64,8 @@ class WallClock:
 
     name = "wall"
 
-    def __init__(self, device: str) -> None:
-        self._device = device
+    def __init__(self, device: str, together: Together = _nothing) -> None:
+        self._device, self._together = device, together
 
     def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
         """Mean seconds of the calls, made one after the other.
@@ -76,6 +82,8 @@ class WallClock:
 
     def _time(self, calls: list[Call]) -> tuple[Any, float, float, float]:
         """(The last call's answer, seconds until all were done, seconds until all had returned, CPU seconds.)"""
+        synchronize(self._device)
+        self._together(self._device)
         synchronize(self._device)
         busy, start = _cpu_time(), now()
         for call in calls[:-1]:
@@ -97,8 +105,8 @@ class DeviceClock:
 
     name = "device"
 
-    def __init__(self, device: str) -> None:
-        self._device = device
+    def __init__(self, device: str, together: Together = _nothing) -> None:
+        self._device, self._together = device, together
         l2 = torch.cuda.get_device_properties(device).L2_cache_size
         self._flushed = torch.zeros(max(2 * l2, 32 << 20) // 4, device=device)
         self._sum = torch.zeros((), device=device)
@@ -121,6 +129,7 @@ class DeviceClock:
         (call,) = calls
         _synchronize(self._device)
         self._flush(2 + int((LEAST_FLUSH_S + 1.5 * min(host_s, LONGEST_FLUSH_S)) / self._gain_s))
+        self._together(self._device)
         _record(self._start)
         start = now()
         outputs = call()
@@ -136,11 +145,28 @@ class DeviceClock:
         return Sample(seconds, returned - start, idle - stopped, 1.0, outputs, waited, look(outputs), idle_s)
 
 
-Clock = WallClock | DeviceClock
+class GroupClock:
+    """A clock whose samples begin together in a group of processes, and are the largest of their times.
+
+    `share` returns the values of all processes.
+    """
+
+    def __init__(self, clock: "WallClock | DeviceClock", share: Callable[[Any, str], list[Any]]) -> None:
+        self.name, self._clock, self._share = clock.name, clock, share
+
+    def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
+        """One sample, the same in all processes, except for the answer."""
+        mine = self._clock.sample(calls, host_s, after, look)
+        names = ("seconds", "host_s", "tail_s", "cores", "idle_s", "waited")
+        every = list(zip(*self._share([getattr(mine, name) for name in names], "sample"), strict=True))
+        return replace(mine, **dict(zip(names, map(max, every), strict=True)), by_rank=every[0])
 
 
-def make_clock(name: str, device: str) -> Clock:
-    return DeviceClock(device) if name == "device" else WallClock(device)
+Clock = WallClock | DeviceClock | GroupClock
+
+
+def make_clock(name: str, device: str, together: Together = _nothing) -> WallClock | DeviceClock:
+    return DeviceClock(device, together) if name == "device" else WallClock(device, together)
 
 
 def host_seconds(call: Call, device: str, times: int = 3) -> float:

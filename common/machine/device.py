@@ -98,8 +98,11 @@ def cpu_threads() -> int:
     return max(1, cores - 1)
 
 
-def use_device(device: str) -> None:
-    """Make a device current in torch, Triton and CuPy; on a CPU, set the threads of torch and of NumPy's BLAS."""
+def use_device(device: str, processes: int = 1) -> None:
+    """Make a device current in torch, Triton and CuPy; on a CPU, set the threads of torch and of NumPy's BLAS.
+
+    `processes` share the CPU's threads.
+    """
     import torch
 
     if device.startswith("cuda"):
@@ -108,8 +111,9 @@ def use_device(device: str) -> None:
         if cupy := cupy_on(device):
             cupy.cuda.Device(torch.device(device).index or 0).use()
     else:
-        torch.set_num_threads(cpu_threads())
-        threadpool_limits(cpu_threads())
+        threads = max(1, cpu_threads() // processes)
+        torch.set_num_threads(threads)
+        threadpool_limits(threads)
 
 
 @cache

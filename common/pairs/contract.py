@@ -25,7 +25,9 @@ from common.pairs.syntax import (
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
 CONSTANTS = (
     "SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS", "STRESS",
+    "RANKS",
 )  # fmt: skip
+PLACE = {"rank", "ranks"}  # parameters of `inputs` in a pair with RANKS: this process, and how many there are
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
 GLUON = "triton.experimental.gluon"
@@ -119,7 +121,7 @@ def _check_names(require: Require, names: list[str]) -> None:
 def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> None:
     """SIZES maps names to arguments of `inputs`, which must include every parameter without a default."""
     require(isinstance(sizes, dict) and bool(sizes), 'has no SIZES: add SIZES = {"check": {...}, "default": {...}}')
-    known = parameters.keys() - {"device"}
+    known = parameters.keys() - {"device"} - (PLACE if parameters.keys() >= PLACE else set())
     needed = {name for name in known if not parameters[name]}
     for size, arguments in sizes.items():
         require(isinstance(size, str), f"SIZES has a name that is not a string: {size!r}")
@@ -150,10 +152,24 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     exact = wanted.get("exact", True) is True and ("exact" not in wanted or "capability" in wanted)
     require(exact, 'REQUIRES["exact"] must be True, beside a "capability"')
     require(type(wanted.get("gpus", 1)) is int, 'REQUIRES["gpus"] must be an integer')
+    ranks = constants.get("RANKS", 2)
+    require(type(ranks) is int and ranks >= 2, "RANKS must be an integer, at least 2: the fewest processes it needs")
     tolerance = constants.get("TOLERANCE", (0.0, 0.0))
     two = isinstance(tolerance, tuple) and [type(part) in (int, float) for part in tolerance] == [True, True]
     fits = two and all(0 <= part <= sys.float_info.max for part in tolerance)
     require(fits, "TOLERANCE must be (rtol, atol), both finite and at least 0")
+
+
+def require_ranks(first: Version, others: list[Version]) -> None:
+    """Raises ContractError unless a baseline with RANKS has all that its processes need, and no other version RANKS."""
+    is_many = "RANKS" in first.constants
+    for version in (first, *others):
+        takes = set(version.functions["inputs"]) >= PLACE
+        fix = "add rank, ranks before device" if is_many else "add RANKS to the baseline, or rename rank and ranks"
+        require_of(version.path, takes == is_many, f"RANKS and the parameters of `inputs` do not fit: {fix}")
+        require_of(version.path, version is first or "RANKS" not in version.constants, "has RANKS: remove it here")
+    fix = "add one, which computes the answers of all ranks in one process"
+    require_of(first.path, not is_many or "reference" in first.functions, f"has RANKS and no `reference`: {fix}")
 
 
 def _words(names: set[Any]) -> str:

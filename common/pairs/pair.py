@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from common.pairs import interpreter
-from common.pairs.contract import Version, read_version
+from common.pairs.contract import Version, read_version, require_ranks
 from common.pairs.syntax import ContractError, require_of, with_helpers
 
 NOT_INTERPRETED = "written in Gluon, which has no interpreter: without a GPU it is only compiled (--xray)"
@@ -44,6 +44,11 @@ class Pair:
     @property
     def versions(self) -> tuple[Version, ...]:
         return (self.baseline, *self.variants)
+
+    @property
+    def ranks(self) -> int:
+        """The fewest processes that it needs; with more than one they form a group of torch.distributed."""
+        return int(self.baseline.constants.get("RANKS", 1))
 
     @property
     def check_sizes(self) -> list[str]:
@@ -99,6 +104,7 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
     for version in others:
         same = version.constants["SIZES"] == sizes
         require_of(version.path, same, f"SIZES differ from {baseline.name}: remove them here")
+    require_ranks(first, others)
     return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
 
 

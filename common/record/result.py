@@ -29,6 +29,7 @@ class Arm:
     peak_bytes: int | None = None  # the largest amount in use at once
     calls: int = 1  # calls per sample
     alone: list[list[float]] = field(default_factory=list)  # [run][sample], each run in its own process
+    by_rank: list[list[list[float]]] = field(default_factory=list)  # [block][round][rank] seconds; the largest counts
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class PairResult:
     neighbours: list[str] = field(default_factory=list)  # other processes that used the machine, and how much
     clocks: dict[str, int] = field(default_factory=dict)  # of a GPU at the end of the samples, still under load
     carried: list[str] = field(default_factory=list)  # earlier hashes, before a change of names only
+    group: dict[str, Any] = field(default_factory=dict)  # of a pair with RANKS: processes, backend, environment
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,9 @@ PARTS = {
     },
     "engine.inspection": {"cores_when_idle"},
     "engine.rounds": {"Samples", "draw_sets", "overwrite", "sample_blocks", "take"},
-    "machine.clock": {"DeviceClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize"},  # bound first
+    "machine.clock": {  # bound first
+        "DeviceClock", "GroupClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize",
+    },
     "checks.conditions": set(),
     "checks.guards": set(),
     "engine.inputs": {"inputs_proper", "unwritable"},

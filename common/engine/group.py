@@ -1,0 +1,46 @@
+"""A pair with RANKS: where its processes run, and what each of them does. Needs no torch until a rank runs."""
+
+import os
+from dataclasses import replace
+
+from common.engine.job import Alone, Errand, Job
+from common.isolation.launch import RankLine
+from common.record.result import PairResult
+
+ON_CPU = "cpu"  # the size that is timed without enough GPUs: a pair without it is only verified there
+
+
+def placed(job: Job) -> Job:
+    """The job with its number of ranks: one for each GPU with NCCL if there are enough, else on the CPU with gloo."""
+    least, gpus = job.pair.ranks, job.info["gpus"]
+    if least == 1 or (job.info["kind"] == "cuda" and gpus >= least):
+        return replace(job, ranks=gpus if least > 1 else 1)
+    info = job.info if job.info["kind"] == "cpu" else {**job.info, "kind": "cpu", "capability": None}
+    return replace(job, ranks=least, device="cpu", info=info)
+
+
+def is_timed(job: Job) -> bool:
+    return job.ranks == 1 or job.info["kind"] == "cuda" or job.size == ON_CPU
+
+
+def run_rank(job: Job, errand: Errand | None, line: RankLine) -> PairResult | Alone:
+    """In a rank's process: join the group, measure the pair or one candidate alone, leave the group."""
+    import torch
+    import torch.distributed as dist
+
+    from common.engine.alone import run_alone
+    from common.engine.measure import measure
+    from common.engine.ranks import LONG, Ranks
+    from common.machine.device import describe
+
+    rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if job.info["kind"] == "cuda":
+        job = replace(job, device=f"cuda:{rank}")
+        torch.cuda.set_device(rank)
+        job = replace(job, info=describe(job.device))
+    dist.init_process_group("nccl" if job.info["kind"] == "cuda" else "gloo", timeout=LONG)
+    ranks = Ranks(rank, count, line)
+    result = run_alone(job, errand, line, ranks) if errand else measure(job, line, ranks)
+    ranks.share("done")  # a rank that leaves the group breaks the connections of the others
+    dist.destroy_process_group()
+    return result

@@ -1,0 +1,107 @@
+"""What one rank of a pair does to the others: it is named, all of them end, and the next pair goes on."""
+
+import re
+import textwrap
+
+import psutil
+import pytest
+from samples import row_of, write_pair
+
+from common.engine.runner import run_pairs
+from common.isolation import process
+from common.pairs.pair import discover
+from common.record.load import load_record, save_record
+
+HUNG_S, SLOW_S = 4.0, 60.0
+
+HEAD = '''"""Sum a vector over all processes: 4 bytes sent per element."""
+import os
+import time
+import torch
+import torch.distributed as dist
+RANKS = 2
+SIZES = {"check": {"n": 127}, "check/one": {"n": 1}, "default": {"n": 4096}}
+'''
+BODY = """
+def inputs(n=127, rank=0, ranks=2, device="cuda"):
+    return {"x": torch.randn(ranks, n, device=device)[rank].clone()}
+def run(x):
+    last = dist.get_rank() == 1
+    total = x.clone()
+"""
+REFERENCE = """
+def reference(x):
+    return [sum(x)] * len(x)
+def cost(x):
+    return {"link_bytes": x.nbytes}
+"""
+HONEST = "dist.all_reduce(total)\nreturn total"
+
+
+def version(run: str = HONEST, head: str = HEAD.replace("RANKS = 2\n", "").replace("SIZES", "_SIZES")) -> str:
+    return head + BODY + textwrap.indent(run, "    ") + "\n"
+
+
+CASES = {  # the variant's run, its verdict, its reason
+    "raises": (f"if last: raise ValueError('no luck')\n{HONEST}", "died", r"^rank 1: ValueError: no luck"),
+    "raises_everywhere": ("raise ValueError('no luck')", "died", r"^ValueError: no luck"),
+    "segfault": (f"if last: os.kill(os.getpid(), 11)\n{HONEST}", "died", "^rank 1: killed by SIGSEGV"),
+    "exits": (f"if last: os._exit(3)\n{HONEST}", "died", "^rank 1: exited with status 3 before it was done"),
+    "exits_politely": (f"if last: os._exit(0)\n{HONEST}", "died", "^rank 1: ended before it was done"),
+    "hangs": (
+        f"if last: time.sleep(600)\n{HONEST}",
+        "died",
+        r"^hung: rank 1 is at optimized_hangs.py:\d+: if last: time.sleep\(600\); rank 0 waits in all_reduce at opt",
+    ),
+    "returns_early": (
+        f"if last: return total\n{HONEST}",
+        "died",
+        r"^hung: .*rank 0 waits in all_reduce at .*rank 1 has come back and waits for the others",
+    ),
+    "leaves_it_pending": ("dist.all_reduce(total, async_op=True)\nreturn total", "invalid", "wrong answer"),
+    "does_not_wait": (
+        "work = dist.all_reduce(total, async_op=True)\nif not last: work.wait()\nreturn total",
+        "invalid",
+        "^rank [01]: wrong answer",  # rank 1 spoils what it has not yet sent
+    ),
+    "sends_less": (
+        "if last: total[total.numel() // 2 :] = 0\ndist.all_reduce(total)\nreturn total", "invalid", "wrong answer"
+    ),
+    "ends_otherwise": ("dist.all_reduce(total)\nreturn total + last", "invalid", "^rank 1: wrong answer at size check"),
+    "changes_its_input": (
+        f"if last: x.add_(1)\n{HONEST}", "invalid", "^rank 1: changed its input `x`"
+    ),
+    "zz_honest": (HONEST, "verified", ""),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def faults(machine, tmp_path_factory):
+    """(The record of one run over all of them, the processes that it left behind.)"""
+    folder, call, before = tmp_path_factory.mktemp("faults"), process.call, set(psutil.Process().children(True))
+    for name, (run, _, _) in CASES.items():
+        write_pair(folder, name, version(run), version(head=HEAD) + REFERENCE)
+
+    def impatient(function, job, errand=None, **options):
+        hangs = job.pair.name in ("hangs", "returns_early")
+        return call(function, job, errand, **options, deadline_s=HUNG_S if hangs else SLOW_S)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "call", impatient)
+        record = run_pairs(discover(folder), device="cpu", check_only=True, stressed=False)
+    left = set(psutil.Process().children(True)) - before
+    return record, [each for each in left if "forkserver" not in " ".join(each.cmdline())]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fault_of_a_rank_is_named(name, faults):
+    row = row_of(faults[0], name)
+    assert row.verdict == CASES[name][1], row.reason
+    assert re.search(CASES[name][2], row.reason), row.reason
+
+
+def test_no_process_is_left_and_the_record_can_be_kept(faults, tmp_path):
+    record, left = faults
+    assert left == []
+    save_record(record, tmp_path / "r.json")
+    assert len(load_record(tmp_path / "r.json").pairs) == len(CASES)
