@@ -45,6 +45,7 @@ test-all: ## that and the rest: all sizes, notebooks, architectures, style, type
 
 mutants: .venv/.tested ## judge the wrong versions of every lesson that can run here, and keep what is said of them
 	cd tests && ../$(PY) -m mutants $(ARGS)
+	cd tests && ../$(PY) -m learn.mutations
 	ALL_WRONG=1 $(PYTEST) tests/learn/test_exercises.py
 
 rest: .venv/.tested

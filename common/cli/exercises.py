@@ -4,12 +4,11 @@ import argparse
 import json
 import shutil
 import sys
-from pathlib import Path
 from typing import Any
 
 from common import program
-from common.learn import progress
-from common.learn.exercise import WORK, Exercise, exercises, find
+from common.learn import own, progress
+from common.learn.exercise import Exercise, exercises, find
 from common.learn.gate import CANNOT, PASSED
 from common.learn.progress import standings
 from common.record.files import RecordError, write_text
@@ -57,17 +56,10 @@ def _show(exercise: Exercise) -> int:
     from common.cli import learning
 
     if not exercise.work.exists():
-        _copy(exercise)
+        own.begin(exercise)
     progress.add("start", exercise.id, hash=exercise.hash)
-    learning.print_exercise(exercise, _named(exercise.work))
+    learning.print_exercise(exercise, own.named(exercise.work))
     return 0
-
-
-def _copy(exercise: Exercise) -> None:
-    exercise.work.parent.mkdir(parents=True, exist_ok=True)
-    write_text(exercise.work, exercise.start.read_text(encoding="utf-8"))
-    for given in exercise.folder.glob("given*.py"):
-        shutil.copy(given, exercise.work.parent)
 
 
 def check(args: argparse.Namespace) -> int:
@@ -78,16 +70,8 @@ def check(args: argparse.Namespace) -> int:
 def _check(exercise: Exercise) -> int:
     from common.cli import learning
 
-    print(f"{exercise.id}: grading {_named(exercise.work)}", flush=True)
-    from common.learn.grade import grade  # the engine takes a second
-
-    found = grade(exercise, exercise.work, learning.print_gate)
-    for gate in found.gates:
-        if gate.scored:  # the first range of each question is locked, later ones are kept
-            low, high, right = gate.scored
-            of = f"{exercise.id} {gate.name}"
-            progress.add("predict", of, hash=exercise.hash, range=(low, high), found=right)
-    progress.add("check", exercise.id, hash=exercise.hash, status=found.status, star=found.star)
+    print(f"{exercise.id}: grading {own.named(exercise.work)}", flush=True)
+    found = own.check(exercise, exercise.work, learning.print_gate)
     learning.print_end(found)
     return found.status
 
@@ -98,9 +82,9 @@ def watch(args: argparse.Namespace) -> int:
 
     exercise = at_hand(args)
     if not exercise.work.exists():
-        _copy(exercise)
+        own.begin(exercise)
     status = _check(exercise)
-    print(f"watching {_named(exercise.work)}: save it to have it graded again, Ctrl-C to end", flush=True)
+    print(f"watching {own.named(exercise.work)}: save it to have it graded again, Ctrl-C to end", flush=True)
     for _ in changes(exercise.work, raise_interrupt=False):
         status = _check(exercise)
     return status
@@ -118,13 +102,13 @@ def hint(args: argparse.Namespace) -> int:
 def reset(args: argparse.Namespace) -> int:
     """put the file back as it was; yours is kept beside it"""
     exercise = at_hand(args)
-    if exercise.work.exists():
+    if exercise.work.exists() and exercise.work.read_bytes() != exercise.start.read_bytes():
         kept = exercise.work.with_suffix(".before.py")
         shutil.copy(exercise.work, kept)
-        print(f"your file is kept as {_named(kept)}")
-    _copy(exercise)
+        print(f"your file is kept as {own.named(kept)}")
+    own.begin(exercise)
     progress.add("reset", exercise.id, hash=exercise.hash)
-    print(f"{_named(exercise.work)} is as it was at the start")
+    print(f"{own.named(exercise.work)} is as it was at the start")
     return 0
 
 
@@ -181,8 +165,3 @@ def export(args: argparse.Namespace) -> int:
     sys.stdout.write(text)
     print(f"written to {args.file}; nothing was sent anywhere", file=sys.stderr)
     return PASSED if text else CANNOT
-
-
-def _named(path: Path) -> str:
-    """From the course's folder on."""
-    return path.relative_to(WORK.parent).as_posix()

@@ -9,19 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from common.learn.exercise import Exercise
-from common.learn.gate import CANNOT, NOT_YET, PASSED, UNSURE, Gate, Grade
+from common.learn.gate import ENDS, Gate, Grade
 from common.learn.progress import Standing
 from common.learn.scores import Scored, sureness
 from common.show.console import make_console
 from common.show.formats import digits
 
 MARKS = {True: "[green]passed[/]", False: "[red]not yet[/]", None: "[yellow]not judged[/]"}
-ENDS = {
-    PASSED: "passed. `python learn.py solution` compares, `python learn.py next` goes on",
-    NOT_YET: "not yet. Change the file and check again; `python learn.py hint` helps",
-    CANNOT: "this machine cannot grade it",
-    UNSURE: "unsure: the interval lies across the line. Check again on a quieter machine",
-}
 Standings = Mapping[str, Standing]
 
 
@@ -48,9 +42,8 @@ def print_exercise(exercise: Exercise, file: str) -> None:
     )
     console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
     console.print(Markdown(exercise.spec))
-    for name, table in exercise.answers.items():
-        choices = f" One of: {', '.join(table['of'])}." if "of" in table else ""
-        console.print(escape(f"  {name}: {table.get('text', '')}{choices}"), highlight=False)
+    for question in exercise.questions:
+        console.print(escape(f"  {question}"), highlight=False)
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 

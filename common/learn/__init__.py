@@ -2,6 +2,7 @@
 
 exercise.py   an exercise as its folder has it: exercises/<chapter>/<name>/exercise.toml and the files beside it
 progress.py   what the reader did: work/progress.jsonl, which is only ever added to
+own.py        the reader's file: made, or taken from a notebook's cell; graded, and that noted
 grade.py      a file through the gates of its kind, in order; the first that fails ends it
 gate.py       what a gate says, and what they come to together
 kernels.py    `write` and `repair`: right, and on a GPU fast

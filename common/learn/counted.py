@@ -42,10 +42,10 @@ def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates) -> Gate
     """Launches, then sectors over the least, then what an L2 would leave to the memory."""
     if found.launches > wanted.get("launches", found.launches):
         enough = f"{wanted['launches']} {'is' if wanted['launches'] == 1 else 'are'} enough"
-        text = f"{found.launches} launches, where {enough}"
+        text = f"{_launches(found)}, where {enough}"
         return Gate("traffic", False, f"{text}: {', '.join(kernel.name for kernel in found.kernels)}")
     times = found.sectors * SECTOR / own.unit
-    text = f"traffic {digits(times)}x of the least ({found.sectors:,.0f} sectors), {found.launches} launches"
+    text = f"traffic {digits(times)}x of the least ({found.sectors:,.0f} sectors), {_launches(found)}"
     if times > wanted.get("sectors", times):
         useful = found.asked_bytes / found.sector_bytes
         why = f"reads and writes {digits(found.asked_bytes / own.unit)}x of the bytes that are needed"
@@ -62,6 +62,10 @@ def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates) -> Gate
                 "while the cache still has it, and which tiles run side by side?",
             )
     return Gate("traffic", True, text)
+
+
+def _launches(found: Traffic) -> str:
+    return f"{found.launches} launch{'es' * (found.launches != 1)}"
 
 
 def code(wanted: Gates, pair: Pair) -> Iterator[Gate]:

@@ -61,6 +61,12 @@ class Exercise:
     def chapter(self) -> str:
         return self.id.split("/")[0]
 
+    @property
+    def questions(self) -> list[str]:
+        """What is asked, where the answers are no kernel: a line for each."""
+        choices = {name: f" One of: {', '.join(table['of'])}." for name, table in self.answers.items() if "of" in table}
+        return [f"{name}: {table.get('text', '')}{choices.get(name, '')}" for name, table in self.answers.items()]
+
     @cached_property
     def hash(self) -> str:
         """Of all that decides what passes: an exercise that changes is open again."""

@@ -7,6 +7,12 @@ from pathlib import Path
 from common.learn.exercise import Exercise
 
 PASSED, NOT_YET, CANNOT, UNSURE = range(4)  # the program's exit status
+ENDS = {
+    PASSED: "passed. `python learn.py solution` compares, `python learn.py next` goes on",
+    NOT_YET: "not yet. Change the file and check again; `python learn.py hint` helps",
+    CANNOT: "this machine cannot grade it",
+    UNSURE: "unsure: the interval lies across the line. Check again on a quieter machine",
+}
 Say = Callable[["Gate"], None]
 
 

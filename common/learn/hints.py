@@ -22,7 +22,7 @@ COARSE = 2e-2  # 16-bit elements: what is looked for here is wrong by more
 def look(pair: Pair, size: str, say: Say) -> str:
     """Of the pair's variant at a size, in this process, where Triton interprets; empty if nothing can be said."""
     try:
-        arrays, answers, heard = _run(pair, size)
+        arrays, answers, heard = followed(pair, size)
     except Exception as error:  # noqa: BLE001 (a reader's kernel may raise anything)
         return _sentence(explained(error))
     if not any(access.kind != "load" and access.mask.any() for access in heard.accesses):
@@ -40,7 +40,7 @@ def _sentence(text: str) -> str:
 
 def bounds(pair: Pair, size: str, say: Say) -> str:
     """What a right answer of the pair's variant at a size owes to luck: an access beside an input, a masked lane."""
-    arrays, _, heard = _run(pair, size)
+    arrays, _, heard = followed(pair, size)
     return outside(heard.accesses, arrays, knows_all=True) or _undefined(pair, size, heard)
 
 
@@ -53,7 +53,7 @@ def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:
     return ""
 
 
-def _run(pair: Pair, size: str, undefined: float | None = None) -> tuple[Arrays, Answers, Heard]:
+def followed(pair: Pair, size: str, undefined: float | None = None) -> tuple[Arrays, Answers, Heard]:
     """Inputs that have nothing but NaN around them, the variant's answers with the right ones, what its programs do."""
     oracle, own = (load(version.path) for version in pair.versions)
     torch.manual_seed(0)
@@ -84,7 +84,7 @@ def _differs(answers: Answers, accesses: Sequence[Access]) -> str:
 
 
 def _undefined(pair: Pair, size: str, heard: Heard) -> str:
-    return uses_undefined(lambda value: bool(_differs(_run(pair, size, value)[1], [])), heard)
+    return uses_undefined(lambda value: bool(_differs(followed(pair, size, value)[1], [])), heard)
 
 
 def _tensors(answer: Any) -> list[torch.Tensor]:

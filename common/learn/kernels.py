@@ -31,7 +31,7 @@ STAR = 1.02  # times as fast as the solution
 
 def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
     """In order, each computed when it is asked for."""
-    with _as_pair(exercise, path) as folder:
+    with as_pair(exercise, path) as folder:
         try:
             (pair,) = discover(folder)
         except ContractError as error:
@@ -47,7 +47,7 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
 
 
 @contextmanager
-def _as_pair(exercise: Exercise, path: Path) -> Iterator[Path]:
+def as_pair(exercise: Exercise, path: Path) -> Iterator[Path]:
     """A folder with the solution as a baseline, the file as its variant, and what both import."""
     with TemporaryDirectory(prefix="exercise-") as name:
         folder, stem = Path(name) / exercise.chapter, exercise.folder.name

@@ -11,7 +11,7 @@ from common.learn.errors import not_compiled, plain
 from common.learn.exercise import find
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
-from common.learn.kernels import _as_pair
+from common.learn.kernels import as_pair
 from common.pairs.pair import discover
 
 EXERCISE = find("ch1/coalesce")
@@ -36,7 +36,7 @@ def said(tmp_path):
     def of(changes, function=hints.look, size="check"):
         path = tmp_path / "own.py"
         path.write_text(changed(changes), encoding="utf-8")
-        with _as_pair(EXERCISE, path) as folder:
+        with as_pair(EXERCISE, path) as folder:
             (pair,) = discover(folder)
             return function(pair, size, None)
 

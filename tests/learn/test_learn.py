@@ -43,7 +43,7 @@ def course(tmp_path, monkeypatch):
         (folder / "exercise.toml").write_text(TOML.format(order=order))
         (folder / "start.py").write_text('"""Start."""\n\nresource = None\nsectors = None\n')
         (folder / "solution.py").write_text('"""Solution."""\n\n' + RIGHT)
-    for module in ("common.learn.exercise", "common.learn.progress", "common.cli.exercises"):
+    for module in ("common.learn.exercise", "common.learn.progress", "common.learn.own"):
         monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
     monkeypatch.setattr("common.learn.exercise.EXERCISES", tmp_path / "exercises")
     return tmp_path
