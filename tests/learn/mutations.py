@@ -36,7 +36,8 @@ NAMES = {  # what a name is mistaken for
     "tl.max": "tl.min", "tl.min": "tl.max", "tl.maximum": "tl.minimum", "tl.minimum": "tl.maximum", "tl.sum": "tl.max",
     "tl.exp": "tl.exp2", "torch.zeros": "torch.empty", "triton.cdiv": "int.__floordiv__", "tl.float32": "tl.float16",
 }  # fmt: skip
-NOTHING = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.BitAnd: None}  # added, an operator changes nothing (&: twice the same)
+# What an operator is given so that it changes nothing; None: the same twice
+NOTHING = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.BitAnd: None}
 FACTOR = 1.01  # by which a range that holds a figure is moved beyond it
 
 
