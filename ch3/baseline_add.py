@@ -38,6 +38,8 @@ SIZES = {
     "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
     "batch/32x128x768/fp16": {"rows": 4096, "columns": 768, "dtype": "float16"},
     "batch/32x128x768/bf16": {"rows": 4096, "columns": 768, "dtype": "bfloat16"},
+    "odd/8191x8193": {"rows": 8191, "columns": 8193},  # an odd number of elements
+    "odd/8191x8193/bf16": {"rows": 8191, "columns": 8193, "dtype": "bfloat16"},
 }  # fmt: skip
 
 

@@ -88,7 +88,9 @@ def _of_launch(launch: Launch, machine: Machine) -> str:
     names = launch.kernel.arg_names
     given = dict(zip(names, launch.arguments, strict=False)) | launch.options
     grid = launch.grid(given) if callable(launch.grid) else launch.grid
-    by_position = [_shown(given[name]) for name in names if name in given]  # without names, which may change
+    # without names, which may change, and without constants (and None), which are in the machine code
+    passed = [parameter.name for parameter in launch.kernel.params if not parameter.is_constexpr]
+    by_position = [_shown(given[name]) for name in passed if given.get(name) is not None]
     options = {name: value for name, value in given.items() if name not in names}
     return f"launch {grid} {by_position} {_shown(options)} {code}"
 

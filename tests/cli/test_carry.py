@@ -86,6 +86,12 @@ def test_other_names_of_the_same_work_keep_their_row(carried):
 
 
 @pytest.mark.rest
+def test_a_further_constant_that_changes_no_machine_code_keeps_the_row(carried):
+    more = {"BLOCK: tl.constexpr": "BLOCK: tl.constexpr, TAIL: tl.constexpr", "BLOCK=256": "BLOCK=256, TAIL=0"}
+    assert carried(changed(TEXT, more))[1]
+
+
+@pytest.mark.rest
 def test_a_pair_with_another_name_and_an_argument_more_keeps_its_row(carried):
     of_2d = {"inputs(n": "inputs(dimensions=3, n", '"large": {"n"': '"2d/large": {"dimensions": 2, "n"'}
     renamed = {"double": ("twofold", {"dimensions": 2})}
