@@ -10,8 +10,10 @@ results of all stripes; these are few, so there several lanes share a column:
     over rows       128 rows by 2 KiB a program     128 lanes do; eight rows are in flight before the first is added
                     then 64 rows of results         1/128 of the matrix, written once and read once
 
-Cost: over the rows a second launch. Stripes are shorter where there are fewer columns, so that all SMs have their
-share; but at 512 x 512 even stripes of 8 rows give 64 programs only.
+Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that all SMs have work.
+
+Cost: over the rows, and of pieces, a second launch. It takes longer than all else where there is little to read, so up
+to 1024 rows of a small matrix are left to the narrow tiles: at 512 x 512 one launch of 64 programs.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?
@@ -23,7 +25,8 @@ import triton.language as tl
 from compiled import compiled
 from reducing import AXES, EMPTY, TORCH, finish, take
 
-PROGRAMS = 1024  # at least, over rows: eight for each of 128 SMs
+PROGRAMS = 1024  # at least, over rows and over few columns: eight for each of 128 SMs
+SMALL = 2**20  # elements that one launch over up to 1024 rows reads sooner than a second launch would start
 
 
 def inputs(op="sum", over="rows", rows=8192, columns=8192, dtype="float32", device="cuda"):
@@ -47,10 +50,14 @@ def cost(op, over, x):
 
 
 @triton.jit
-def over_columns_kernel(x_ptr, out_ptr, n_cols, scale, init_max, other, OP: tl.constexpr, BLOCK: tl.constexpr):
-    x_ptr += tl.program_id(0).to(tl.int64) * n_cols
+def over_columns_kernel(
+    x_ptr, out_ptr, n_cols, scale, init_max, other, OP: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr
+):
+    row, piece = tl.program_id(0) // PIECES, tl.program_id(0) % PIECES
+    x_ptr += row.to(tl.int64) * n_cols
     acc_max, acc_sum = tl.full((BLOCK,), init_max, tl.float32), tl.zeros((BLOCK,), tl.float32)
-    for start in range(0, tl.cast(n_cols, tl.int64), BLOCK):  # 64 bits: near 2^31 the sum of two indices is beyond
+    # 64 bits: near 2^31 the sum of two indices is beyond
+    for start in range(piece * BLOCK, tl.cast(n_cols, tl.int64), PIECES * BLOCK):
         offsets = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + offsets, mask=offsets < n_cols, other=other).to(tl.float32)
         acc_max, acc_sum = take(acc_max, acc_sum, x, OP)
@@ -84,18 +91,31 @@ def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll):
     return out
 
 
+def over_columns(op, x, scale, dtype, pieces):
+    out = torch.empty(len(x) * pieces, dtype=dtype, device=x.device)
+    block = 4096 // x.element_size()  # 128 lanes * 2 * 16 bytes
+    over_columns_kernel[(len(out),)](x, out, x.shape[1], scale, *EMPTY[op], op, pieces, BLOCK=block, num_warps=4)
+    return out
+
+
 def reduced(op, x, axis, dtype):
     scale, op = (1 / x.shape[axis] if x.shape[axis] else float("nan"), "sum") if op == "mean" else (1.0, op)
     if axis == 1:
-        out = torch.empty(len(x), dtype=dtype, device=x.device)
-        over_columns_kernel[(len(x),)](x, out, x.shape[1], scale, *EMPTY[op], op, BLOCK=1024, num_warps=4)
-        return out
-    while len(x) > 256:
+        pieces = min(PROGRAMS // max(len(x), 1), triton.cdiv(x.shape[1], 8192))
+        if pieces > 1:  # a row of few and long ones is shared by several programs
+            x = over_columns(op, x, 1.0, torch.float32, pieces).view(len(x), pieces)
+        return over_columns(op, x, scale, dtype, 1)
+    while len(x) > (1024 if x.numel() <= SMALL else 256):
         block_n = 2048 // x.element_size()  # 128 lanes * 16 bytes
         stripes = max(PROGRAMS // triton.cdiv(x.shape[1], block_n), 1)
         stripe = max(triton.next_power_of_2(triton.cdiv(len(x), stripes)), 8)
         x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll=8)
-    return over_rows(op, x, scale, dtype, 256, 128, 16, unroll=1)[0]  # few rows are left: narrow tiles, all at once
+    stripe, block_m, block_n, unroll = 256, 128, 16, 1  # few rows are left: narrow tiles, all at once
+    if len(x) <= 16:
+        stripe, block_m, block_n, unroll = 16, 1, 2048 // x.element_size(), 8
+    elif len(x) > 256:
+        stripe, block_m, block_n, unroll = 1024, 128, 32 // x.element_size(), 4  # a sector a row
+    return over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll)[0]
 
 
 def run(op, over, x):
