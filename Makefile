@@ -7,7 +7,7 @@ NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 PYTEST := $(PY) -m pytest -n 2 --dist loadgroup
 ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration
 
-.PHONY: help setup ch1 ch2 ch3 ch4 ch5 bench calibrate test test-all mutants rest lab learn notebooks readme
+.PHONY: help setup ch1 ch2 ch3 ch4 ch5 ch6 bench calibrate test test-all mutants rest lab learn notebooks readme
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
@@ -28,6 +28,9 @@ ch4: .venv/.ready ## chapter 4: every pair, measured on this machine
 
 ch5: .venv/.ready ## chapter 5: every pair, measured on this machine
 	$(PY) benchmark.py --chapter 5
+
+ch6: .venv/.ready ## chapter 6: every pair, measured on this machine
+	$(PY) benchmark.py --chapter 6
 
 bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'coal*' --fast"
 	$(PY) benchmark.py $(or $(ARGS),--list)

@@ -19,7 +19,8 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
     traces = []
     for pair, version in [(pair, version) for pair in pairs for version in pair.versions]:  # noqa: B020
         no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
-        if reason := why_not(version, info, info["gpus"]) or no_gpu:
+        several = "runs in several processes: start it with torchrun under a profiler" if pair.ranks > 1 else ""
+        if reason := why_not(version, info, info["gpus"]) or no_gpu or several:
             print(f"{version.path.stem}: skipped: {reason}")
             continue
         trace = out / f"{version.path.stem}.json.gz"

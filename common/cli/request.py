@@ -135,5 +135,6 @@ def listing(pairs: list[Pair]) -> str:
             only = {"capability": " and no other"} if "exact" in wanted else {}
             needs += [f"{key} {value}{only.get(key, '')}" for key, value in wanted.items() if key != "exact"]
             lines.append(f"    {version.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
-        lines.append(f"    sizes: {', '.join(pair.sizes)}")
+        in_processes = f"; in {pair.ranks} processes or more" if pair.ranks > 1 else ""
+        lines.append(f"    sizes: {', '.join(pair.sizes)}{in_processes}")
     return "\n".join(map(printable, lines))

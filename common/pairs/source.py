@@ -11,7 +11,12 @@ from common.pairs.contract import KERNEL_MAKERS, Version
 from common.pairs.pair import Pair
 from common.pairs.syntax import assigned_names, parse, with_helpers
 
-UNHASHED = {"SIZES", "VERSUS", "STRESS"}  # a result stores its arguments; the others do not change what is measured
+UNHASHED = {
+    "SIZES",
+    "VERSUS",
+    "STRESS",
+    "RANKS",
+}  # a result stores arguments and ranks; the others change no measurement
 DOCUMENTED = ast.Module | ast.FunctionDef | ast.ClassDef
 
 

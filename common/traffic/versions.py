@@ -95,6 +95,8 @@ def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2:
         return Counted(version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them")
     if version.is_gluon:
         return Counted(version.label, reason=NOT_INTERPRETED)
+    if pair.ranks > 1:
+        return Counted(version.label, reason="runs in several processes: only one is counted here")
     if not find_spec("triton"):
         return Counted(version.label, reason="needs the package triton, whose interpreter does the counting")
     if version.constants.get("REQUIRES", {}).get("gpus", 1) > 1:

@@ -35,6 +35,7 @@ NOT_COUNTED = {
     "ch1/arithmetic_intensity": CUDA, "ch1/batched_gemm": "CuPy", "ch2/atomics": CUDA, "ch2/bank_conflicts": CUDA,
     "ch2/divergence": CUDA, "ch2/memory_parallelism": CUDA, "ch2/occupancy": CUDA, "ch2/peer_copy": "several GPUs",
     "ch2/reduction": CUDA, "ch2/shared_stencil": CUDA,
+    **{name: "several processes" for name, pair in PAIRS.items() if pair.ranks > 1},
 }  # fmt: skip
 
 CHAPTER_1 = {

@@ -1,0 +1,11 @@
+"""This chapter's pairs, measured; profiled by: python -c "from ch6.compare import profile; profile()"."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
+from common.cli.chapter import of_chapter, start
+
+compare, profile = of_chapter(__file__)
+if __name__ == "__main__":
+    start(compare, __doc__)
