@@ -10,6 +10,7 @@ from common.engine.answers import Answer, Truth, fresh_answer, leading
 from common.engine.candidates import count_costs, oracle, oracle_rows, other_work, weights
 from common.engine.inputs import InputSet, inputs_proper
 from common.engine.judge import judge_all
+from common.engine.sending import count_sent
 from common.engine.session import DoesNotFit, Session
 
 
@@ -49,6 +50,8 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
     blind = judge_all(session, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
     for label, problem in other_work(session.remaining, count_costs(session.remaining, inputs.by_label)).items():
         session.disqualify(label, problem)
+    session.agree()
+    count_sent(session, inputs, other)
     draws = _draws(i, is_new, stress.meant_for(inputs.pristine)) if session.job.stressed else []
     with session.progress.spending("stress"):
         right = session.attempt("", _answers, session, inputs, other) if set(draws) & set(stress.FLAT) else None

@@ -55,7 +55,7 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     memory = (seen.allocated_bytes, seen.peak_bytes) if seen else (None, None)
     arm = Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
     by_rank = [[list(each[label].by_rank) for each in block] for block in samples.blocks]
-    return replace(arm, by_rank=by_rank) if by_rank[0][0] else arm
+    return replace(arm, by_rank=by_rank, sent_bytes=samples.sent.get(label, [])) if by_rank[0][0] else arm
 
 
 def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float, samples: Samples) -> list[Row]:

@@ -18,6 +18,7 @@ from common.engine.job import Job
 from common.engine.pilot import plan
 from common.engine.ranks import ONE, Ranks
 from common.engine.rounds import Samples, sample_blocks
+from common.engine.sending import count_sent
 from common.engine.session import BaselineDisqualified, Session
 from common.isolation.process import Say
 from common.machine.clock import Clock, GroupClock, make_clock
@@ -65,7 +66,7 @@ def _keep_timed(session: Session) -> bool:
 
 
 def _timed(session: Session) -> Samples:
-    seed = session.ranks.first(secrets.randbits(64))
+    job, seed = session.job, session.ranks.first(secrets.randbits(64))
     session.rng = random.Random(seed)  # an earlier run's saved answers are then of other inputs
     with session.progress.spending("warm-up"):
         clock = clock_of(session)
@@ -80,4 +81,5 @@ def _timed(session: Session) -> Samples:
             check_one_less(session)
     samples = sample_blocks(session, clock, planned, costs, source)
     with session.progress.spending("verify"):
-        return replace(samples, seen=inspection.look(session, clock, source) if samples.blocks else {})
+        sent = count_sent(session, session.inputs(job.size), source) if samples.blocks else {}
+        return replace(samples, sent=sent, seen=inspection.look(session, clock, source) if samples.blocks else {})

@@ -30,7 +30,8 @@ Round = dict[str, Sample]  # by label, in the order of execution
 class Samples:
     """All samples. `voided`: rounds during which the machine slowed down for heat.
 
-    `clocks`: a GPU's clocks at the last sample. `seen`: findings in untimed calls after all samples.
+    `clocks`: a GPU's clocks at the last sample. `seen`: findings in untimed calls after all samples. `sent`: the bytes
+    that each rank sends in a call.
     """
 
     clock: str = ""
@@ -40,6 +41,7 @@ class Samples:
     voided: int = 0
     clocks: dict[str, int] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
+    sent: dict[str, list[int]] = field(default_factory=dict)
 
     def of(self, label: str) -> list[Sample]:
         return [each[label] for block in self.blocks for each in block]

@@ -30,6 +30,7 @@ class Arm:
     calls: int = 1  # calls per sample
     alone: list[list[float]] = field(default_factory=list)  # [run][sample], each run in its own process
     by_rank: list[list[list[float]]] = field(default_factory=list)  # [block][round][rank] seconds; the largest counts
+    sent_bytes: list[int] = field(default_factory=list)  # [rank] to other ranks in a call
 
 
 @dataclass(frozen=True)
