@@ -38,7 +38,7 @@ SIZES = {
     "check/mean/all": {"op": "mean", "over": "all", "rows": 9, "columns": 1025},
     "check/max/all": {"op": "max", "over": "all", "rows": 9, "columns": 1025},
     "check/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127, "dtype": "bfloat16"},
-    "count": {"rows": 1024, "columns": 256},
+    "count": {"rows": 2048, "columns": 128},
     "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
     "small/sum/rows": {"rows": 512, "columns": 512},
     "small/sum/columns": {"over": "columns", "rows": 512, "columns": 512},

@@ -1,23 +1,26 @@
-"""Clifford layer of two operators: a batched product, then gate, product and norm in one pass; 5.25 tensors in 3D.
+"""Clifford layer of two operators: a batched product, then gate, product and norm in one pass; 5 tensors in 3D.
 
 Problem: in `baseline_layer.py` the product of x and y is some 270 kernels that move 86 of 91 u.
 Idea: two calls do the work.
 
-    y = x @ L[grade] + bias     torch.bmm, a matrix for each blade: that of its grade; the bias is added in place
+    y = x @ L[grade] + bias     torch.bmm, a matrix for each blade: that of its grade; the bias is left to the kernel
     out = product of x and y    one kernel: a batch row of all blades and features, from read to normalized
+
+The kernel adds the bias to y's scalar blade as it reads it. A step of its own would read and write that blade, 2 u / D,
+and be a launch more.
 
 Cost: u is the bytes of x, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 4:
 
                                                             3D         2D
-    y      read x, write y, add the bias to 1 blade of D    2.25 u     2.5 u     17.2 GFLOP (2D: 8.6)
+    y      read x, write y                                  2 u        2 u       17.2 GFLOP (2D: 8.6)
     out    read x and y, write out                          3 u        3 u
-    in all                                                  5.25 u     5.5 u     instead of 91 (60)
+    in all                                                  5 u        5 u       instead of 91 (60)
 
 By its datasheet an H200 needs 0.07 ms for the bytes, and still 0.26 ms for the FLOPs in float32 (2D: 0.04 ms and 0.13
 ms): most of the layer's time is now its matrix product. In 16 bits (989 TFLOP/s, half the bytes) the bytes take longer
 again. The limit beside the time counts float32 at TF32's rate (see connected.py); the CUDA cores can reach 14 % of it.
 At size "fcgp" the product is fully connected, a matrix product for each grade, 94 GFLOP, 1.4 ms (2D: 30, 0.45 ms).
-`clifford.CliffordLayer` is this layer as a module.
+`clifford.CliffordLayer` is this layer as a module, with gradients, and with the bias as a step of its own.
 Predict: how many times as fast as `baseline_layer.py` is this version at the default size? And is it faster than
 torch.compile, whose matrix product is the same?
 """
@@ -56,7 +59,7 @@ def run(x, w_linear, w_bias, w_weight, normalized):
     x = x.contiguous()
     grades = zip(w_linear, algebra_of(x).sizes, strict=True)
     y = torch.bmm(x, torch.cat([matrix.expand(size, -1, -1) for matrix, size in grades]))
-    y[0] += w_bias
     if w_weight.dim() == 2:
-        return sgp.forward(x, y, w_weight.mT.contiguous(), normalized)
+        return sgp.forward(x, y, w_weight.mT.contiguous(), normalized, w_bias.contiguous())
+    y[0] += w_bias
     return fcgp.forward(x, y, w_weight.contiguous(), normalized)[0]

@@ -255,7 +255,7 @@ def load_sums(ptr, row, rows, GRADES: tl.constexpr):
 
 @triton.jit(do_not_specialize=["rows"])
 def sgp_kernel(
-    x_ptr, y_ptr, w_ptr, out_ptr, sums_ptr, rows, epsilon, columns: tl.constexpr,
+    x_ptr, y_ptr, w_ptr, bias_ptr, out_ptr, sums_ptr, rows, epsilon, columns: tl.constexpr,
     TABLE: tl.constexpr, GRADES: tl.constexpr, NORMALIZED: tl.constexpr, WIDE: tl.constexpr,
     ROWS: tl.constexpr, BLOCK: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
@@ -267,6 +267,8 @@ def sgp_kernel(
     cols = part * BLOCK + tl.arange(0, BLOCK)[None, :]
     col_mask = cols < columns
     weights = load_weights(w_ptr + tl.broadcast_to(cols, (ROWS, BLOCK)), columns, col_mask, length(TABLE))
+    if bias_ptr is not None:
+        bias = tl.load(bias_ptr + tl.broadcast_to(cols, (ROWS, BLOCK)), mask=col_mask, other=0.0).to(tl.float32)
     for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
         row = first + tl.arange(0, ROWS)[:, None]
         mask = (row < rows) & col_mask
@@ -275,6 +277,8 @@ def sgp_kernel(
         x = load_blades(x_ptr + start, stride_d, offsets, mask, D)
         y = load_blades(y_ptr + start, stride_d, offsets, mask, D)
         if first < rows:  # always: in a branch, this row's work does not keep the next row's loads from being issued
+            if bias_ptr is not None:
+                y = added_at(y, 0, bias)
             out = scaled(weighted(x, y, weights, TABLE, D), phi(x[0]) * phi(y[0]), D)
             if NORMALIZED:
                 if WIDE:
@@ -345,7 +349,7 @@ def sgp_backward_kernel(
 
 @triton.jit
 def sgp_sums_kernel(
-    x_ptr, y_ptr, w_ptr, gradient_ptr, sums_ptr, columns: tl.constexpr,
+    x_ptr, y_ptr, w_ptr, bias_ptr, gradient_ptr, sums_ptr, columns: tl.constexpr,
     TABLE: tl.constexpr, GRADES: tl.constexpr, BACKWARD: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """For a row and each grade: the sum of squares of the product, and backward of the product times the gradient."""
@@ -359,6 +363,8 @@ def sgp_sums_kernel(
         mask = cols < columns
         x = load_blades(x_ptr + start, stride_d, cols, mask, D)
         y = load_blades(y_ptr + start, stride_d, cols, mask, D)
+        if bias_ptr is not None:
+            y = added_at(y, 0, tl.load(bias_ptr + cols, mask=mask, other=0.0).to(tl.float32))
         out = weighted_from(x, y, w_ptr + cols, columns, mask, TABLE, D)
         out = scaled(out, phi(x[0]) * phi(y[0]), D)
         squares = added(squares, grade_sums(out, out, GRADES), G)
@@ -455,15 +461,18 @@ def programs_for(x, by: Cut) -> int:
     return min(triton.cdiv(rows, by.rows), max(sms * by.per_sm // triton.cdiv(columns, by.block), 1))
 
 
-def forward(x, y, w, normalized):
-    """The product of contiguous x and y (D, B, N) of one type, weighted by w (P, N). None of them is empty."""
+def forward(x, y, w, normalized, bias=None):
+    """The product of contiguous x and y (D, B, N) of one type, weighted by w (P, N). None of them is empty.
+
+    A bias (N), contiguous, is added to y's scalar blade as it is read.
+    """
     out = torch.empty_like(x)
     _, rows, columns = x.shape
     found, by = algebra_of(x), cut_for(x, backward=False)
     wide = columns > by.block
-    sums = row_sums(x, y, w) if wide and normalized else None
+    sums = row_sums(x, y, w, bias) if wide and normalized else None
     sgp_kernel[(programs_for(x, by) * triton.cdiv(columns, by.block),)](
-        x, y, w, out, sums, rows, EPSILON, columns, TABLE=found.sums(2, 0, 1), GRADES=found.grades,
+        x, y, w, bias, out, sums, rows, EPSILON, columns, TABLE=found.sums(2, 0, 1), GRADES=found.grades,
         NORMALIZED=normalized, WIDE=wide, ROWS=by.rows, BLOCK=by.block, STAGES=by.stages, num_warps=by.warps,
     )  # fmt: skip
     return out
@@ -475,7 +484,7 @@ def backward(dout, x, y, w, normalized):
     _, rows, columns = x.shape
     found, by = algebra_of(x), cut_for(x, backward=True)
     wide = columns > by.block
-    sums = row_sums(x, y, w, dout) if wide and normalized else None
+    sums = row_sums(x, y, w, None, dout) if wide and normalized else None
     programs = min(programs_for(x, by), max(rows // 4, 1))  # so that their parts of dw are at most 5 / 8 of a tensor
     parts = torch.empty(programs, *w.shape, device=x.device)
     sgp_backward_kernel[(programs * triton.cdiv(columns, by.block),)](
@@ -487,13 +496,13 @@ def backward(dout, x, y, w, normalized):
     return dx, dy, dw
 
 
-def row_sums(x, y, w, dout=None):
+def row_sums(x, y, w, bias=None, dout=None):
     """The normalization's sums, of rows wider than a program: float32 (1, grades, B), with dout (2, grades, B)."""
     backward, found = dout is not None, algebra_of(x)
     _, rows, columns = x.shape
     sums = torch.empty(1 + backward, len(found.sizes), rows, device=x.device)
     sgp_sums_kernel[(rows,)](
-        x, y, w, dout, sums, columns, TABLE=found.sums(2, 0, 1), GRADES=found.grades,
+        x, y, w, bias, dout, sums, columns, TABLE=found.sums(2, 0, 1), GRADES=found.grades,
         BACKWARD=backward, BLOCK=PART, num_warps=8,
     )  # fmt: skip
     return sums

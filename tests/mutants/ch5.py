@@ -98,8 +98,6 @@ MUTANTS = {
                "w_weight)[0]"),
         Mutant("matrices go by blades, not by grades", "matrix.expand(size, -1, -1) for matrix, size in grades",
                "w_linear[k % len(w_linear)][None] for k in range(len(x))"),
-        Mutant("the bias is taken back where features are weighted",
-               "sgp.forward(x, y, w_weight.mT.contiguous(), normalized)",
-               "sgp.forward(x, torch.cat([y[:1] - w_bias, y[1:]]), w_weight.mT.contiguous(), normalized)"),
+        Mutant("no bias where features are weighted", "normalized, w_bias.contiguous())", "normalized)"),
     ],
 }  # fmt: skip
