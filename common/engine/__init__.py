@@ -15,6 +15,9 @@ settle.settled       the PairResult after every candidate has run alone, in its 
                      baseline's process runs last and judges the answers. A candidate that is wrong alone is
                      disqualified. A conclusion that the times of the runs alone contradict is unsure.
 
+A pair with RANKS runs in a process per rank (group, isolation.launch), and each runs the same stages. ranks.Ranks keeps
+them in step: what one rank finds by itself (a time, a wrong answer) is shared before anything is decided by it.
+
 The stages share a session.Session: the job, the candidates, and the disqualified ones with reasons, which only its
 methods write. inputs.InputSet is one draw of the inputs, with a private copy that shows whether they were changed.
 """

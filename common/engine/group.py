@@ -2,9 +2,13 @@
 
 import os
 from dataclasses import replace
+from typing import Any
 
 from common.engine.job import Alone, Errand, Job
+from common.isolation import process
 from common.isolation.launch import RankLine
+from common.isolation.line import Line
+from common.pairs.pair import Pair
 from common.record.result import PairResult
 
 ON_CPU = "cpu"  # the size that is timed without enough GPUs: a pair without it is only verified there
@@ -21,6 +25,23 @@ def placed(job: Job) -> Job:
 
 def is_timed(job: Job) -> bool:
     return job.ranks == 1 or job.info["kind"] == "cuda" or job.size == ON_CPU
+
+
+def link_limits(pairs: list[Pair], info: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
+    """The limits with the rate of the links of these pairs' processes, if there are any such pairs."""
+    least = max(pair.ranks for pair in pairs)
+    if least == 1:
+        return limits
+    kind, count = ("cuda", info["gpus"]) if info["gpus"] >= least and info["kind"] == "cuda" else ("cpu", least)
+    rate, how = process.call(_measure_link, count, kind)
+    known = limits.get("link_bytes", {"datasheet": None, "source": ""})
+    return {**limits, "link_bytes": {**known, "measured": rate, "how": how}}
+
+
+def _measure_link(count: int, kind: str, line: Line) -> tuple[float, str]:
+    from common.engine.links import measure_link  # imports torch
+
+    return measure_link(count, kind, line)
 
 
 def run_rank(job: Job, errand: Errand | None, line: RankLine) -> PairResult | Alone:

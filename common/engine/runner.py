@@ -73,6 +73,7 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
     server.prefer("cuda" if device.startswith("cuda") else "cpu")
     begin = time.monotonic()
     info, limits = survey_apart(device, not check_only)
+    limits = limits if check_only else group.link_limits(pairs, info, limits)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of this machine
     environment: dict[str, Any] = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date}
