@@ -6,6 +6,7 @@ imported already; therefore it must not have used a GPU. Whatever happens to one
 
 import faulthandler
 import linecache
+import multiprocessing
 import os
 import re
 import signal
@@ -18,15 +19,11 @@ from multiprocessing import RawArray
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from common.isolation.line import Line
 from common.isolation.process import ending, one_line
 
 SHARE = 0.75  # of the parent's deadline, after which ranks without progress are asked where they are
 LOOK_S, REPLY_S = 0.05, 0.5  # between two looks at the ranks; for their replies
-EARLY = "ended before it was done"
-LAUNCHER_S = 2.0  # for the launcher to report an exit status
 FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')  # as faulthandler prints it, innermost first
 
 
@@ -70,12 +67,15 @@ class _Crew:
 
     def watch(self, line: Line) -> None:
         """Fail if a rank has ended early, or if no rank goes on."""
-        seen, since = [*self.steps], time.monotonic()
+        seen, since, children = [*self.steps], time.monotonic(), dict[int | None, Any]()
         while not all(self.done):
             time.sleep(LOOK_S)
-            if gone := [rank for rank, pid in enumerate(self.pids) if pid and not self.done[rank] and _is_gone(pid)]:
-                time.sleep(LAUNCHER_S)  # it knows more, unless the exit status was 0
-                return None if len(gone) == len(self.pids) else line.fail(f"rank {gone[0]}: {EARLY}")
+            children |= {child.pid: child for child in multiprocessing.active_children()}
+            codes = {rank: children[pid].exitcode for rank, pid in enumerate(self.pids) if pid in children}
+            gone = [rank for rank, code in codes.items() if code is not None and not self.done[rank]]
+            if gone:  # not first: what the launcher has ended because of another
+                rank = min(gone, key=lambda rank: codes[rank] == -signal.SIGTERM)
+                return line.fail(f"rank {rank}: {ending(codes[rank])}")
             if [*self.steps] != seen:
                 seen, since = [*self.steps], time.monotonic()
             elif time.monotonic() - since > SHARE * line.deadline_s:
@@ -90,13 +90,6 @@ class _Crew:
         time.sleep(REPLY_S)
         said = [(*_place(path.read_text(errors="replace")), rank) for rank, path in enumerate(self.stacks)]
         return "; ".join(f"rank {rank} {place}" for _, place, rank in sorted(said, key=lambda each: each[0]))
-
-
-def _is_gone(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return True
 
 
 def _place(stack: str) -> tuple[bool, str]:
@@ -141,7 +134,7 @@ def launch(function: Callable[..., Any], count: int, line: Line, *arguments: Any
             line.fail(reason := f"rank {rank}: {ending(failure.exitcode)}")
             raise RanksDied(reason) from None
         if not all(crew.done):
-            raise RanksDied(f"rank {[*crew.done].index(0)}: {EARLY}")
+            raise RanksDied(f"rank {[*crew.done].index(0)}: {ending(0)}")
         return results[0]
 
 

@@ -47,7 +47,7 @@ CASES = {  # the variant's run, its verdict, its reason
     "raises_everywhere": ("raise ValueError('no luck')", "died", r"^ValueError: no luck"),
     "segfault": (f"if last: os.kill(os.getpid(), 11)\n{HONEST}", "died", "^rank 1: killed by SIGSEGV"),
     "exits": (f"if last: os._exit(3)\n{HONEST}", "died", "^rank 1: exited with status 3 before it was done"),
-    "exits_politely": (f"if last: os._exit(0)\n{HONEST}", "died", "^rank 1: ended before it was done"),
+    "exits_politely": (f"if last: os._exit(0)\n{HONEST}", "died", "^rank 1: exited with status 0 before it was done"),
     "hangs": (
         f"if last: time.sleep(600)\n{HONEST}",
         "died",
