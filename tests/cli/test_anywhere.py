@@ -1,0 +1,47 @@
+"""Sizes drawn by a seed: the same for the same name, odd, within the pair's own; and what is behind its library."""
+
+from math import prod
+
+import pytest
+from samples import pair_result, record
+
+from common.cli import anywhere
+from common.pairs.pair import ROOT, discover
+from common.record.result import Row
+
+PAIRS = [pair for chapter in ("ch1", "ch3", "ch5") for pair in discover(ROOT / chapter) if anywhere.has_library(pair)]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.chapter} {pair.name}")
+def test_sizes_are_odd_the_pairs_own_arguments_and_a_seed_s(pair):
+    sizes = anywhere.drawn(pair, "a name")
+    assert sizes == anywhere.drawn(pair, "a name") != anywhere.drawn(pair, "another")
+    assert len(sizes) == anywhere.DRAWS and all(name.startswith("anywhere/") for name in sizes)
+    known = [anywhere.arguments_of(pair, pair.sizes[size]) for size in pair.timed_sizes]
+    for size in sizes.values():
+        assert size.keys() == known[0].keys()
+        counts = [name for name, value in size.items() if value not in [each[name] for each in known]]
+        assert counts and all(size[name] % 2 for name in counts)
+        assert prod(size[name] for name in counts) <= 2 * max(prod(each[name] for name in counts) for each in known)
+
+
+def test_the_third_size_is_a_batch_of_one():
+    (pair,) = discover(ROOT / "ch3", "softmax")
+    assert [size["rows"] == 1 for size in anywhere.drawn(pair, "a name").values()] == [False, False, True]
+
+
+@pytest.mark.parametrize(("ratio", "is_behind"), [(0.94, True), (0.96, False)])
+def test_the_best_version_counts_against_the_fastest_library(ratio, is_behind):
+    def row(variant, least):
+        against = {
+            name: {"ratio": each, "interval": None} for name, each in (("library", 1.5), ("library/compiled", least))
+        }
+        return Row(variant, "baseline", "faster", "", 2.0, (1.9, 2.1), against)
+
+    found = anywhere.behind(record(pair_result(rows=[row("optimized", ratio), row("optimized/slow", 0.5)])))
+    assert found == ["behind: double default, optimized: 0.940x the speed of the library"] * is_behind
+
+
+def test_the_command_lists_what_it_would_measure(capsys):
+    assert anywhere.run(["--seed", "a name", "--only", "softmax", "--list"]) == 0
+    assert capsys.readouterr().out.count("softmax anywhere/") == 3
