@@ -22,13 +22,13 @@ from reducing import AXES, EMPTY, TORCH, finish, take
 SIZES = {
     "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 129},
     "check/max/columns": {"op": "max", "over": "columns", "rows": 9, "columns": 1025},
-    "check/fp16": {"op": "sum", "over": "rows", "rows": 300, "columns": 127, "dtype": "float16"},
+    "check/fp16": {"op": "sum", "over": "rows", "rows": 1100, "columns": 127, "dtype": "float16"},
     "check/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # stripes of more rows than are unrolled
     "check/pieces": {"op": "mean", "over": "columns", "rows": 2, "columns": 17_001},
     "check/few": {"op": "max", "over": "rows", "rows": 3, "columns": 1025},
     "check/long": {"op": "logsumexp", "over": "rows", "rows": 1100, "columns": 3},
     "check/one": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
-    "check/mean/rows": {"op": "mean", "over": "rows", "rows": 517, "columns": 33},
+    "check/mean/rows": {"op": "mean", "over": "rows", "rows": 1100, "columns": 33},
     "check/max/rows": {"op": "max", "over": "rows", "rows": 517, "columns": 33},
     "check/logsumexp/rows": {"op": "logsumexp", "over": "rows", "rows": 517, "columns": 33},
     "check/sum/columns": {"op": "sum", "over": "columns", "rows": 9, "columns": 1025},

@@ -4,7 +4,8 @@ from mutants import Mutant
 
 MUTANTS = {
     "add": [
-        Mutant("the grid is rounded down", "(triton.cdiv(n, 1024),)", "(max(n // 1024, 1),)"),
+        Mutant("the grid is rounded down", "(triton.cdiv(n, 1024) or 1,)", "(max(n // 1024, 1),)"),
+        Mutant("the last n % 16 elements are left out", "TAIL > 0", "TAIL > 15"),
         Mutant("the last element is left out", "mask = offsets < n", "mask = offsets < n - 1"),
         Mutant("y is read as if it had no gaps", "y.contiguous(), out", "y, out"),
         Mutant("x and y are added as float16", "x + y,", "x.to(tl.float16) + y.to(tl.float16),"),
@@ -32,7 +33,7 @@ MUTANTS = {
     ],
     "dropout": [
         Mutant("the backward draws numbers of its own", "(dy, dx, n, seed,", "(dy, dx, n, seed + 1,"),
-        Mutant("every block draws the same numbers", "keep(block_start, seed", "keep(0 * block_start, seed"),
+        Mutant("every block draws the same numbers", "keep(start, seed", "keep(0 * start, seed"),
         Mutant("the backward does not scale", "(dy, dx, n, seed, threshold, scale,",
                "(dy, dx, n, seed, threshold, 1.0,"),
         Mutant("dy is read as if it had no gaps", "x.contiguous(), dy.contiguous(), ", "x.contiguous(), dy, "),
@@ -101,6 +102,8 @@ MUTANTS = {
                'mask=offsets < n_cols, other=0.0 if OP == "max" else other'),
         Mutant("partial sums are of x's type", "op, x, 1.0, torch.float32, stripe", "op, x, 1.0, x.dtype, stripe"),
         Mutant("means are of means", "op, x, 1.0, torch.float32, stripe", "op, x, scale, torch.float32, stripe"),
+        Mutant("means of pieces are of means", "op, x, 1.0, torch.float32, pieces",
+               "op, x, scale, torch.float32, pieces"),
         Mutant("a stripe's last rows are dropped", "range(0, stripe_rows, UNROLL * BLOCK_M)",
                "range(0, max(stripe_rows // (UNROLL * BLOCK_M), 1) * UNROLL * BLOCK_M, UNROLL * BLOCK_M)"),
         Mutant("over columns x is read as if it had no gaps", "x = x.contiguous()",
