@@ -15,6 +15,8 @@ Predict: at 1024 columns the baseline has 8 rows of 4 KiB in flight in an SM, an
 is this version there?
 """
 
+from math import gcd
+
 import torch
 import triton
 import triton.language as tl
@@ -47,10 +49,11 @@ def cost(x, w_weight):
 
 @triton.jit
 def rms_norm_kernel(
-    x_ptr, weight_ptr, y_ptr, n_rows, n_cols: tl.constexpr, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr
-):
+    x_ptr, weight_ptr, y_ptr, n_rows, n_cols: tl.constexpr, eps,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, VECTOR: tl.constexpr,
+):  # fmt: skip
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    cols = tl.arange(0, BLOCK)[None, :]
+    cols = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]  # weight is read as rows can be
     row_start = rows.to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
     mask = (rows < n_rows) & (cols < n_cols)
     x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
@@ -66,6 +69,8 @@ def run(x, w_weight):
     if y.numel():
         block = triton.next_power_of_2(columns)
         rows_at_once, warps = max(32 * ELEMENTS // block, 1), min(max(block // (32 * ELEMENTS), 1), 32)
-        grid = (triton.cdiv(rows, rows_at_once),)
-        rms_norm_kernel[grid](x, w_weight, y, rows, columns, EPS, ROWS=rows_at_once, BLOCK=block, num_warps=warps)
+        grid, vector = (triton.cdiv(rows, rows_at_once),), gcd(columns, 16 // x.element_size())
+        rms_norm_kernel[grid](
+            x, w_weight, y, rows, columns, EPS, ROWS=rows_at_once, BLOCK=block, VECTOR=vector, num_warps=warps
+        )
     return y
