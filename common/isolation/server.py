@@ -32,7 +32,7 @@ _kind = "cpu"
 
 
 def prefer(kind: str) -> None:
-    """The set of modules that the next children need: "cpu", "triton" to compile kernels, or "cuda" (torch.compile too).
+    """The modules that the next children need: "cpu", "triton" (to compile kernels), or "cuda" (torch.compile too).
 
     A server that already runs with more than "triton" is kept for it.
     """

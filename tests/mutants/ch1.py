@@ -55,19 +55,22 @@ MUTANTS = {
                "    with torch.cuda.stream(torch.cuda.Stream()):\n        graph.replay()\n"),
     ],
     "double_buffering": [
-        Mutant("both streams use the same buffer", "chunk[i % 2]", "chunk[0]"),
+        Mutant("both streams use the same buffer", "chunk[i % 2]", "chunk[0]",
+               passes="a race, which small sizes show on some runs only"),
         Mutant("nobody waits for the streams",
                "    for stream in streams:\n        torch.cuda.current_stream().wait_event(stream.record_event())\n",
-               ""),
+               "", passes="a race, which small sizes show on some runs only"),
         Mutant("only the first stream is waited for", "    for stream in streams:\n        torch.cuda.current_stream()",
                "    for stream in streams[:1]:\n        torch.cuda.current_stream()",
                passes="the second has ended, at the check sizes, before the answer is looked at"),
         Mutant("the other stream's result is copied out", "out[i].copy_(result[i % 2]",
                "out[i].copy_(result[(i + 1) % 2]"),
+        Mutant("the last chunk is left out", "range(len(x))", "range(len(x) - 1)"),
     ],
     "pinned_memory": [
         Mutant("copied on another stream, which nobody waits for", "    return out.copy_(x)",
-               "    with torch.cuda.stream(torch.cuda.Stream()):\n        return out.copy_(x, non_blocking=True)"),
+               "    with torch.cuda.stream(torch.cuda.Stream()):\n        return out.copy_(x, non_blocking=True)",
+               passes="a race, which small sizes show on some runs only"),
         Mutant("copied in four pieces, without the n % 4 left", "    return out.copy_(x)",
                "    piece = len(x) // 4\n"
                "    for i in range(4):\n"

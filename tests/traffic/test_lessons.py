@@ -212,6 +212,7 @@ CHAPTER_4 = {
             launches=5, asked=((2 + 16) + 2 + (4 + 16) + 8 * 4 + 2 + 3 + (1 + 1 + 16) / 32) / 7, flops=7 / 6,
             atomics=8 * 2 * 512 * 64, queue=8,
         ),
+        "optimized/gluon": says("written in Gluon"),
     },
     "ch4/batched_matmul": {
         "baseline": says("40 launches, tiles of 64 x 64: a, b twice", launches=40, asked=(2 + 2 + 1) / 3, flops=1),

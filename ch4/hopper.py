@@ -1,0 +1,39 @@
+"""What versions in Gluon share: descriptors for TMA, barriers in shared memory, operations under one name."""
+
+from triton._C.libtriton import ir
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language._core import builtin
+from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared as fence_async_shared
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # of a partition's threads; Triton 3.6 has the second name
+
+
+def tiles(x, rows):
+    """A descriptor of x [batch, heads, n, d] as blocks [1, rows, d] of [batch * heads, n, d], swizzled."""
+    n, d = x.shape[-2:]
+    layout = gl.NVMMASharedLayout(min(128, d * x.element_size()), 8 * x.element_size(), 3)
+    return TensorDescriptor.from_tensor(x.view(-1, n, d), [1, rows, d], layout)
+
+
+def flat(x, length=64):
+    """A descriptor of x, of 4-byte elements in a row, as blocks [length]."""
+    return TensorDescriptor.from_tensor(x.view(-1), [length], gl.NVMMASharedLayout(0, 32, 1))
+
+
+@builtin
+def tma_add(desc, coord, src, _semantic=None):
+    """desc[coord] += src, asynchronous, as `tma.async_copy_shared_to_global` is: the compiler has this operation."""
+    coord = _semantic._convert_to_ir_values(coord, require_i64=False)
+    _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, desc.handle, coord, src.handle)
+
+
+@gluon.jit
+def barriers(COUNT: gl.constexpr):
+    """Barriers that one arrival completes, or the bytes that a copy was expected to bring."""
+    found = gl.allocate_shared_memory(gl.int64, [COUNT, 1], mbarrier.MBarrierLayout())
+    for i in gl.static_range(COUNT):
+        mbarrier.init(found.index(i), count=1)
+    return found
