@@ -578,6 +578,9 @@ def test_what_two_records_say_gives_a_terminal_no_orders(tmp_path, printed):
 # From the shell, for real
 
 
+once = pytest.mark.xdist_group("real run")  # with pytest -n, one process: it is run once for both tests
+
+
 @pytest.fixture(scope="module")
 def real_run(tmp_path_factory):
     """One measured and one wrong pair, run as a user does."""
@@ -590,6 +593,7 @@ def real_run(tmp_path_factory):
     return shell("--path", folder / "pairs", *options), folder
 
 
+@once
 def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_run):
     done, _ = real_run
     for words in (ESCAPE, "chatter"):  # what a pair prints is its own affair
@@ -601,6 +605,7 @@ def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_r
     assert done.returncode == 1
 
 
+@once
 def test_a_run_leaves_a_valid_record_and_a_plot(real_run):
     _, folder = real_run
     kept = load_record(folder / "r.json")

@@ -18,6 +18,7 @@ FAMILIES = {**clock.FAMILIES, **state.FAMILIES, **answer.FAMILIES}
 LIARS = {name: case for cases in FAMILIES.values() for name, case in cases.items()}
 ROOMS, WHERE = rooms(FAMILIES)
 NAMES = [*LIARS, *(pytest.param(name, marks=pytest.mark.skip(why)) for name, why in state.NOT_HERE.items())]
+pytestmark = pytest.mark.xdist_group("liars")  # with pytest -n, one process: they are measured once for all tests
 RATIO = re.compile(r"\d(\.\d+)?x\b|\d [mun]?s -> ")  # 1.25x, 2.50 ms -> 1.00 ms
 
 

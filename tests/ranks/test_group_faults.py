@@ -12,6 +12,7 @@ from common.isolation import process
 from common.pairs.pair import discover
 from common.record.load import load_record, save_record
 
+pytestmark = pytest.mark.xdist_group("ranks")  # with pytest -n, one process: each part runs once for all tests
 HUNG_S, SLOW_S = 4.0, 60.0
 
 HEAD = '''"""Sum a vector over all processes: 4 bytes sent per element."""
