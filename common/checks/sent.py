@@ -19,6 +19,8 @@ NOTHING = ("recv_", "recv_any_source_", "barrier", "monitored_barrier_")
 class Sent(TorchDispatchMode):
     """Inside, counts the bytes of each collective by its operator's name."""
 
+    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports torch._dynamo: 2 s
+
     def __init__(self) -> None:
         super().__init__()
         self.counted: Counter[str] = Counter()

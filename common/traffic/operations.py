@@ -29,6 +29,8 @@ FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn
 class Operations(TorchDispatchMode):
     """While active, every operation reports to the meter."""
 
+    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports torch._dynamo: 2 s
+
     def __init__(self, meter: Meter) -> None:
         super().__init__()
         self._meter = meter
@@ -89,6 +91,8 @@ def _without_out(kwargs: dict[str, Any]) -> dict[str, Any]:
 
 class OnMeta(TorchDispatchMode):
     """While active, the device "meta" stands for a GPU: nothing is copied from it, and no host memory is pinned."""
+
+    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports torch._dynamo: 2 s
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {name: value for name, value in (kwargs or {}).items() if name != "pin_memory"}

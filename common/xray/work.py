@@ -68,6 +68,8 @@ def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[s
 class _Operations(TorchDispatchMode):
     """While active, writes a line for every torch operation."""
 
+    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports torch._dynamo: 2 s
+
     def __init__(self, events: list[str | Launch]) -> None:
         super().__init__()
         self._events = events
