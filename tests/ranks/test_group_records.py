@@ -7,7 +7,7 @@ from common.engine.runner import run_pairs
 from common.pairs.pair import ROOT, discover
 from common.record.load import load_record, save_record
 
-pytestmark = pytest.mark.rest
+pytestmark = [pytest.mark.rest, pytest.mark.xdist_group("ranks")]
 
 
 @pytest.fixture(scope="module")
