@@ -3,11 +3,13 @@
 Everything is counted in the code as written. How often an instruction is executed is not known.
 """
 
+import os
 import re
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -120,14 +122,22 @@ def _listing(binary: Binary, *options: str) -> str:
 
 
 def _run(binary: Binary, tool: str, *options: str) -> str:
-    """The output of a tool, without the path of the file that it read."""
+    """The output of a tool, without the path of the file that it read. Triton's cache keeps it: tools take a second."""
+    from triton.runtime.cache import get_cache_manager  # a slow import
+
+    program = _tool(tool)
+    of = f"{program} {os.stat(program).st_mtime_ns} {options}".encode()
+    store = get_cache_manager(sha256(of + binary.cubin).hexdigest())
+    if kept := store.get_file(f"{tool}.txt"):
+        return Path(kept).read_text(encoding="utf-8")
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(binary.cubin)
-        done = subprocess.run([_tool(tool), *options, path], capture_output=True, text=True, check=False)
+        done = subprocess.run([program, *options, path], capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoTools(f"{tool} cannot read this machine code: {done.stderr.strip().splitlines()[-1:]}")
-    return done.stdout.replace(f"{folder}/", "")
+    store.put(text := done.stdout.replace(f"{folder}/", ""), f"{tool}.txt", binary=False)
+    return text
 
 
 @cache

@@ -1,6 +1,7 @@
 """X-ray finds what is in a kernel; every kernel of every chapter compiles, and spills nothing that it does not say."""
 
 import re
+import subprocess
 import textwrap
 from types import SimpleNamespace
 
@@ -140,6 +141,19 @@ def test_what_is_never_carried_out_is_no_instruction():
     code = ("LDS R0, [R2] ;", "@!PT LDS RZ, [RZ] ;", "@!P0 STS [R2], R0 ;")
     listing = "".join(f"        /*00{k}0*/    {line}\n" for k, line in enumerate(code))
     assert INSTRUCTION.findall(listing) == ["LDS", "STS"]
+
+
+def test_the_same_machine_code_is_read_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    first = kernel("y[i] = x[i];")
+
+    def refuse(*arguments, **options):
+        raise OSError("started again")
+
+    monkeypatch.setattr(subprocess, "run", refuse)
+    assert kernel("y[i] = x[i];") == first
+    with pytest.raises(OSError, match="started again"):
+        kernel("y[i] = x[i + 1];")
 
 
 def test_what_a_launch_adds_is_counted_too():
