@@ -7,8 +7,9 @@ from collections import Counter
 from typing import Any
 
 import torch.distributed as dist
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+
+from common.pairs.eager import Eagerly
 
 HALVES = {"allreduce_": 2, "allreduce_coalesced_": 2}  # times (n - 1) / n of the bytes of one buffer
 PARTS = ("_reduce_scatter_base_", "reduce_scatter_", "reduce_scatter_tensor_coalesced_", "alltoall_base_", "alltoall_")
@@ -16,10 +17,8 @@ OWN = ("_allgather_base_", "allgather_", "allgather_into_tensor_coalesced_")  # 
 NOTHING = ("recv_", "recv_any_source_", "barrier", "monitored_barrier_")
 
 
-class Sent(TorchDispatchMode):
+class Sent(Eagerly):
     """Inside, counts the bytes of each collective by its operator's name."""
-
-    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports torch._dynamo: 2 s
 
     def __init__(self) -> None:
         super().__init__()

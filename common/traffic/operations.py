@@ -6,16 +6,14 @@ operation by operation: its fused kernels are not counted.
 """
 
 import math
-import sys
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+from common.pairs.eager import Eagerly
 from common.traffic.data import SECTOR, Kernel
 from common.traffic.meter import Meter
 
@@ -26,27 +24,12 @@ WRITES_ONLY = ("copy_", "fill_", "zero_")  # replaced values are not read
 FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")  # uses only an operand's shape
 
 
-class Operations(TorchDispatchMode):
+class Operations(Eagerly):
     """While active, every operation reports to the meter."""
-
-    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports torch._dynamo: 2 s
 
     def __init__(self, meter: Meter) -> None:
         super().__init__()
         self._meter = meter
-        self._eagerly: AbstractContextManager[Any] = nullcontext()
-
-    def __enter__(self) -> Any:
-        if "torch._dynamo" in sys.modules:  # a slow import: without it nothing is compiled
-            self._eagerly = torch.compiler.set_stance("force_eager")
-        self._eagerly.__enter__()
-        return super().__enter__()
-
-    def __exit__(self, *error: Any) -> Any:
-        try:
-            return super().__exit__(*error)
-        finally:
-            self._eagerly.__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -89,10 +72,8 @@ def _without_out(kwargs: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in kwargs.items() if not name.startswith("out")}
 
 
-class OnMeta(TorchDispatchMode):
+class OnMeta(Eagerly):
     """While active, the device "meta" stands for a GPU: nothing is copied from it, and no host memory is pinned."""
-
-    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports torch._dynamo: 2 s
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {name: value for name, value in (kwargs or {}).items() if name != "pin_memory"}

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from common.pairs.one_line import OneLine
 from common.xray.compilers import Binary
@@ -123,12 +124,10 @@ def _listing(binary: Binary, *options: str) -> str:
 
 def _run(binary: Binary, tool: str, *options: str) -> str:
     """The output of a tool, without the path of the file that it read. Triton's cache keeps it: tools take a second."""
-    from triton.runtime.cache import get_cache_manager  # a slow import
-
     program = _tool(tool)
     of = f"{program} {os.stat(program).st_mtime_ns} {options}".encode()
-    store = get_cache_manager(sha256(of + binary.cubin).hexdigest())
-    if kept := store.get_file(f"{tool}.txt"):
+    store = _store(sha256(of + binary.cubin).hexdigest())
+    if store and (kept := store.get_file(f"{tool}.txt")):
         return Path(kept).read_text(encoding="utf-8")
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         path = Path(folder, "kernel.cubin")
@@ -136,8 +135,19 @@ def _run(binary: Binary, tool: str, *options: str) -> str:
         done = subprocess.run([program, *options, path], capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoTools(f"{tool} cannot read this machine code: {done.stderr.strip().splitlines()[-1:]}")
-    store.put(text := done.stdout.replace(f"{folder}/", ""), f"{tool}.txt", binary=False)
+    text = done.stdout.replace(f"{folder}/", "")
+    if store:
+        store.put(text, f"{tool}.txt", binary=False)
     return text
+
+
+def _store(key: str) -> Any:
+    """Triton's cache for a key; None without Triton, where CUDA C++ kernels can be read all the same."""
+    if not find_spec("triton"):
+        return None
+    from triton.runtime.cache import get_cache_manager  # a slow import
+
+    return get_cache_manager(key)
 
 
 @cache

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from common.pairs.eager import Eagerly
 from common.pairs.one_line import OneLine
 from common.pairs.pair import load
 from common.xray.capture import Launch, TritonLaunch, recorded_launches
@@ -65,10 +65,8 @@ def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[s
     return module.cost(**inputs) if hasattr(module, "cost") else {}
 
 
-class _Operations(TorchDispatchMode):
+class _Operations(Eagerly):
     """While active, writes a line for every torch operation."""
-
-    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports torch._dynamo: 2 s
 
     def __init__(self, events: list[str | Launch]) -> None:
         super().__init__()

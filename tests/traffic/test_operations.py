@@ -1,8 +1,12 @@
 """What torch's operations ask of the memory, against what is counted by hand."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
+from common.pairs.pair import ROOT
 from common.traffic import count, counting
 from common.traffic.meter import Meter
 from common.traffic.operations import OnMeta, Operations
@@ -102,3 +106,22 @@ def test_what_torch_compile_made_is_counted_as_it_is_written():
     assert compiled == []
     function(x())  # afterwards all is as before
     assert len(compiled) == 1
+
+
+FIRST_COMPILED = """
+import sys
+import torch
+from common.traffic import count
+
+x = torch.ones(64)
+count(torch.add, x, x)
+assert "torch._dynamo" not in sys.modules
+made = torch.compile
+function = lambda a: torch.compile(lambda b: torch.relu(b * 2 + 1), fullgraph=True)(a)
+print(*(kernel.name for kernel in count(function, x).kernels), torch.compile is made)
+"""
+
+
+def test_counting_imports_no_compiler_and_what_is_first_compiled_meanwhile_is_counted_as_it_is_written():
+    done = subprocess.run([sys.executable, "-c", FIRST_COMPILED], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["torch.mul", "torch.add", "torch.relu", "True"], done.stderr

@@ -1,0 +1,34 @@
+"""torch's operations one by one, as they are written: what counts them, and what writes them down, starts from here."""
+
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Eagerly(TorchDispatchMode):
+    """A dispatch mode under which torch.compile compiles nothing. It does not import torch._dynamo: that takes 2 s."""
+
+    _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports it
+
+    def __enter__(self) -> Any:
+        is_known = "torch._dynamo" in sys.modules  # without it nothing has been compiled yet
+        self._eagerly: AbstractContextManager[Any] = (
+            torch.compiler.set_stance("force_eager") if is_known else patch.object(torch, "compile", _as_written)
+        )
+        self._eagerly.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        try:
+            return super().__exit__(*error)
+        finally:
+            self._eagerly.__exit__(*error)
+
+
+def _as_written(model: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:
+    return model if model is not None else lambda function: function
