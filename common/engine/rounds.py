@@ -19,7 +19,7 @@ from common.engine.inputs import InputSet, harvest_grads
 from common.engine.pilot import Pace, Plan, Ready, judged_blocks, ready
 from common.engine.session import Session
 from common.machine.clock import Call, Clock, Sample
-from common.machine.device import clocks_now, slowdowns
+from common.machine.state import clocks_now, slowdowns
 
 CHEAP_OUTPUT = 16 << 20  # bytes up to which every round's answers are compared, above it one round's per block
 Sets = list[InputSet]  # of a block: as many as a sample has calls

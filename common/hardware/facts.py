@@ -8,7 +8,8 @@ import pynvml
 import torch
 
 from common.hardware.links import active_nvlinks
-from common.machine.device import CORES, cpu_caches, nvml_handle, told
+from common.machine.device import cpu_caches
+from common.machine.state import CORES, nvml_handle, told
 
 PROP = "cudaDeviceProp."
 GUIDE = "CUDA C++ Programming Guide, by compute capability"

@@ -6,7 +6,7 @@ from typing import Any
 import pynvml
 import torch
 
-from common.machine.device import nvml_handle, told
+from common.machine.state import nvml_handle, told
 
 WAYS = {  # the nearest common point of two GPUs
     pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",

@@ -1,14 +1,11 @@
-"""This machine: its description and its datasheet. NVML answers without a CUDA context; the rest needs torch."""
+"""This machine: its description and its datasheet. `has_gpu` asks NVML alone; the device's functions import torch."""
 
 import json
 import os
 import platform
 import re
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,16 +13,11 @@ from typing import Any
 import pynvml
 from threadpoolctl import threadpool_limits
 
+from common.machine.state import CORES, nvml_handle
+
 DATASHEETS = Path(__file__).with_name("datasheets.json")
-CORES = Path("/sys/devices/system/cpu")  # in Linux
 UNITS = {"K": 1 << 10, "M": 1 << 20}  # units of cache sizes there
 PACKAGES = ("torch", "triton", "cupy-cuda13x", "numpy")
-# NVML field -> (throttle flag, name). Not here: the power cap, which is normal under large matrix products
-SLOWDOWN_FIELDS = {
-    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN: (0x20, "thermal slowdown (software)"),
-    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN: (0x40, "thermal slowdown (hardware)"),
-    pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN: (0x80, "power brake"),
-}
 
 
 def has_gpu() -> bool:
@@ -114,50 +106,6 @@ def use_device(device: str, processes: int = 1) -> None:
         threads = max(1, cpu_threads() // processes)
         torch.set_num_threads(threads)
         threadpool_limits(threads)
-
-
-@cache
-def nvml_handle(uuid: str) -> Any:
-    pynvml.nvmlInit()
-    return pynvml.nvmlDeviceGetHandleByUUID(uuid)
-
-
-def slowdowns(info: dict[str, Any]) -> dict[str, int]:
-    """Counters by name of involuntary slowdowns: a counter that has changed shows a slowdown in between.
-
-    A GPU's driver counts their time. If it does not, the counter is the current time while a slowdown is in force. On a
-    CPU Linux counts how often a core was throttled for heat. Elsewhere there is no counter.
-    """
-    if info["kind"] == "cpu":
-        found = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
-        return {"thermal throttling of a core": sum(found)} if found else {}
-    handle = nvml_handle(info["uuid"])
-    up = told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
-    values = told(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS)) or [None] * len(SLOWDOWN_FIELDS)
-    counters: dict[str, int] = {}
-    for (flag, name), value in zip(SLOWDOWN_FIELDS.values(), values, strict=True):
-        is_counted = value is not None and value.nvmlReturn == pynvml.NVML_SUCCESS
-        counters[name] = value.value.ullVal if is_counted else (up & flag) and time.monotonic_ns()
-    return counters
-
-
-def clocks_now(uuid: str) -> dict[str, int]:
-    """SM and memory clock (MHz), temperature (C) and throttle flags of a GPU, as far as it reports them."""
-    handle = nvml_handle(uuid)
-    found = {
-        "sm_mhz": told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
-        "memory_mhz": told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_MEM),
-        "celsius": told(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
-        "throttle_flags": told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def told(query: Callable[..., Any], *arguments: Any) -> Any:
-    """NVML's answer; None if this GPU (a virtual one, for example) does not support the query."""
-    with suppress(pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NoPermission):
-        return query(*arguments)
-    return None
 
 
 def versions() -> dict[str, str]:

@@ -16,7 +16,7 @@ import pynvml
 
 from common.isolation.family import family
 from common.isolation.server import PRELOADED
-from common.machine.device import nvml_handle
+from common.machine.state import nvml_handle
 
 # cores: an idle desktop's processes need a tenth of this each, a computing process needs a whole core
 BUSY_CORES = 0.2

@@ -12,7 +12,8 @@ from samples import HONEST, row_of, version, wait_until, write_pair
 
 from common.engine import runner
 from common.isolation import process
-from common.machine.device import clocks_now, describe, slowdowns
+from common.machine.device import describe
+from common.machine.state import clocks_now, slowdowns
 from common.pairs.pair import ROOT, discover
 from common.record.result import BELIEVED
 

@@ -29,9 +29,9 @@ def measure_quickly(job: Job, errand: Errand | None, line: process.Line) -> Pair
 
 def _throttle(count: Callable[[], int]) -> None:
     """Whatever becomes of this machine's cores, this is how often they were throttled."""
-    from common.machine import device
+    from common.machine import state
 
-    device.CORES = SimpleNamespace(glob=lambda pattern: [SimpleNamespace(read_text=lambda: f"{count()}\n")])
+    state.CORES = SimpleNamespace(glob=lambda pattern: [SimpleNamespace(read_text=lambda: f"{count()}\n")])
 
 
 def measured(pairs: Any, patch: Any, measure: Measure, settled: Any = None, **options: Any) -> Any:
