@@ -22,7 +22,7 @@ SIZES = {
     "check": {"chunks": 3, "n": 127},
     "check/one": {"chunks": 1, "n": 1},
     "check/129": {"chunks": 2, "n": 129},
-    "check/long": {"chunks": 8, "n": 1024},  # steps so long that one which nobody waits for is seen
+    "check/long": {"chunks": 8, "n": 1024},  # longer steps: one that nobody waits for has not ended so soon
     "count": {"chunks": 4, "n": 256},
     "default": {"chunks": 8, "n": 2048},
 }

@@ -20,7 +20,7 @@ SIZES = {
     "check": {"n": 127},
     "check/one": {"n": 1},
     "check/129": {"n": 129},
-    "check/long": {"n": 999_999},  # so long that a copy which nobody waits for is seen
+    "check/long": {"n": 999_999},  # longer: a copy that nobody waits for has not ended so soon
     "count": {"n": 262_144},
     "default": {"n": 16_777_216},  # 64 MiB of float32
 }
