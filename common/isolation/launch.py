@@ -66,12 +66,16 @@ class _Crew:
         self.stacks = [Path(folder) / f"stack.{rank}" for rank in range(count)]
 
     def watch(self, line: Line) -> None:
-        """Fail if a rank has ended early, or if no rank goes on."""
+        """Fail if a rank has ended early, or if no rank goes on.
+
+        Exit codes are those that the launcher has found. To ask for one (as active_children does) would take it from
+        the launcher, which asks in another thread and then fails.
+        """
         seen, since, children = [*self.steps], time.monotonic(), dict[int | None, Any]()
         while not all(self.done):
             time.sleep(LOOK_S)
-            children |= {child.pid: child for child in multiprocessing.active_children()}
-            codes = {rank: children[pid].exitcode for rank, pid in enumerate(self.pids) if pid in children}
+            children |= {child.pid: child._popen for child in [*multiprocessing.process._children]}  # type: ignore[attr-defined]
+            codes = {rank: children[pid].returncode for rank, pid in enumerate(self.pids) if pid in children}
             gone = [rank for rank, code in codes.items() if code is not None and not self.done[rank]]
             if gone:  # not first: what the launcher has ended because of another
                 rank = min(gone, key=lambda rank: codes[rank] == -signal.SIGTERM)
