@@ -13,7 +13,7 @@ import triton.language as tl
 
 SIZES = {
     "check": {"n_rows": 50, "n_cols": 70}, "check/one": {"n_rows": 1, "n_cols": 1},
-    "check/tall": {"n_rows": 130, "n_cols": 3}, "check/wide": {"n_rows": 2, "n_cols": 200},
+    "check/tall": {"n_rows": 129, "n_cols": 3}, "check/wide": {"n_rows": 2, "n_cols": 257},
     "count": {"n_rows": 96, "n_cols": 128}, "default": {"n_rows": 8192, "n_cols": 8192},
 }  # fmt: skip
 

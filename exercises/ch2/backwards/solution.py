@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 
 SIZES = {
-    "check": {"n": 5000}, "check/one": {"n": 1}, "check/whole": {"n": 4096}, "check/long": {"n": 20_003},
+    "check": {"n": 5000}, "check/one": {"n": 1}, "check/whole": {"n": 4096}, "check/long": {"n": 16_385},
     "count": {"n": 16_384}, "default": {"n": 16_777_216},
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ import triton.language as tl
 
 SIZES = {
     "check": {"rows": 130, "columns": 37}, "check/one": {"rows": 1, "columns": 1},
-    "check/wide": {"rows": 3, "columns": 1025}, "check/tall": {"rows": 259, "columns": 3},
+    "check/wide": {"rows": 3, "columns": 1025}, "check/tall": {"rows": 256, "columns": 3},
     "count": {"rows": 128, "columns": 128}, "default": {"rows": 8192, "columns": 8192},
 }  # fmt: skip
 
