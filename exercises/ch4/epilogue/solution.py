@@ -11,8 +11,8 @@ import triton
 import triton.language as tl
 
 SIZES = {
-    "check": {"m": 129, "n": 70, "k": 100}, "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/blocks": {"m": 40, "n": 129, "k": 65}, "count": {"m": 128, "n": 128, "k": 64},
+    "check": {"m": 257, "n": 70, "k": 100}, "check/one": {"m": 1, "n": 1, "k": 1},
+    "check/blocks": {"m": 40, "n": 257, "k": 65}, "count": {"m": 128, "n": 128, "k": 64},
     "default": {"m": 4096, "n": 4096, "k": 4096},
 }  # fmt: skip
 

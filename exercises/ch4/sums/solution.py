@@ -11,8 +11,8 @@ import triton
 import triton.language as tl
 
 SIZES = {
-    "check": {"m": 129, "n": 50, "k": 200}, "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/long": {"m": 3, "n": 129, "k": 3001}, "count": {"m": 128, "n": 128, "k": 64},
+    "check": {"m": 257, "n": 50, "k": 200}, "check/one": {"m": 1, "n": 1, "k": 1},
+    "check/long": {"m": 3, "n": 257, "k": 3001}, "count": {"m": 128, "n": 128, "k": 64},
     "default": {"m": 4096, "n": 4096, "k": 4096},
 }  # fmt: skip
 
