@@ -8,12 +8,11 @@ from rich.markdown import Markdown
 from rich.markup import escape
 from rich.table import Table
 
+from common.cli import predictions
 from common.learn.exercise import Exercise
 from common.learn.gate import ENDS, Gate, Grade
 from common.learn.progress import Standing
-from common.learn.scores import Scored, sureness
 from common.show.console import make_console
-from common.show.formats import digits
 
 MARKS = {True: "[green]passed[/]", False: "[red]not yet[/]", None: "[yellow]not judged[/]"}
 Standings = Mapping[str, Standing]
@@ -66,19 +65,5 @@ def print_progress(known: Sequence[Exercise], stands: Standings, predicted: Sequ
         passed = [each for each in of_chapter if stands[each.id].passed]
         marks = " ".join(each.folder.name + (" ✓" if each in passed else "") for each in of_chapter)
         console.print(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", highlight=False)
-    scored = scored_of(predicted)
-    if scored:
-        console.print(f"predictions: {sureness(scored)}", highlight=False)
-        for each in sorted(scored, key=lambda each: -each.worst)[:3]:
-            if not each.hit:
-                said = f"you said {digits(each.low)} to {digits(each.high)}, it was {digits(each.found)}"
-                console.print(f"  surprise: {each.of}: {said}", highlight=False)
-
-
-def scored_of(predicted: Sequence[dict[str, Any]]) -> list[Scored]:
-    """The locked predictions that have a range and a figure."""
-    return [
-        Scored(event["of"], event["range"][0], event["range"][1], event["found"])
-        for event in predicted
-        if event["locked"] and event.get("found") and event.get("range")
-    ]
+    for line in predictions.lines(known, predicted):
+        console.print(escape(line), highlight=False)

@@ -54,13 +54,19 @@ def _source(text: str, node: ast.stmt) -> str:
 
 
 def check(exercise: Exercise, path: Path, say: Say) -> Grade:
-    """Grades a file and notes it. The first range of each question is locked, later ones are kept."""
+    """Grades a file and notes it."""
     from common.learn.grade import grade  # the engine takes a second
 
     found = grade(exercise, path, say)
+    note(found)
+    return found
+
+
+def note(found: Grade) -> None:
+    """Keeps a grade. The first range of each question is locked, later ones are kept. Raises RecordError."""
+    exercise = found.exercise
     for gate in found.gates:
         if gate.scored:
             low, high, right = gate.scored
             progress.add("predict", f"{exercise.id} {gate.name}", hash=exercise.hash, range=(low, high), found=right)
     progress.add("check", exercise.id, hash=exercise.hash, status=found.status, star=found.star)
-    return found

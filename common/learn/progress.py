@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -46,16 +47,20 @@ def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[s
 
 
 def events(folder: Path | None = None) -> Iterator[dict[str, Any]]:
-    """In their order; lines that are not whole are passed over."""
+    """In their order; lines that are not whole are passed over. Raises RecordError."""
     path = (folder or WORK) / FILE
-    if not path.exists():
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
         return
-    for line in path.read_bytes().splitlines():
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+    for line in lines:
         try:
             event = json.loads(line)
         except ValueError:
             continue
-        if isinstance(event, dict) and {"at", "what", "of"} <= event.keys():
+        if isinstance(event, dict) and {"at", "what"} <= event.keys() and isinstance(event.get("of"), str):
             yield event
 
 
@@ -78,11 +83,19 @@ def _standing(of_one: list[dict[str, Any]]) -> Standing:
 
 
 def predictions(folder: Path | None = None) -> list[dict[str, Any]]:
-    """Every prediction, revisions too: the first of each question, at one state of its pair, is the locked one."""
-    found, seen = [], set()
+    """Every prediction, revisions too: the first of each question, at one state of its pair, is the locked one.
+
+    A notebook measures later than it asks: the first event `found` of a question after a prediction completes it.
+    """
+    made: list[dict[str, Any]] = []
+    seen, waiting = set(), defaultdict[Any, list[dict[str, Any]]](list)
     for event in events(folder):
+        key = (event["of"], event.get("hash"))
         if event["what"] == "predict":
-            key = (event["of"], event.get("hash"))
-            found.append({**event, "locked": key not in seen})
+            made.append({**event, "locked": key not in seen})
             seen.add(key)
-    return found
+            waiting[key].append(made[-1])
+        elif event["what"] == "found":
+            for prediction in waiting.pop(key, []):
+                prediction |= {**event, **prediction}
+    return made

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from common.show.formats import digits
 
@@ -14,12 +15,23 @@ RARE = 0.05  # a hit rate that honest ranges would have so seldom is called too 
 
 @dataclass(frozen=True)
 class Scored:
-    """A range and the figure that it was for; `worst`: the factor by which the figure lies outside (1: inside)."""
+    """A range and the figure that it was for; `worst`: the factor by which the figure lies outside (1: inside).
+
+    A number without a range has `low` = `high`. `naive`, `bytes`: what two forecasters say: the naive guess, and the
+    ratio of bytes. `resource`: what the pair waits for (`dram`, `fp32`), or `counts` if the figure was counted.
+    """
 
     of: str
     low: float
     high: float
     found: float
+    naive: float | None = None
+    bytes: float | None = None
+    resource: str = ""
+
+    @property
+    def is_range(self) -> bool:
+        return self.low < self.high
 
     @property
     def hit(self) -> bool:
@@ -31,7 +43,10 @@ class Scored:
 
     @property
     def score(self) -> float:
-        """The interval score of ln(ratio): the width, and 2 / alpha times what the range misses. Lower is better."""
+        """The interval score of ln(ratio): the width, and 2 / alpha times what the range misses. Lower is better.
+
+        From Gneiting and Raftery, Strictly Proper Scoring Rules, 2007, section 6.2.
+        """
         return math.log(self.high / self.low) + 2 / ALPHA * math.log(self.worst)
 
 
@@ -50,11 +65,40 @@ def off(said: float, found: float) -> str:
 def sureness(scored: Sequence[Scored]) -> str:
     """Hits of n, and what they say of the ranges by an exact binomial test; nothing is concluded of few."""
     hits, n = sum(each.hit for each in scored), len(scored)
-    text = f"{hits} of {n} ranges hold the figure; nine of ten should"
+    text = f"{hits} of {n} ranges hold the figure ({between(hits, n)} with 95 % confidence); nine of ten should"
     if n < FEWEST:
         return f"{text}. Nothing is concluded from fewer than {FEWEST}."
-    at_most = sum(math.comb(n, k) * (1 - ALPHA) ** k * ALPHA ** (n - k) for k in range(hits + 1))
-    at_least = sum(math.comb(n, k) * (1 - ALPHA) ** k * ALPHA ** (n - k) for k in range(hits, n + 1))
-    if at_most < RARE:
+    if 1 - _at_least(hits + 1, n, 1 - ALPHA) < RARE:
         return f"{text}. Your ranges are too narrow."
-    return f"{text}. Your ranges are too wide." if at_least < RARE else f"{text}. That fits."
+    return f"{text}. Your ranges are too wide." if _at_least(hits, n, 1 - ALPHA) < RARE else f"{text}. That fits."
+
+
+def between(hits: int, n: int) -> str:
+    """The exact 95 % interval of a rate (Clopper and Pearson, 1934): `55% to 100%`."""
+    return f"{_rate(hits, n, 0.025):.0%} to {_rate(hits + 1, n, 0.975):.0%}"
+
+
+def _rate(hits: int, n: int, chance: float) -> float:
+    """The rate at which at least so many hits of n have this chance."""
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _at_least(hits, n, middle) < chance else (low, middle)
+    return low
+
+
+def _at_least(hits: int, n: int, rate: float) -> float:
+    return sum(math.comb(n, k) * rate**k * (1 - rate) ** (n - k) for k in range(hits, n + 1))
+
+
+def beside(scored: Sequence[Scored]) -> list[str]:
+    """The mean interval score beside that of each forecaster, over the figures of which both have said something."""
+    lines = []
+    for name, says in (("the naive guess", "naive"), ("the ratio of bytes", "bytes")):
+        both = [(each, guess) for each in scored if (guess := getattr(each, says)) and guess > 0]
+        if both:
+            yours = fmean(each.score for each, _ in both)
+            others = fmean(Scored(each.of, guess, guess, each.found).score for each, guess in both)
+            scores = f"{digits(yours)}; {name}: {digits(others)}"
+            lines.append(f"interval score, mean of {len(both)} (lower is better): yours {scores}")
+    return lines

@@ -13,9 +13,11 @@ from common.isolation.line import Say
 from common.learn import hints, own
 from common.learn.exercise import KERNELS, Exercise, find
 from common.learn.gate import ENDS, Gate, Grade
+from common.learn.grade import grade
 from common.learn.kernels import as_pair
 from common.notebook.places import NOT_TOUCHED, lanes_to_sectors, programs_to_tiles, sectors_of, tile_map
 from common.pairs.pair import Pair, discover
+from common.record.files import RecordError
 from common.traffic.data import SECTOR
 from common.xray.occupancy import WARP
 
@@ -46,8 +48,12 @@ def check(name: str) -> None:
         return
     where = " (this cell)" if path != exercise.work else ""
     print(f"{exercise.id}: grading {own.named(path)}{where}", flush=True)
-    found = own.check(exercise, path, _say)
+    found = grade(exercise, path, _say)
     print(f"{exercise.id}: {ENDS[found.status]}")
+    try:
+        own.note(found)
+    except RecordError as error:
+        print(f"this grade is not kept: {error}")
     _draw(found)
 
 

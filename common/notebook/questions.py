@@ -1,0 +1,129 @@
+"""A reader's answers in a notebook know their questions. Answers and figures are kept where those of exercises are.
+
+The store is work/progress.jsonl. If it cannot be read or written, one line says so, and the cell goes on.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+from common.learn import progress
+from common.pairs.pair import ROOT, Pair, discover
+from common.pairs.source import source_hash
+from common.record.files import RecordError
+
+
+class NoPrediction(Exception):
+    """An answer is missing, or is none: it ends a run at its cell with one line in place of a traceback."""
+
+    def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
+        return [str(self)]
+
+
+@dataclass(frozen=True)
+class Question:
+    """`of`: `ch1/coalescing ratio`. `hash`: of the pair that it is about. `naive`: what the naive forecaster says."""
+
+    of: str
+    pair: str  # `ch1/coalescing`; empty if it is about none
+    hash: str | None
+    naive: Any
+
+
+class Whole(int):
+    """A whole number that was predicted. Cells compute with it as with any other.
+
+    `ends`: of a range, whose middle the number is. `asked`: None if the naive forecaster answered.
+    """
+
+    asked: Question | None = None
+    ends: tuple[float, float] | None = None
+
+
+class Number(float):
+    """As Whole, with a fraction."""
+
+    asked: Question | None = None
+    ends: tuple[float, float] | None = None
+
+
+class Word(str):
+    """A word that was predicted, or True or False as words: nothing can inherit from bool."""
+
+    asked: Question | None = None
+    ends: None = None
+
+
+Answer = Whole | Number | Word
+
+
+def value(key: str, answer: Any) -> Answer:
+    """An answer that can carry its question. Of a range, the middle on a logarithmic scale. Raises NoPrediction."""
+    if isinstance(answer, bool | str):
+        return Word(answer)
+    if isinstance(answer, Integral):
+        return Whole(answer)
+    if isinstance(answer, Real):
+        return Number(answer)
+    ends = answer if isinstance(answer, tuple | list) and len(answer) == 2 else ()
+    if not ends or not all(isinstance(end, Real) for end in ends) or not 0 < ends[0] <= ends[1] < math.inf:
+        raise NoPrediction(f"{key} = {answer!r}: write a number, a word, or a range (low, high) of numbers above 0.")
+    middle = math.sqrt(ends[0] * ends[1])
+    made = Whole(round(middle)) if all(isinstance(end, Integral) for end in ends) else Number(middle)
+    made.ends = float(ends[0]), float(ends[1])
+    return made
+
+
+def question(name: str, key: str, pair: str, naive: Any) -> Question:
+    """What an answer is to. The pair is the one of this name, or called as the answer or as the question."""
+    about = _pair(name, [pair] if pair else [key, name.partition("/")[2]])
+    if about is None:
+        return Question(f"{name} {key}", "", None, naive)
+    return Question(f"{name} {key}", f"{about.chapter}/{about.name}", source_hash(about), naive)
+
+
+def _pair(name: str, called: list[str]) -> Pair | None:
+    folder = ROOT / re.match(r"ch\d+|", name)[0]  # type: ignore[index]  # it matches: `ch4b/causal` is of ch4
+    found = [each for each in called if (folder / f"baseline_{each}.py").exists()]
+    return discover(folder, found[0])[0] if found else None
+
+
+def keep(answers: Mapping[str, Answer]) -> None:
+    """The first answer is locked, later ones are revisions. A cell that is run again says nothing new."""
+    try:
+        for key, answer in answers.items():
+            if answer.asked:
+                _keep(key, answer, answer.asked)
+    except RecordError as error:
+        print(f"your answers are not kept: {error}")
+
+
+def _keep(key: str, answer: Answer, asked: Question) -> None:
+    said: dict[str, Any] = {"said": answer, "range": answer.ends and [*answer.ends]}
+    earlier = _kept(asked)
+    if earlier and all(earlier[-1].get(name) == new for name, new in said.items()):
+        return
+    progress.add("predict", asked.of, hash=asked.hash, pair=asked.pair, **said)
+    if earlier:
+        print(f"{key}: your first answer is locked; this one is kept as a revision")
+
+
+def _kept(asked: Question) -> list[dict[str, Any]]:
+    """All predictions for one question. Raises RecordError."""
+    return [each for each in progress.predictions() if (each["of"], each.get("hash")) == (asked.of, asked.hash)]
+
+
+def found(said: Any, figure: float | str, **beside: Any) -> None:
+    """Keeps the figure of a prediction that has none yet, with what stands beside it."""
+    asked: Question | None = getattr(said, "asked", None)
+    if asked is None:
+        return
+    try:
+        if any("found" not in each for each in _kept(asked)):
+            kept = figure if isinstance(figure, str) else float(figure)
+            progress.add("found", asked.of, hash=asked.hash, found=kept, naive=asked.naive, **beside)
+    except RecordError as error:
+        print(f"this figure is not kept: {error}")

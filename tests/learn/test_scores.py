@@ -1,0 +1,129 @@
+"""How good predictions were: intervals of hit rates, forecasters beside, what `learn.py progress` says of them."""
+
+import json
+
+import pytest
+from samples import pair_result, record
+
+from common.cli import learn, predictions
+from common.learn import progress
+from common.learn.exercise import find
+from common.learn.scores import Scored, beside, between, sureness
+from common.record.archive import keep_record
+from common.record.files import RecordError
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A store, and one pair recorded on a GPU: ch1/double waits for `dram`."""
+    for module in ("common.learn.exercise", "common.learn.progress"):
+        monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
+    predictions._limits.cache_clear()
+    keep_record(record(pair_result(limit_by="dram_bytes")))
+    yield tmp_path / "work"
+    predictions._limits.cache_clear()
+
+
+def asked(of, said, found=None, range=None, **beside):
+    """A question of a notebook; `interval` in `beside`: it is about a time."""
+    progress.add("predict", of, hash="a", pair="ch1/double" if "interval" in beside else "", said=said, range=range)
+    if found is not None:
+        progress.add("found", of, hash="a", found=found, **beside)
+
+
+def shown(capsys):
+    assert learn.main(["progress"]) == 0
+    return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("ch")]
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "says"),
+    [
+        (0, 10, "0% to 31%"), (9, 10, "55% to 100%"), (10, 10, "69% to 100%"),
+        (5, 10, "19% to 81%"), (90, 100, "82% to 95%"), (180, 200, "85% to 94%"),
+    ],
+)  # fmt: skip
+def test_intervals_of_hit_rates_are_those_of_tables(hits, n, says):
+    assert between(hits, n) == says
+
+
+def test_no_word_is_said_of_fewer_than_twenty_ranges():
+    wrong = Scored("a", 1, 2, 9)
+    assert sureness([wrong] * 19).endswith("Nothing is concluded from fewer than 20.")
+    assert sureness([wrong] * 20).endswith("Your ranges are too narrow.")
+
+
+def test_scores_stand_beside_those_of_forecasters_of_the_same_figures():
+    e = 2.718281828459045
+    both = Scored("a", 1.0, e, e, naive=1.0, bytes=e)  # scores 1; a number that misses by e scores 20
+    neither = Scored("b", 1.0, 2.0, 100.0)
+    assert beside([both, neither]) == [
+        "interval score, mean of 1 (lower is better): yours 1.00; the naive guess: 20.0",
+        "interval score, mean of 1 (lower is better): yours 1.00; the ratio of bytes: 0.00",
+    ]
+    assert beside([neither, Scored("c", 1.0, 2.0, 1.5, naive=0, bytes=-1.0)]) == []
+
+
+def test_a_figure_completes_all_answers_before_it_and_none_after_it(work):
+    for said in (2.0, 3.0):
+        progress.add("predict", "ch1/x ratio", hash="a", said=said)
+    progress.add("found", "ch1/x ratio", hash="b", found=9.0)
+    for found in (5.0, 6.0):
+        progress.add("found", "ch1/x ratio", hash="a", found=found, naive=1.0)
+    progress.add("predict", "ch1/x ratio", hash="a", said=4.0)
+    made = [(each["what"], each["said"], each.get("found"), each["locked"]) for each in progress.predictions()]
+    assert made == [("predict", 2.0, 5.0, True), ("predict", 3.0, 5.0, False), ("predict", 4.0, None, False)]
+
+
+def test_progress_tells_of_exercises_and_notebooks_together_and_of_revisions_apart(work, capsys):
+    time = {"interval": [1.9, 2.1], "naive": 8.0, "bytes": 2.0}
+    asked("ch1/double ratio", 3.0, 2.0, range=[1.5, 6.0], **time)
+    asked("ch4b/causal fewer", 5, 50, range=[4, 6])
+    asked("ch1/double sectors", 10, 4)
+    progress.add("predict", "ch1/ratios softmax", hash="c", range=(1.0, 1.5), found=1.8)
+    asked("ch1/double ratio", 2.0, 2.0, range=[1.9, 2.1], **time)
+    asked("ch1/words faster", "256", "128")
+    asked("ch1/zero percent", 0.0, 3.0)
+    asked("ch1/not_yet ratio", 2.0, range=[1.0, 3.0])
+    assert shown(capsys) == [
+        "predictions: 1 of 3 ranges hold the figure (1% to 91% with 95 % confidence); nine of ten should. "
+        "Nothing is concluded from fewer than 20.",
+        "  by resource: counts 0 of 1 (0% to 97%), dram 1 of 1 (2% to 100%), other 0 of 1 (0% to 97%)",
+        "  by chapter: ch1 1 of 2 (1% to 99%), ch4 0 of 1 (0% to 97%)",
+        "predictions without a range: 1; half of them are within a factor of 2.50",
+        "  interval score, mean of 1 (lower is better): yours 1.39; the naive guess: 27.7",
+        "  interval score, mean of 1 (lower is better): yours 1.39; the ratio of bytes: 0.00",
+        "  surprise: ch4b/causal fewer: you said 4.00 to 6.00, it was 50.0",
+        "  surprise: ch1/double sectors: you said 10.0, it was 4.00",
+        "  surprise: ch1/ratios softmax: you said 1.00 to 1.50, it was 1.80",
+        "revisions: 1 of 1 ranges hold the figure (2% to 100% with 95 % confidence); nine of ten should. "
+        "Nothing is concluded from fewer than 20.",
+        "  by resource: dram 1 of 1 (2% to 100%)",
+        "  by chapter: ch1 1 of 1 (2% to 100%)",
+        "  interval score, mean of 1 (lower is better): yours 0.100; the naive guess: 27.7",
+        "  interval score, mean of 1 (lower is better): yours 0.100; the ratio of bytes: 0.00",
+    ]
+
+
+def test_an_exercises_figure_is_of_the_resource_of_its_pair(work):
+    exercise = find("ch1/ratios")
+    event = {"of": "ch1/ratios softmax", "range": [1.0, 1.5], "found": 1.8, "locked": True}
+    keep_record(record(pair_result("softmax", chapter="ch3", limit_by="fp32_flops")))
+    assert "  by resource: fp32 0 of 1 (0% to 97%)" in list(predictions.lines([exercise], [event]))
+
+
+@pytest.mark.parametrize("of", [3, ["ch1/x"], None])
+def test_lines_that_are_no_events_are_passed_over(of, work, capsys):
+    asked("ch1/double sectors", 4, 4)
+    with (work / "progress.jsonl").open("a") as file:
+        file.write(json.dumps({"at": "", "what": "predict", "of": of, "said": 3}) + "\n")
+    assert shown(capsys) == ["predictions without a range: 1; half of them are within a factor of 1.00"]
+
+
+def test_a_store_that_cannot_be_read_is_one_line(work, capsys):
+    (work / "progress.jsonl").mkdir(parents=True)
+    with pytest.raises(RecordError, match="cannot be read"):
+        progress.predictions()
+    assert learn.main(["progress"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
