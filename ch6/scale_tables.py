@@ -1,0 +1,186 @@
+"""The tables, figure and numbers of scale.py: predictions, and predictions beside measurements."""
+
+import json
+import statistics
+from dataclasses import asdict
+
+import alpha_beta
+from configurations import MODELS, PUBLISHED, gpu_of
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator
+from scaling import ROOM, best, candidates, predict, why_not
+
+from common.pairs.one_line import OneLine
+from common.record.files import check_writable, write_text
+from common.show.console import grid, make_console
+from common.show.formats import binary, digits, seconds
+from common.show.plot import save, style
+
+STRATEGIES = ("data", "ZeRO-1", "ZeRO-2", "ZeRO-3", "tensor", "pipeline", "expert", "any")
+HEADINGS = ("GPUs", "strategy", "layout", "compute", "bubble", "exchanges", "step", "efficiency", "memory a GPU")
+WAYS = ("ring", "two-level ring", "tree", "two-level tree")
+ASSUMPTIONS = (
+    "Computing takes a share of the datasheet's bf16 rate, equal at all sizes. Adam: 16 bytes a parameter, and an "
+    "update at DRAM's rate. Stages, experts and ranks have equal work.",
+    "No s x s matrix of attention is kept (FlashAttention). Tensor ranks divide norms, too (sequence parallelism). A "
+    f"layout fits if it needs at most {ROOM:.0%} of a GPU's memory.",
+    "Copies exchange gradients and parameters layer by layer. A step takes from as much of this hidden as possible "
+    "(behind the last backward pass; ZeRO-3: behind all computing) to nothing hidden. What tensor, expert and pipeline "
+    "ranks exchange is never hidden.",
+    "A collective takes the fastest of ring, two-level ring and tree; two levels do not overlap. Each GPU has its own "
+    "adapter. Switches slow nothing down, nothing fails, no rank is late, data is there.",
+    "Efficiency is the time of the model's own FLOPs (6 a parameter and token, and all of attention) over the step's.",
+)
+EXCHANGES = ("tensor", "expert", "stages", "data")
+
+
+def show(args) -> int:
+    """Print what is asked for, and write the files. Raises OneLine."""
+    for path in filter(None, (args.json, args.plot)):
+        check_writable(path)
+    console = make_console()
+    if args.check is None:
+        gpu, sources = gpu_of(args.machine, args.share, args.fit, args.fit_between)
+        rows = predicted(args, gpu)
+        said = [f"{args.model}: {MODELS[args.model].source}", *sources, *ASSUMPTIONS]
+        told = {"model": args.model, "assumptions": said, "rows": [numbers(*row, gpu) for row in rows]}
+        if args.plot:
+            save(figure(args.model, told["rows"], gpu), args.plot)
+        tables(args, rows, gpu, console)
+        console.print("\n- ".join(("assumptions", *said)), markup=False, soft_wrap=True)
+    else:
+        records = [alpha_beta.load(path) for path in args.check]
+        told = {"steps": steps(console), "collectives": collectives(records, console) if records else []}
+    if args.json:
+        write_text(args.json, json.dumps(told, indent=1))
+    return 0
+
+
+def predicted(args, gpu):
+    """[(GPUs, strategy, (Layout, Step) or None, why not)]. Raises OneLine."""
+    model, rows = MODELS[args.model], []
+    strategies = ["given"] if args.layout else [each for each in STRATEGIES if each != "expert" or model.experts > 1]
+    for gpus in args.gpus:
+        batch = args.per_gpu * gpus if args.per_gpu else args.batch
+        for strategy in strategies:
+            layouts = [args.layout] if args.layout else candidates(model, gpu, strategy)
+            found = best(model, layouts, gpu, gpus, batch, args.sequence or model.context)
+            rows.append((gpus, strategy, found, "" if found else why_not(model, layouts[0], gpus, batch)))
+    if not any(found for _, _, found, _ in rows):
+        raise OneLine(f"no layout is possible: {rows[0][-1]}")
+    return rows
+
+
+def tables(args, rows, gpu, console):
+    model, batch = MODELS[args.model], f"{args.per_gpu or args.batch} sequences{' a GPU' if args.per_gpu else ''}"
+    work = f"a step of {batch} of {args.sequence or model.context} tokens"
+    title = f"{args.model} ({model.parameters / 1e9:.1f} billion parameters) on {args.machine}, {work}"
+    console.print(grid(title, HEADINGS, [cells(*row, gpu) for row in rows], whole=(0, 1)))
+    lines = []
+    for gpus in args.gpus:
+        for size in (1 << 20, 2 * model.parameters):
+            ways = alpha_beta.ways("all_reduce", size, gpus, min(gpus, gpu.links.gpus), gpu.links)
+            lines.append([f"{gpus:,}", binary(size), *(seconds(ways[way]) if way in ways else "" for way in WAYS)])
+    console.print(grid("one all_reduce, of 1 MiB and of all gradients", ("GPUs", "bytes", *WAYS), lines))
+
+
+def cells(gpus, strategy, found, reason, gpu):
+    """One row under HEADINGS."""
+    if not found:
+        return [f"{gpus:,}", strategy, f"not possible: {reason}", *[""] * (len(HEADINGS) - 3)]
+    layout, step = found
+    shown = [f"{name} {seconds(step.parts[name])}" for name in EXCHANGES if step.parts[name] >= 0.005 * step.seconds]
+    compute = seconds(step.parts["compute"] + step.parts["recompute"])
+    bubble = seconds(step.parts["bubble"]) if step.parts["bubble"] else ""
+    times = dict.fromkeys(map(seconds, (step.least, step.seconds)))
+    shares = dict.fromkeys(f"{step.parts['compute'] / took:.0%}" for took in (step.seconds, step.least))
+    fits = "" if step.bytes <= ROOM * gpu.memory else " (too much)"
+    said = [compute, bubble, ", ".join(shown), " to ".join(times), " to ".join(shares)]
+    return [f"{gpus:,}", strategy, str(layout), *said, f"{digits(step.bytes / 1e9)} GB{fits}"]
+
+
+def numbers(gpus, strategy, found, reason, gpu):
+    """One row as JSON. efficiency: with nothing hidden, and with all hidden that can be."""
+    if not found:
+        return {"gpus": gpus, "strategy": strategy, "reason": reason}
+    layout, step = found
+    times = {"parts_s": step.parts, "step_s": step.seconds, "least_s": step.least}
+    times["efficiency"] = [step.parts["compute"] / took for took in (step.seconds, step.least)]
+    memory = {"memory_bytes": step.memory, "fits": step.bytes <= ROOM * gpu.memory}
+    return {"gpus": gpus, "strategy": strategy, "layout": asdict(layout), **times, **memory}
+
+
+def figure(model, rows, gpu):
+    """Efficiency and memory over GPUs, a line for each strategy; a band where exchanges may be hidden or not."""
+    drawn = Figure(figsize=(8.0, 8.0), layout="constrained")
+    above, below = drawn.subplots(2, sharex=True)
+    for place, strategy in enumerate(dict.fromkeys(row["strategy"] for row in rows)):
+        own = [row for row in rows if row["strategy"] == strategy and "layout" in row]
+        gpus = [row["gpus"] for row in own]
+        low, high = ([row["efficiency"][end] for row in own] for end in (0, 1))
+        above.plot(gpus, low, label=strategy, **style(place))
+        above.fill_between(gpus, low, high, color=style(place)["color"], alpha=0.15)
+        below.plot(gpus, [sum(row["memory_bytes"].values()) / 1e9 for row in own], label=strategy, **style(place))
+    below.axhline(gpu.memory / 1e9, color="black", linestyle=":", label="a GPU has")
+    above.set(xscale="log", ylim=(0, 1), ylabel="efficiency (band: exchanges hidden)", title=f"{model}, predicted")
+    below.set(yscale="log", xlabel="GPUs", ylabel="memory a GPU (GB)")
+    counts = sorted({row["gpus"] for row in rows})
+    below.set_xticks(counts, [f"{each:,}" for each in counts])
+    below.minorticks_off()
+    below.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    below.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    below.legend(fontsize=8)
+    return drawn
+
+
+def steps(console):
+    """Published steps beside predicted ones: the first of each source sets the share of the bf16 rate."""
+    shares, lines, told = {}, [], []
+    for each in PUBLISHED:
+        model = MODELS[each.model]
+        flops = model.flops(model.context, each.layout.recompute) * each.batch * model.context / each.gpus
+        measured, is_first = flops / (each.tflops * 1e12), each.source not in shares
+        if is_first:  # a step is a / share + b
+            whole, half = (published(each, share).seconds for share in (1.0, 0.5))
+            shares[each.source] = (half - whole) / (measured - (2 * whole - half))
+        step = published(each, shares[each.source])
+        error = "fitted" if is_first else f"{step.seconds / measured - 1:+.0%}"
+        figures = [seconds(step.seconds), seconds(measured), error, f"{digits(step.bytes / 1e9)} GB"]
+        share = f"{shares[each.source]:.3f}"
+        lines.append([each.source, each.model, each.machine, f"{each.gpus:,}", str(each.layout), share, *figures])
+        times = {"predicted_s": step.seconds, "measured_s": measured, "memory_bytes": step.memory}
+        told.append(asdict(each) | {"share": shares[each.source]} | times)
+    columns = ("source", "model", "machine", "GPUs", "layout", "share", "predicted", "measured", "error", "memory")
+    console.print(grid("steps: predicted with nothing hidden, beside published", columns, lines))
+    return told
+
+
+def published(each, share):
+    model = MODELS[each.model]
+    return predict(model, each.layout, gpu_of(each.machine, share)[0], each.gpus, each.batch, model.context)
+
+
+def collectives(records, console):
+    """Measured collectives beside those predicted from other sizes, and from fewer ranks. Raises OneLine."""
+    lines, told = [], []
+    for name, ranks, fitted, *job in alpha_beta.held_out(records):
+        try:
+            found = alpha_beta.beside(name, *job)
+        except OneLine as error:  # times in which noise is larger than what bytes cost: the others are shown
+            lines.append([name, str(ranks), fitted, str(error), "", "", ""])
+            continue
+        ratios = sorted(predicted / measured for _, predicted, measured in found)
+        pairs = [f"{binary(size)}: {seconds(guess)} / {seconds(took)}" for size, guess, took in ends(found)]
+        spread = f"{digits(ratios[0])} to {digits(ratios[-1])}"
+        lines.append([name, str(ranks), fitted, *pairs, digits(statistics.median(ratios)), spread])
+        told.append({"collective": name, "ranks": ranks, "fitted": fitted, "bytes_predicted_s_measured_s": found})
+    columns = ("collective", "ranks", "fitted to", "predicted / measured, smallest", "largest", "median", "from")
+    console.print(grid(f"collectives of {records[0].backend} on {records[0].device}", columns, lines))
+    return told
+
+
+def ends(found):
+    """(Bytes, predicted, median of measured) of the smallest and of the largest size."""
+    for size in (min(found)[0], max(found)[0]):
+        same = [each for each in found if each[0] == size]
+        yield size, same[0][1], statistics.median(took for _, _, took in same)
