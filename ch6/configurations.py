@@ -136,6 +136,7 @@ class Published:
 
 
 NARAYANAN, LLAMA_SCALE = "Narayanan 2021, table 2", "Llama Team 2024, table 4"
+# Section 5.2: 96 ranks hold the model. How many chunks a stage has is not published: 1 here; 2 would halve the bubble.
 THREE_D = Layout(tensor=8, pipeline=12, recompute=True)
 # Section 3.3.2: a chunk is one of 126 + 2 layers; gradients are divided, too, and exchanged once a step, as here.
 LLAMA_LAYOUT = Layout(tensor=8, pipeline=16, stage=1, chunks=8)
