@@ -47,7 +47,7 @@ def forward_kernel(
         v = tl.load(v_ptr + off_h + start_n * HEAD_DIM + offsets, mask=mask[:, None], other=0.0)
         m_i, l_i, acc = add_block(qk, v, m_i, l_i, acc, qk_scale)
     tl.store(o_ptr + off_h + offs_m[:, None] * HEAD_DIM + offs_d, acc / l_i[:, None], mask=offs_m[:, None] < N_CTX)
-    lse = tl.where(offs_m < N_CTX, m_i + tl.log2(l_i), float("inf"))  # 2^(s - inf) = 0: rows beyond n weigh nothing
+    lse = tl.where(offs_m < N_CTX, m_i + tl.log2(l_i), float("inf"))
     tl.store(lse_ptr + head * padded + offs_m, lse, mask=offs_m < padded)
 
 
@@ -58,8 +58,10 @@ def forward(q, k, v, scale, causal):
     o, (batch, heads, n, d) = torch.empty_like(q), q.shape
     padded = triton.cdiv(n, 128) * 128
     lse = torch.empty(batch * heads, padded, device=q.device)
+    if n < padded:
+        lse[:, n:] = float("inf")  # 2^(s - inf) = 0: rows beyond n weigh nothing
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
-    grid = (padded // block_m, batch * heads)
+    grid = (triton.cdiv(n, block_m), batch * heads)  # a program without a row would read beyond k and v
     forward_kernel[grid](
         q, k, v, o, lse, n, padded, scale * LOG2_E, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,

@@ -64,8 +64,10 @@ def query_gradient(q, k, v, o, do, lse, scale, causal):
     """dq, and delta = rowsum(o * do), in the form of `lse`, 0 beyond n. All contiguous; o and lse: `forward`'s."""
     (batch, heads, n, d), padded = q.shape, lse.shape[1]
     dq, delta = torch.empty_like(q), torch.empty_like(lse)
+    if n < padded:
+        delta[:, n:] = 0.0
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
-    queries_kernel[(padded // block_m, batch * heads)](
+    queries_kernel[(triton.cdiv(n, block_m), batch * heads)](
         q, k, v, o, do, lse, delta, dq, n, padded, scale * LOG2_E, scale, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip

@@ -2,7 +2,9 @@
 
 import os
 from functools import cache
+from importlib.util import find_spec
 
+import bounds
 import pytest
 import torch
 from torch.nn import functional
@@ -15,8 +17,10 @@ NEAR = {torch.float32: 2e-5, torch.float16: 2e-3, torch.bfloat16: 8e-3}
 
 
 def interpret():
-    """From here on this process interprets kernels, if it has not imported Triton yet."""
+    """From here on this process interprets kernels, within their tensors, if it has not imported Triton yet."""
     os.environ["TRITON_INTERPRET"] = "1"
+    if find_spec("triton"):
+        bounds.enforce()
 
 
 @cache
