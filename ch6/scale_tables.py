@@ -72,7 +72,8 @@ def predicted(args, gpu):
 
 
 def tables(args, rows, gpu, console):
-    model, batch = MODELS[args.model], f"{args.per_gpu or args.batch} sequences{' a GPU' if args.per_gpu else ''}"
+    model, many = MODELS[args.model], args.per_gpu or args.batch
+    batch = f"{many} sequence{'s' * (many > 1)}{' a GPU' if args.per_gpu else ''}"
     work = f"a step of {batch} of {args.sequence or model.context} tokens"
     title = f"{args.model} ({model.parameters / 1e9:.1f} billion parameters) on {args.machine}, {work}"
     console.print(grid(title, HEADINGS, [cells(*row, gpu) for row in rows], whole=(0, 1)))
