@@ -29,7 +29,8 @@ def show(name: str) -> Markdown:
     """What an exercise asks, and how to have it graded; its specification is folded up."""
     exercise = find(name)
     what = f"{exercise.kind}, about {exercise.minutes} minutes"
-    asked = "\n".join([exercise.spec.strip(), "", *(f"- {question}" for question in exercise.questions)])
+    questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
+    asked = "\n".join([exercise.spec.strip(), "", *questions])
     how = f"`nb.learn.check({exercise.id!r})` makes the file `{own.named(exercise.work)}`, and grades it, or the cell"
     how += " that it stands in after your code. In a terminal: `python learn.py start`, `check`, `hint`."
     return Markdown(

@@ -4,7 +4,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.learn import scores
@@ -23,25 +23,30 @@ NEAR = 1.25  # a figure within this factor of another says the same, for an expl
 BYTES = re.compile(r"\bbytes\b(?! in flight|')")  # in the name of a term: it is a ratio of bytes
 
 
-def predict(name: str, pair: str = "", **answers: Any) -> dict[str, Any]:
+def predict(name: str, pair: str = "", again: Sequence[str] = (), **answers: Any) -> dict[str, Any]:
     """The reader's answers to a question, by name: a number, a range (low, high) or a word each. Of a range, the
     middle is returned.
 
     `name`: `ch1/coalescing`. `pair`: the chapter's pair that is asked about, if neither the question nor the answer is
     called so. What a reader first says of the pair as it is now is locked; other answers later are kept as revisions.
+    `again`: earlier questions, `ch1/batch_size ratio`, that are asked anew here, at another size or of another machine.
+    The reader is reminded of them.
 
     Raises NoPrediction while one of them is None. Where the environment variable SPEED_OF_LIGHT_FORECASTER is `naive`,
     notebooks/forecaster.toml answers instead, and says so. None of its answers is kept.
     """
     missing = [key for key, answer in answers.items() if answer is None]
     naive = tomllib.loads(NAIVE.read_text(encoding="utf-8")).get(name, {})
-    if missing and os.environ.get(FORECASTER) == "naive":
+    is_naive = os.environ.get(FORECASTER) == "naive"
+    for reminder in filter(None, map(questions.first, () if is_naive else again)):
+        print(f"asked before, {reminder}")
+    if missing and is_naive:
         answers |= {key: naive[key] for key in missing}
         said = ", ".join(f"{key} = {naive[key]}" for key in missing)
         print(f"No reader answered here. The naive forecaster says: {said}")
     elif missing:
         raise NoPrediction(f"Your prediction first: in this cell, replace None by your answer ({', '.join(missing)}).")
-    values = {key: questions.value(key, answer) for key, answer in answers.items()}
+    values = {key: questions.value(key, answer, naive.get(key)) for key, answer in answers.items()}
     for key in values.keys() - missing:
         values[key].asked = questions.question(name, key, pair, naive.get(key))
     questions.keep(values)

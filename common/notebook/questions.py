@@ -14,6 +14,7 @@ from common.learn import progress
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.source import source_hash
 from common.record.files import RecordError
+from common.show.formats import digits
 
 
 class NoPrediction(Exception):
@@ -60,17 +61,22 @@ class Word(str):
 Answer = Whole | Number | Word
 
 
-def value(key: str, answer: Any) -> Answer:
-    """An answer that can carry its question. Of a range, the middle on a logarithmic scale. Raises NoPrediction."""
-    if isinstance(answer, bool | str):
+def value(key: str, answer: Any, like: Any = None) -> Answer:
+    """An answer that can carry its question. Of a range, the middle on a logarithmic scale.
+
+    `like`: another answer to the question, which tells whether a word or a number is asked for. Raises NoPrediction.
+    """
+    is_word = isinstance(answer if like is None else like, bool | str)
+    if is_word and isinstance(answer, bool | str | Real):
         return Word(answer)
     if isinstance(answer, Integral):
         return Whole(answer)
     if isinstance(answer, Real):
         return Number(answer)
     ends = answer if isinstance(answer, tuple | list) and len(answer) == 2 else ()
-    if not ends or not all(isinstance(end, Real) for end in ends) or not 0 < ends[0] <= ends[1] < math.inf:
-        raise NoPrediction(f"{key} = {answer!r}: write a number, a word, or a range (low, high) of numbers above 0.")
+    if is_word or not ends or not all(isinstance(end, Real) for end in ends) or not 0 < ends[0] <= ends[1] < math.inf:
+        asked = "a word" if is_word else "a number, or a range (low, high) of numbers above 0"
+        raise NoPrediction(f"{key} = {answer!r}: write {asked}.")
     middle = math.sqrt(ends[0] * ends[1])
     made = Whole(round(middle)) if all(isinstance(end, Integral) for end in ends) else Number(middle)
     made.ends = float(ends[0]), float(ends[1])
@@ -114,6 +120,22 @@ def _keep(key: str, answer: Answer, asked: Question) -> None:
 def _kept(asked: Question) -> list[dict[str, Any]]:
     """All predictions for one question. Raises RecordError."""
     return [each for each in progress.predictions() if (each["of"], each.get("hash")) == (asked.of, asked.hash)]
+
+
+def first(of: str) -> str:
+    """What was first said to a question, and what it was; empty if nothing was said, or the store cannot be read."""
+    try:
+        earlier = next((each for each in progress.predictions() if each["of"] == of), None)
+    except RecordError:  # `keep` tells it
+        return ""
+    if earlier is None:
+        return ""
+    said = " to ".join(map(_written, earlier.get("range") or [earlier["said"]]))
+    return f"{of}: you said {said}" + (f", it was {_written(earlier['found'])}" if "found" in earlier else "")
+
+
+def _written(value: float | str) -> str:
+    return value if isinstance(value, str) else digits(value)
 
 
 def found(said: Any, figure: float | str, **beside: Any) -> None:
