@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+import torch
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
@@ -54,15 +55,20 @@ class Chapter:
         `measure=False` the record is shown on a GPU, too: for pairs that take long.
         """
         asked = [self.pairs[name] for name in names]
-        record = run_pairs(asked, size, fast=True) if has_gpu() and measure else self.recorded(size)
+        record = run_pairs(asked, size, fast=True) if measure and self._fit(names) else self.recorded(size)
         return record and replace(record, pairs=[pair for name in names for pair in record.pairs if pair.name == name])
+
+    def _fit(self, names: Sequence[str]) -> bool:
+        """Whether there is a GPU here for each process of these pairs."""
+        ranks = max((self.pairs[name].ranks for name in names), default=1)
+        return has_gpu() and (ranks == 1 or torch.cuda.device_count() >= ranks)
 
     def reveal(self, names: Sequence[str], size: str = "default", measure: bool = True) -> dict[str, PairResult]:
         """Show the result of `here_or_recorded` and name what is missing. Returns the results with a ratio.
 
         The keys are the pairs' names; for a class of sizes, name and size: `add large/8192x8192`.
         """
-        measured = has_gpu() and measure
+        measured = measure and self._fit(names)
         record = self.here_or_recorded(names, size, measure)
         pairs = record.pairs if record else []
         if record and pairs:

@@ -85,7 +85,7 @@ def timelines(panels: Mapping[str, Sequence[Span]], lanes: Sequence[str] = STAGE
 
 def _bar(axes: Any, span: Span, row: int, scale: float, is_numbered: bool) -> None:
     left, width = scale * span.start_s, scale * (span.end_s - span.start_s)
-    look: Any = {"color": SERIES[row], "hatch": HATCHES[row], "edgecolor": "white", "linewidth": 0.8}
+    look: Any = {"color": SERIES[row], "hatch": HATCHES[row % len(HATCHES)], "edgecolor": "white", "linewidth": 0.8}
     axes.barh(row, width, left=left, height=0.7, **look)
     if is_numbered:
         box: Any = {"facecolor": "white", "edgecolor": "none", "pad": 0.6, "alpha": 0.85}
