@@ -24,6 +24,7 @@ from common.isolation.process import ending, one_line
 
 SHARE = 0.75  # of the parent's deadline, after which ranks without progress are asked where they are
 LOOK_S, REPLY_S = 0.05, 0.5  # between two looks at the ranks; for their replies
+FORK_S = 0.001  # between two looks at whether all ranks have been forked
 FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')  # as faulthandler prints it, innermost first
 
 
@@ -147,6 +148,8 @@ def _rank(function: Callable[..., Any], arguments: tuple[Any, ...], line: Line, 
     crew.pids[rank] = os.getpid()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # the leader's handlers are the launcher's
         signal.signal(number, signal.SIG_DFL)
+    while not all(crew.pids):  # threads of the leader answer a rank that joins: a fork meanwhile may copy a held lock
+        time.sleep(FORK_S)
     with crew.stacks[rank].open("w") as file:
         faulthandler.register(signal.SIGUSR1, file=file, all_threads=False)
         try:
