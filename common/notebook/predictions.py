@@ -75,13 +75,16 @@ def _told(said: float, written: Any) -> str:
     return f"{low} to {high}" if low != high else str(low)
 
 
-def compared(said: float | str, found: float | str, unit: str = "") -> str:
-    """What was said and what was counted. A word is right or it is not."""
+def compared(said: float | str, found: float | str, unit: str = "", how: str = "counted") -> str:
+    """What was said and what was found. A word is right or it is not.
+
+    `how`: whether the figure was counted, measured or computed.
+    """
     questions.found(said, found)
     if isinstance(said, str) or isinstance(found, str):
         return f"you said {said}: " + ("right" if said == found else f"it is {found}")
     told = _told(said, "{:,.10g}".format)
-    return f"you said {told} {unit}".rstrip() + f", counted {found:,.10g}: {_off(said, found)}"
+    return f"you said {told} {unit}".rstrip() + f", {how} {found:,.10g}: {_off(said, found)}"
 
 
 def against(said: float, row: Row, terms: Mapping[str, float] | None = None) -> str:

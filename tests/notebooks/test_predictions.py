@@ -49,6 +49,11 @@ def test_counts_are_compared_as_factors(said, found, says):
     assert nb.compared(said, found, "sectors") == says
 
 
+def test_a_figure_says_how_it_was_found():
+    assert nb.compared(2.0, 1.88, how="measured") == "you said 2, measured 1.88: 6% too high"
+    assert nb.compared(8, 8, "bytes", "computed") == "you said 8 bytes, computed 8: right"
+
+
 def test_words_are_right_or_they_are_not():
     assert nb.compared("memory", "memory") == "you said memory: right"
     assert nb.compared("memory", "calls") == "you said memory: it is calls"
