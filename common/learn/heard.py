@@ -1,9 +1,13 @@
 """What the programs of a call do to arrays in whose neighbourhood there is nothing, and in lanes that are masked."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -17,6 +21,7 @@ from common.traffic.meter import Meter
 
 APART = 1 << 14  # elements before and after each array: what lies beyond an array's end lies in no other one
 Arrays = Mapping[str, torch.Tensor]
+Stores = list[tuple[tuple[int, int, int], NDArray[np.float64]]]  # (launch, program, barriers before), see `unordered`
 DOES = {"load": "loads", "store": "stores to", "atomic": "adds to"}
 
 
@@ -27,6 +32,7 @@ class Heard:
     accesses: list[Access]
     operations: list[str]
     undefined: dict[str, None]  # in order: loads that mask lanes and have no `other`
+    stores: Stores = field(default_factory=list)
 
 
 def uses_undefined(is_wrong: Callable[[float], bool], heard: Heard) -> str:
@@ -78,6 +84,27 @@ def outside(accesses: Sequence[Access], arrays: Arrays, knows_all: bool = False)
     return ""
 
 
+def unordered(stores: Stores, arrays: Arrays) -> str:
+    """The first element to which two lanes of a program store different values, with no barrier between; else empty.
+
+    The interpreter stores in the order of the source. On a GPU the lanes belong to two threads: either may be last.
+    `stores`: of each an array [3, lanes] of addresses (exact up to 2^53), lanes and values, in the order of the source.
+    """
+    for (_, program, _), group in groupby(stores, itemgetter(0)):
+        found = np.concatenate([lanes for _, lanes in group], axis=1)
+        found = found[:, np.argsort(found[0], kind="stable")]
+        (place, lane, value), (next_place, next_lane, last) = found[:, :-1], found[:, 1:]
+        differs = ~np.isclose(value, last, rtol=0, atol=0, equal_nan=True)
+        odd = np.nonzero((place == next_place) & (lane != next_lane) & differs)[0]
+        if len(odd):
+            first, at = odd[0], place[odd[:1]].astype(np.int64)
+            name = min(arrays, key=lambda each: _distances(at, arrays[each])[0])
+            offset = (int(at[0]) - arrays[name].data_ptr()) // arrays[name].element_size()
+            said = f"program {program} stores {value[first]:.5g} and {last[first]:.5g} to {name} at offset {offset}"
+            return f"{said}, in two lanes: on a GPU either may be the last. What has to be masked?"
+    return ""
+
+
 def _distances(places: NDArray[np.int64], array: torch.Tensor) -> NDArray[np.int64]:
     """Of each address, in bytes from the array's nearest end; 0 inside."""
     begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
@@ -105,7 +132,28 @@ def hear(run: Callable[..., None], arrays: Arrays, is_real: bool = True, undefin
         heard.undefined[here()] = None
         return undefined
 
-    with counted(meter, is_real=is_real, undefined=fill), Operations(meter):
+    with counted(meter, is_real=is_real, undefined=fill), Operations(meter), _stores(heard):
         run(*arrays.values())
     heard.operations.extend(kernel.name for kernel in meter.traffic.kernels if kernel.name.startswith("torch."))
     return heard
+
+
+@contextmanager
+def _stores(heard: Heard) -> Iterator[None]:
+    """Inside `counted`, keep what each store writes: an access has been heard when its store is done."""
+    from common.traffic.kernels import Builder  # imports triton
+
+    own, barriers = Builder.create_masked_store, [0]
+
+    def store(self: Any, pointers: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
+        done, access = own(self, pointers, value, *args, **kwargs), heard.accesses[-1]
+        values = np.broadcast_to(value.data, access.mask.shape)[access.mask]
+        lanes = np.stack([access.addresses[access.mask], np.flatnonzero(access.mask), values]).astype(np.float64)
+        heard.stores.append(((access.launch, access.program, barriers[0]), lanes))
+        return done
+
+    def barrier(self: Any) -> None:
+        barriers[0] += 1
+
+    with patch.multiple(Builder, create_masked_store=store, create_barrier=barrier):
+        yield

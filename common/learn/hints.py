@@ -9,7 +9,7 @@ import torch
 from common.checks.conditions import filled_memory
 from common.isolation.line import Say
 from common.learn.errors import explained
-from common.learn.heard import Arrays, Heard, Made, apart, hear, outside, uses_undefined
+from common.learn.heard import Arrays, Heard, Made, apart, hear, outside, unordered, uses_undefined
 from common.pairs.pair import Pair, load
 from common.traffic import Access
 
@@ -28,7 +28,7 @@ def look(pair: Pair, size: str, say: Say) -> str:
     if not any(access.kind != "load" and access.mask.any() for access in heard.accesses):
         return "No program has stored anything: is there a tl.store, and is its mask ever true?"
     problem = outside(heard.accesses, arrays, knows_all=True) or _differs(answers, heard.accesses)
-    problem = problem or _undefined(pair, size, heard)
+    problem = problem or unordered(heard.stores, arrays) or _undefined(pair, size, heard)
     if problem:
         return _sentence(problem)
     return "On ordinary values it is right: think of very large ones, of infinity, and of rows that are all the same."
@@ -39,9 +39,10 @@ def _sentence(text: str) -> str:
 
 
 def bounds(pair: Pair, size: str, say: Say) -> str:
-    """What a right answer of the pair's variant at a size owes to luck: an access beside an input, a masked lane."""
+    """What a right answer of the pair's variant at a size owes to luck: what is beside an array, which lane is last."""
     arrays, _, heard = followed(pair, size)
-    return outside(heard.accesses, arrays, knows_all=True) or _undefined(pair, size, heard)
+    problem = outside(heard.accesses, arrays, knows_all=True) or unordered(heard.stores, arrays)
+    return problem or _undefined(pair, size, heard)
 
 
 def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:

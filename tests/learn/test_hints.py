@@ -63,6 +63,23 @@ def test_a_store_beside_the_answer_is_found_though_the_answer_is_right(said):
     assert said((), hints.bounds) == ""
 
 
+SWAPPED = "tl.store(out_ptr + (rows ^ 1), rows, mask=(rows ^ 1) < n)"  # a lane writes its neighbour's element
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        (SWAPPED, r"program 0 stores 1 and .* to answer at offset 0, in two lanes"),
+        (f"{SWAPPED}; tl.debug_barrier()", "^$"),
+        ("tl.store(out_ptr + rows, rows, mask=rows < n)", "^$"),
+    ],
+    ids=["other lanes", "other lanes before a barrier", "the same lanes"],
+)
+def test_stores_of_two_lanes_to_one_element_have_no_order(before, words, said):
+    found = said(("    tl.store(", f"    {before}\n    tl.store("), hints.bounds)
+    assert re.search(words, found), found
+
+
 UNDEFINED = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) + 0.0 * tl.sum(x)")
 MAXIMUM = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) + 0.0 * tl.max(x)")
 
