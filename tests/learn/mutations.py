@@ -150,9 +150,9 @@ def _keep(exercise: Exercise, said: dict[str, Any]) -> None:
     write_text(RESULTS, text + "\n")
 
 
-def judge_all(exercise: Exercise) -> int:
-    """Judges what is not known to be caught or equivalent. Returns how many pass that should not."""
-    old, reasons, passed = results().get(exercise.id, {}), equivalent(exercise), 0
+def judge_all(exercise: Exercise) -> list[str]:
+    """Judges what is not known to be caught or equivalent. Returns what `open_ones` does."""
+    old, reasons = results().get(exercise.id, {}), equivalent(exercise)
     known = old["mutations"] if old.get("hash") == exercise.hash else {}
     said = {}
     for what, text in mutations(exercise).items():
@@ -163,16 +163,23 @@ def judge_all(exercise: Exercise) -> int:
         said[what] = {key: known[what][key] for key in ("caught", "said")}
         if not said[what]["caught"]:
             said[what]["equivalent"] = reasons.get(what, "")
-            passed += what not in reasons
         _keep(exercise, said | {rest: known[rest] for rest in known.keys() - said.keys()})
     _keep(exercise, said)
-    return passed
+    return open_ones(exercise, said, reasons)
+
+
+def open_ones(exercise: Exercise, said: dict[str, Any], reasons: dict[str, str]) -> list[str]:
+    """A line for each mutation that passes without a reason, and for each reason of one that does not pass."""
+    passed = {what for what, each in said.items() if not each["caught"]}
+    lines = [f"{what}: passes, and equivalent.toml has no reason" for what in sorted(passed - reasons.keys())]
+    lines += [f"{what}: equivalent.toml has a reason, but it does not pass" for what in sorted(reasons.keys() - passed)]
+    return [f"{exercise.id}: {line}" for line in lines]
 
 
 def main(*names: str) -> int:
-    passed = sum(judge_all(exercise) for exercise in (map(find, names) if names else exercises()))
-    print(f"{passed} passed and are not shown to be equivalent")
-    return 1 if passed else 0
+    found = [line for exercise in (map(find, names) if names else exercises()) for line in judge_all(exercise)]
+    print("\n".join([*found, f"mutations that are not explained: {len(found)}"]))
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
