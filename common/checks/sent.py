@@ -18,17 +18,20 @@ NOTHING = ("recv_", "recv_any_source_", "barrier", "monitored_barrier_")
 
 
 class Sent(Eagerly):
-    """Inside, counts the bytes of each collective by its operator's name."""
+    """Inside, counts the bytes of each collective by its operator's name, and the calls of those that send."""
 
     def __init__(self) -> None:
         super().__init__()
         self.counted: Counter[str] = Counter()
+        self.calls: Counter[str] = Counter()
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), named: dict | None = None) -> Any:
         result = function(*arguments, **(named or {}))
         if function.namespace == "c10d":
             name = function._schema.name.split("::")[1]
             self.counted[name] += _bytes(name, arguments)
+            if name not in NOTHING:
+                self.calls[name] += 1
         return result
 
     @property

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from common.isolation import process
+from common.learn import several
 from common.learn.exercise import Exercise
 from common.learn.gate import Gate
 from common.learn.scores import off
@@ -101,14 +102,17 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
 
 def _counts(exercise: Exercise, path: Path, line: process.Line) -> Judged:
     """Functions of a size, against the traffic counter, at all sizes of the program."""
-    program, own, found = load(exercise.folder / "cases/program.py"), load(path), Judged()
+    file = exercise.folder / "cases/program.py"
+    program, own, found = load(file), load(path), Judged()
+    sent = _sent(exercise, file, program.SIZES, line)
     for name, table in exercise.answers.items():
-        function, run = getattr(own, name, None), getattr(program, table.get("run", "run"))
+        function, run = getattr(own, name, None), table.get("run", "run")
         if not inspect.isfunction(function):
             found.append(Gate(name, False, f"the file has no function `{name}`"))
             continue
-        for size in program.SIZES.values():
-            traffic, number = count(run, **program.inputs(**size, device="cpu")), table.get("number", name)
+        for key, size in program.SIZES.items():
+            number = table.get("number", name)
+            traffic = sent[key, run] if sent else count(getattr(program, run), **program.inputs(**size, device="cpu"))
             right = float(getattr(traffic if hasattr(traffic, number) else traffic.total, number))
             value = function(**size)
             at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
@@ -118,6 +122,17 @@ def _counts(exercise: Exercise, path: Path, line: process.Line) -> Judged:
                 break
         else:
             found.append(Gate(name, True, f"{name}: right at {len(program.SIZES)} sizes"))
+    return found
+
+
+def _sent(exercise: Exercise, file: Path, sizes: dict[str, dict[str, Any]], line: process.Line) -> dict[Any, Any]:
+    """(size, `run`) -> what a process sends, of a program whose sizes say how many `ranks` there are."""
+    runs, found = sorted({table.get("run", "run") for table in exercise.answers.values()}), dict[Any, Any]()
+    for key, size in sizes.items():
+        if "ranks" in size:
+            arguments = {name: value for name, value in size.items() if name != "ranks"}
+            (of_size,) = several.count([(file, run) for run in runs], [arguments], size["ranks"], line)
+            found |= {(key, run): sends for run, sends in zip(runs, of_size, strict=True)}
     return found
 
 

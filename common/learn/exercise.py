@@ -15,6 +15,7 @@ WORK = ROOT / "work"
 KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 GATES = {"sectors", "launches", "torch", "spills", "load_bits", "l2", "l2_kib", "sms", "speed", "limit"}  # of a kernel
+GATES |= {"collectives", "sends", "link"}  # of several processes
 HINTS = 3
 
 

@@ -1,0 +1,102 @@
+"""Exercises of several processes: what each sends is counted, and how it fails is told in its own file's words."""
+
+import re
+
+import pytest
+
+from common.isolation import process
+from common.learn import several
+from common.learn.exercise import find
+from common.learn.gate import NOT_YET
+from common.learn.grade import grade
+from common.learn.several import Sends
+
+pytestmark = pytest.mark.xdist_group("ranks")
+RING = find("ch6/ring")
+WANTED = {"collectives": 1, "sends": 2, "link": 1.0}
+OURS = Sends(100, 2, 1, ("allreduce",), False)
+PROGRAM = """
+import torch
+import torch.distributed as dist
+
+def inputs(n, rank, ranks, device="cuda"):
+    return {"x": torch.zeros(n, device=device)}
+
+def uneven(x):
+    if dist.get_rank() == 0:
+        dist.send(x, 1)
+        dist.send(x, 1)
+    if dist.get_rank() == 1:
+        dist.recv(torch.empty_like(x), 0)
+        dist.recv(torch.empty_like(x), 0)
+    dist.barrier()
+    return x
+
+def summed(x):
+    total = x.clone()
+    dist.all_reduce(total)
+    return total
+
+def unread(x):
+    return torch.empty_like(x)
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    """own(old, new): what is said of the ring's solution with a change, in a file of the reader's."""
+
+    def of(old, new):
+        text = RING.solution.read_text(encoding="utf-8")
+        assert old in text
+        (tmp_path / "ring.py").write_text(text.replace(old, new), encoding="utf-8")
+        found = grade(RING, tmp_path / "ring.py")
+        assert found.status == NOT_YET
+        return found.gates[-1].text
+
+    return of
+
+
+def count(path, line):
+    runs = ("uneven", "summed", "unread")
+    return several.count([(path, run) for run in runs], [{"n": 6}, {"n": 9}], 3, line)
+
+
+def test_the_most_of_all_processes_is_counted(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    assert process.call(count, tmp_path / "program.py", deadline_s=20.0) == [
+        [
+            Sends(2 * 4 * n, 2, 0, (), False),
+            Sends(2 * 2 * 4 * n // 3, 0, 1, ("allreduce",), False),
+            Sends(0, 0, 0, (), True),
+        ]
+        for n in (6, 9)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("own", "passed", "said"),
+    [
+        (OURS, True, r"sends 100 bytes; collectives: 1 \(allreduce\), sends: 2"),
+        (Sends(90, 0, 1, ("allgather",), False), True, "sends 90 bytes"),
+        (Sends(100, 0, 2, ("allreduce",), False), False, "At most 1 collectives pass"),
+        (Sends(100, 3, 0, (), False), False, "At most 2 sends pass"),
+        (Sends(150, 2, 0, (), False), False, "1.50x of the solution's bytes"),
+        (Sends(0, 0, 0, (), False), False, "0.00x of the solution's bytes"),
+    ],
+)
+def test_what_is_sent_beyond_a_gate_is_named(own, passed, said):
+    for found in ([(OURS, own)], [(OURS, OURS), (OURS, own)]):
+        gate = several.gate(WANTED, found)
+        assert gate.passed is passed and re.search(said, gate.text), gate.text
+
+
+def test_a_process_that_raises_is_named_with_its_line(own):
+    said = own("    total = x.clone()\n", "    total = x.clone()\n    assert rank != 2, 'no luck'\n")
+    assert said.startswith("rank 2: AssertionError: no luck (ring.py:")
+
+
+def test_a_process_that_comes_back_alone_is_named(own):
+    said = own("    total = x.clone()\n", "    total = x.clone()\n    if rank == 1:\n        return total\n")
+    assert "hung: " in said and "rank 1 has come back" in said and "work.wait()" in said
+    assert "ring.py:" in said and "optimized_" not in said and said.endswith(several.WAITS)
