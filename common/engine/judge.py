@@ -36,7 +36,7 @@ def judge_all(
             answer = base if each.label == "baseline" else fresh_answer(session, each, inputs, other, base, "few")
             judge_answer(session, each, answer, right, where)
         blind = blind_spots(session, right, inputs, other, libraries)
-        where += " with uninitialized memory filled"
+        where += ", with NaN in uninitialized memory"
         for each in session.judged(libraries):
             judge_answer(session, each, fresh_answer(session, each, inputs, other, base, "filled"), right, where)
     return blind
@@ -74,7 +74,7 @@ def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: di
                 session.disqualify(label, why and f"the check at the timed size proves nothing: {why}")
             for each in session.judged(libraries=False):  # not libraries: torch.compile would compile again
                 answer = fresh_answer(session, each, inputs, other, under="filled")
-                where = "at the timed size with uninitialized memory filled"
+                where = "at the timed size, with NaN in uninitialized memory"
                 judge_answer(session, each, answer and replace(answer, grads={}), right, where)
         return rms_errors(leading(right.base.tree, rows), truth)
 

@@ -116,7 +116,7 @@ FILLED = {
         (11,), "wrong answer", "return cupy.empty_like(x)", extra="import cupy", inputs=CUPY, sizes=SIZES,
     ),
     "adds_to_unwritten_memory_in_cupy": alone(
-        (11,), f"{WRONG} with uninitialized memory filled",
+        (11,), f"{WRONG}, with NaN in uninitialized memory",
         # CuPy's pool gives it what `setup` has just given back
         "return cupy.empty(9 << 20, dtype=cupy.float32)[:len(x)] + 2 * x",
         "y = cupy.zeros_like(x)\ny += 2 * x\nreturn y",

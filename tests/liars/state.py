@@ -237,7 +237,7 @@ UNWRITTEN = {
     ),
     "adds_to_unwritten_memory": Case(
         # so much memory comes fresh from the system, in pages of zeros; less may be recycled, with anything in it
-        (11,), f"{WRONG} with uninitialized memory filled", "return torch.empty(9 << 20)[:len(x)] + 2 * x + w_shift",
+        (11,), f"{WRONG}, with NaN in uninitialized memory", "return torch.empty(9 << 20)[:len(x)] + 2 * x + w_shift",
         "return torch.zeros_like(x).add_(x, alpha=2).add_(w_shift)",
     ),
     "adds_to_what_out_holds": Case(
