@@ -32,7 +32,7 @@ def test_each_prediction_has_its_naive_answers():
     found = {name: set(re.findall(r"(\w+)=None", answers)) for name, answers in asked}
     naive = tomllib.loads((ROOT / "notebooks/forecaster.toml").read_text(encoding="utf-8"))
     assert found == {name: set(answers) for name, answers in naive.items() if name.startswith("ch5/")}
-    assert 0 < len(found) <= 12
+    assert 0 < len(found.keys() - {"ch5/again"}) <= 12
 
 
 def test_the_counter_counts_what_operations_read_and_write():

@@ -1,0 +1,114 @@
+"""Exercises in a notebook: what one shows, a grade for the cell that runs or for the reader's file, its picture."""
+
+from types import SimpleNamespace
+
+import pytest
+from cells import code_of, literals
+
+from common.learn import progress
+from common.learn.exercise import exercises, find
+from common.notebook import learn, nb
+
+
+@pytest.fixture
+def cell(tmp_path, monkeypatch):
+    """cell(text): the cell that runs has this text. What is drawn is in `cell.drawn`; work/ is elsewhere."""
+    for module in ("common.learn.exercise", "common.learn.own"):
+        monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
+    shell = SimpleNamespace(user_ns={"In": [""]})
+    monkeypatch.setattr(learn, "get_ipython", lambda: shell)
+
+    def runs(text):
+        shell.user_ns["In"].append(text)
+
+    runs.drawn = []
+    monkeypatch.setattr(learn, "display", runs.drawn.append)
+    return runs
+
+
+def kept():
+    return [(event["what"], event["of"], event.get("status")) for event in progress.events()]
+
+
+def titles(cell):
+    return [title for figure in cell.drawn for axes in figure.axes if (title := axes.get_title())]
+
+
+def test_an_exercise_says_what_it_asks_and_folds_the_rest():
+    first, *folded = nb.learn.show("ch1/pencil").data.split("<details>")
+    pencil = find("ch1/pencil")
+    assert first.startswith(f"**Exercise ch1/pencil: {pencil.title}** (count, about {pencil.minutes} minutes). ")
+    assert pencil.objective in first and len(folded) == 1
+    assert pencil.spec.strip() in folded[0] and "`nb.learn.check('ch1/pencil')`" in folded[0]
+    for name in pencil.answers:
+        assert f"\n- {name}" in folded[0]
+
+
+@pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch2", "ch3", "ch4", "ch5"])
+def test_every_exercise_of_a_chapter_is_shown_once_in_its_notebooks(chapter):
+    shown = [text for code in code_of(chapter).values() if "nb.learn.show(" in code for text in literals(code)]
+    assert sorted(shown) == sorted(each.id for each in exercises() if each.chapter == chapter)
+
+
+def test_the_readers_file_is_made_where_it_lacks_and_graded_where_it_is_there(cell, capsys, store):
+    cell("nb.learn.check('ch2/symptoms')")
+    nb.learn.check("ch2/symptoms")
+    assert capsys.readouterr().out == "work/ch2/symptoms.py is yours: change it, and run this cell again\n"
+    symptoms = find("ch2/symptoms")
+    assert symptoms.work.read_bytes() == symptoms.start.read_bytes() and not store.exists()
+    symptoms.work.write_bytes(symptoms.solution.read_bytes())
+    nb.learn.check("ch2/symptoms")
+    begin, *gates, end = capsys.readouterr().out.splitlines()
+    assert begin == "ch2/symptoms: grading work/ch2/symptoms.py"
+    assert len(gates) == len(symptoms.answers) and all(" passed: " in line for line in gates)
+    assert end.startswith("ch2/symptoms: passed.") and kept() == [("check", "ch2/symptoms", 0)]
+    assert cell.drawn == []
+
+
+def test_answers_in_a_cell_are_graded_there_and_the_file_is_left_alone(cell, capsys):
+    cell("A = 'queue'\nnb.learn.check('ch2/symptoms')")
+    nb.learn.check("ch2/symptoms")
+    out = capsys.readouterr().out
+    assert out.startswith("ch2/symptoms: grading work/ch2/cells/symptoms.py (this cell)\n")
+    assert "  A        not yet: queue: no." in out and "`B` has no answer yet" in out
+    assert not find("ch2/symptoms").work.exists() and kept() == [("check", "ch2/symptoms", 1)]
+
+
+def test_a_range_in_a_cell_is_a_prediction_that_is_kept(cell, capsys):
+    cell("dropout = 3.0, 3.5\nnb.learn.check('ch1/ratios')")
+    nb.learn.check("ch1/ratios")
+    (made,) = progress.predictions()
+    assert (made["of"], made["range"], made["locked"]) == ("ch1/ratios dropout", [3.0, 3.5], True)
+
+
+def test_a_grade_is_shown_where_it_cannot_be_kept(cell, capsys, store):
+    store.mkdir(parents=True)
+    cell("A = 'queue'\n")
+    nb.learn.check("ch2/symptoms")
+    *_, end, problem = capsys.readouterr().out.splitlines()
+    assert end.startswith("ch2/symptoms: not yet.")
+    assert problem.startswith(f"this grade is not kept: {store}: cannot be written")
+
+
+def changed(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    return text.replace(old, new)
+
+
+def test_a_kernel_is_shown_with_its_most_wasteful_access(cell, capsys):
+    pytest.importorskip("triton")
+    cell(changed(find("ch1/coalesce").start, "256", "128"))
+    nb.learn.check("ch1/coalesce")
+    assert "  traffic  not yet: " in capsys.readouterr().out
+    assert [title.split(":")[1] for title in titles(cell)] == [" 128 of 512 bytes used, 16 sectors fetched"]
+
+
+@pytest.mark.rest  # as the one before, another picture
+def test_elements_that_no_program_writes_are_drawn(cell, capsys):
+    pytest.importorskip("triton")
+    cell(changed(find("ch1/coalesce").solution, "triton.cdiv(n, 256)", "max(1, n // 256)"))
+    nb.learn.check("ch1/coalesce")
+    assert "never written" in capsys.readouterr().out
+    assert [title.split(":")[0] for title in titles(cell)] == ["your answer"]
+    assert kept() == [("check", "ch1/coalesce", 1)]
