@@ -27,6 +27,8 @@ SAYS = {  # what an error's text has -> what to do about it
     "'int' object has no attribute 'to'": "in the interpreter a loop counter is a Python int: tl.cast(counter, dtype)",
     "'function' object is not subscriptable": "a kernel needs @triton.jit before its def",
 }
+WAITS = ". They wait for each other: what can be started before anything is waited for?"
+BROKE = ". A message that is longer than the buffer for it does this, and a process that sends to itself"
 INDEXED = re.compile(r"\b(\w+)\[(?![^\]]*(?:None|:))([^\]]+)\]")  # but not [:, None]
 
 
@@ -56,6 +58,14 @@ def not_compiled(text: str, kernel: Any) -> str:
     lines, number = kernel.src.splitlines(), int(found[1])  # without decorators
     line = lines[number - 1].strip() if number <= len(lines) else ""
     return printable(f"`{line}`: {_said(found[2])}")
+
+
+def of_processes(death: str) -> str:
+    """Why several processes did not come to an end, and what does this. gloo's own words are about its source."""
+    if death.startswith("hung"):
+        return death + WAITS
+    text = re.sub(r"\w+: \[[^]]*gloo/.*?(?= \(\S+:\d+\)$|$)", "the connection to another process broke", death)
+    return text + BROKE if text != death or "SIGABRT" in text else text
 
 
 def _said(text: str) -> str:

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from common.engine.runner import run_pairs
 from common.isolation import process
 from common.learn import counted, hints, several
+from common.learn.errors import of_processes
 from common.learn.exercise import Exercise
 from common.learn.gate import Gate
 from common.machine.device import has_gpu
@@ -55,8 +56,7 @@ def _several(exercise: Exercise, pair: Pair, folder: Path, path: Path) -> Iterat
     try:
         sent = process.call(several.trial, pair, deadline_s=several.DEADLINE_S)
     except process.Death as death:
-        text = _named(str(death), folder, path)
-        yield Gate("right", False, text + several.WAITS * text.startswith("hung"))
+        yield Gate("right", False, _named(of_processes(str(death)), folder, path))
         return
     right = _right(pair, folder, path)
     is_early = right.passed is False and any(own.early for _, own in sent)

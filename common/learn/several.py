@@ -24,7 +24,6 @@ from common.pairs.pair import Pair, load
 
 DEADLINE_S = 10.0  # of a trial, without a word
 SEND = "send"  # an operator of torch, beside those of collectives
-WAITS = ". They wait for each other: what can be started before anything is waited for?"
 EARLY = ". Memory is read before anything has come into it: is every receive waited for?"
 Target = tuple[Path, str]  # a file, and a function of it
 

@@ -6,6 +6,7 @@ import pytest
 
 from common.isolation import process
 from common.learn import several
+from common.learn.errors import BROKE, WAITS
 from common.learn.exercise import find
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
@@ -99,4 +100,12 @@ def test_a_process_that_raises_is_named_with_its_line(own):
 def test_a_process_that_comes_back_alone_is_named(own):
     said = own("    total = x.clone()\n", "    total = x.clone()\n    if rank == 1:\n        return total\n")
     assert "hung: " in said and "rank 1 has come back" in said and "work.wait()" in said
-    assert "ring.py:" in said and "optimized_" not in said and said.endswith(several.WAITS)
+    assert "ring.py:" in said and "optimized_" not in said and said.endswith(WAITS)
+
+
+def test_a_message_that_is_too_long_is_told_in_the_courses_words(own):
+    said = own("mine = chunks[(rank - step - 1) % ranks]", "mine = chunks[(rank - step + 1) % ranks]")
+    assert re.match(
+        r"rank \d: (the connection to another process broke \(ring.py:\d+\)|killed by SIGABRT)\. A mess", said
+    )
+    assert said.endswith(BROKE) and "gloo" not in said

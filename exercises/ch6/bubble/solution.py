@@ -2,8 +2,7 @@
 
 What each part is for:
 
-    several (p, m)         a fault that only a middle stage has needs 3 stages; m = 7 is no multiple of 3, and m = 2 is
-                           less than 5
+    p and m                a fault of a stage in the middle needs 3 stages; 7 is no multiple of 3; and 2 is less than 5
     p rows, equally long   what is not in the table is not counted as idle
     every part once        no micro-batch is left out, and none is done twice in place of another
     F after F before       a stage needs the activations of the stage before, which an earlier step has computed
@@ -18,12 +17,12 @@ without more memory.
 
 
 def is_possible(rows, stages, micro_batches):
-    steps, wanted = len(rows[0]), {(kind, i) for kind in "FB" for i in range(micro_batches)}
-    if len(rows) != stages or any(len(row) != steps for row in rows):
+    if len(rows) != stages or any(len(row) != len(rows[0]) for row in rows):
         return False
+    wanted = {(kind, i) for kind in "FB" for i in range(micro_batches)}
     when = [{part: step for step, part in enumerate(row) if part} for row in rows]
     for row, known in zip(rows, when, strict=True):
-        if set(known) != wanted or steps - row.count(None) != len(wanted):
+        if set(known) != wanted or len(row) - row.count(None) != len(wanted):
             return False
     for i in range(micro_batches):
         way = [known["F", i] for known in when] + [known["B", i] for known in reversed(when)]
@@ -45,9 +44,9 @@ def is_right(run, stages, micro_batches):
     rows, bubble, held = run(stages, micro_batches)
     if not is_possible(rows, stages, micro_batches):
         return False
-    idle = sum(row.count(None) for row in rows) / (stages * len(rows[0]))
+    idle = sum(row.count(None) for row in rows) / sum(len(row) for row in rows)
     return abs(bubble - idle) < 1e-6 and held == max(most_held(row) for row in rows)
 
 
 def is_honest(run):
-    return all(is_right(run, *each) for each in ((1, 1), (2, 2), (3, 7), (4, 8), (5, 2)))
+    return all(is_right(run, *each) for each in ((3, 7), (5, 2)))

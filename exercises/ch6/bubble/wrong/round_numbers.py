@@ -5,12 +5,12 @@ Yours: `is_honest`. The start compares the bubble with a formula that holds for 
 
 
 def is_possible(rows, stages, micro_batches):
-    steps, wanted = len(rows[0]), {(kind, i) for kind in "FB" for i in range(micro_batches)}
-    if len(rows) != stages or any(len(row) != steps for row in rows):
+    if len(rows) != stages or any(len(row) != len(rows[0]) for row in rows):
         return False
+    wanted = {(kind, i) for kind in "FB" for i in range(micro_batches)}
     when = [{part: step for step, part in enumerate(row) if part} for row in rows]
     for row, known in zip(rows, when, strict=True):
-        if set(known) != wanted or steps - row.count(None) != len(wanted):
+        if set(known) != wanted or len(row) - row.count(None) != len(wanted):
             return False
     for i in range(micro_batches):
         way = [known["F", i] for known in when] + [known["B", i] for known in reversed(when)]
@@ -32,9 +32,9 @@ def is_right(run, stages, micro_batches):
     rows, bubble, held = run(stages, micro_batches)
     if not is_possible(rows, stages, micro_batches):
         return False
-    idle = sum(row.count(None) for row in rows) / (stages * len(rows[0]))
+    idle = sum(row.count(None) for row in rows) / sum(len(row) for row in rows)
     return abs(bubble - idle) < 1e-6 and held == max(most_held(row) for row in rows)
 
 
 def is_honest(run):
-    return all(is_right(run, *each) for each in ((1, 1), (2, 2), (3, 6), (4, 8)))
+    return all(is_right(run, *each) for each in ((3, 6), (5, 2)))
