@@ -1,0 +1,151 @@
+"""Several processes from a notebook: a cell's function runs in each of them; what a pair's versions send is counted."""
+
+import ast
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from IPython.display import Markdown, display
+from torch.testing._internal.distributed import fake_pg
+
+from common.checks.sent import Sent
+from common.engine.ranks import LONG, Ranks
+from common.isolation import process
+from common.isolation.launch import RankLine, launch
+from common.machine.device import use_device
+from common.notebook.cells import table
+from common.pairs.pair import Pair, load
+
+DEADLINE_S = 40.0  # of a cell's processes, without a sign of progress
+NOWHERE = "nowhere"  # torch's fake backend for the device "meta", under a name of its own
+Parts = dict[str, tuple[str, Any]]  # name -> a module's name, a function's text or a value, and which of them it is
+
+
+class NoResult(Exception):
+    """A process has raised, died or waited in vain: in a notebook one line in place of a traceback."""
+
+    def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
+        return [str(self)]
+
+
+def in_ranks(function: Callable[..., Any], ranks: int = 2) -> list[Any]:
+    """[rank] -> function(rank, ranks, device) in a process of its own; all of them form a group of torch.distributed.
+
+    With NCCL where there is a GPU for each process, otherwise on the CPU with gloo. A function of a cell is sent as
+    text, with what it uses of the notebook: modules, other functions of cells, values that can be pickled. Raises
+    NoResult.
+    """
+    try:
+        found: list[Any] = process.call(_lead, _parts(function), function.__name__, ranks, deadline_s=DEADLINE_S)
+    except process.Death as death:
+        raise NoResult(str(death)) from None
+    return found
+
+
+def _parts(function: Any) -> Parts:
+    """The function and all that it uses of its module."""
+    found, todo = Parts(), [function]
+    while todo:
+        one = todo.pop()
+        text = inspect.getsource(one)
+        found[one.__name__] = ("text", text)
+        names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        for name in (names & _outer(one.__code__) & one.__globals__.keys()) - found.keys():
+            value = one.__globals__[name]
+            if isinstance(value, FunctionType) and value.__module__ == function.__module__:
+                todo.append(value)
+            else:
+                found[name] = ("module", value.__name__) if isinstance(value, ModuleType) else ("value", value)
+    return found
+
+
+def _outer(code: CodeType) -> set[str]:
+    """Names in a function's code that are not its own: globals and attributes."""
+    return set(code.co_names).union(*(_outer(each) for each in code.co_consts if isinstance(each, CodeType)))
+
+
+def _lead(parts: Parts, name: str, ranks: int, line: process.Line) -> Any:
+    return launch(_rank, ranks, line, parts, name)
+
+
+def _rank(parts: Parts, name: str, line: RankLine) -> list[Any]:
+    rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    on_gpu = torch.cuda.device_count() >= count
+    device = torch.device("cuda", rank) if on_gpu else torch.device("cpu")
+    use_device(str(device), count)
+    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=LONG)
+    ranks = Ranks(rank, count, line)
+    here: dict[str, Any] = {}
+    for key, (kind, value) in parts.items():
+        if kind == "text":
+            exec(compile(value, "cell", "exec"), here)
+        else:
+            here[key] = import_module(value) if kind == "module" else value
+    every = ranks.share(here[name](rank, count, device))
+    ranks.share("done")  # a rank that leaves the group breaks the connections of the others
+    dist.destroy_process_group()
+    return every
+
+
+@dataclass(frozen=True)
+class Sends:
+    """What one process calls, by operator, and the bytes that it sends to others."""
+
+    calls: dict[str, int]
+    bytes: int
+
+
+def count_sent(pair: Pair, size: str = "default", ranks: int = 2) -> dict[str, list[Sends]]:
+    """Label -> [rank] what a call sends with so many processes: counted without them, on shapes without values."""
+    return {
+        version.label: [_sends(version.path, pair.sizes[size], rank, ranks) for rank in range(ranks)]
+        for version in pair.versions
+    }
+
+
+def _sends(path: Path, size: dict[str, Any], rank: int, ranks: int) -> Sends:
+    """Of one process, in a group whose other processes do not exist, and in which nothing travels."""
+    if NOWHERE not in dist.Backend.backend_list:
+        dist.Backend.register_backend(NOWHERE, fake_pg._create_fake_pg, extended_api=True, devices=["meta"])
+    dist.init_process_group(NOWHERE, store=fake_pg.FakeStore(), rank=rank, world_size=ranks)
+    try:
+        version = load(path)
+        inputs = version.inputs(**size, rank=rank, ranks=ranks, device="meta")
+        with Sent() as sent:
+            version.run(**inputs)
+    finally:
+        dist.destroy_process_group()
+    return Sends(dict(sent.calls), sent.total)
+
+
+def show_sent(pair: Pair, size: str = "default", ranks: Sequence[int] = (2, 8)) -> dict[str, list[Sends]]:
+    """Show the calls of each version, and the bytes that a process sends; returns the counts of the first number.
+
+    `ranks`: numbers of processes. If they send different amounts, `at most` stands before the largest.
+    """
+    counts = [count_sent(pair, size, number) for number in ranks]
+    rows = []
+    for version in pair.versions:
+        by_rank = [count[version.label] for count in counts]
+        rows.append([version.label, _called(by_rank[0][0]), *map(_most, by_rank)])
+    headings = ["version", f"calls of process 0 of {ranks[0]}", *(f"sent, {number} processes" for number in ranks)]
+    display(Markdown(f"**{pair.name}**, size {size}\n\n{table(headings, rows).data}"))
+    return counts[0]
+
+
+def _called(sends: Sends) -> str:
+    names = {name: name.strip("_").replace("_base", "") for name in sends.calls}
+    return ", ".join(f"{number} x {names[name]}" for name, number in sends.calls.items())
+
+
+def _most(by_rank: list[Sends]) -> str:
+    amounts = [sends.bytes for sends in by_rank]
+    most = max(amounts)
+    return f"{'at most ' * (min(amounts) < most)}{most:,} bytes"

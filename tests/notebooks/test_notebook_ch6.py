@@ -1,0 +1,158 @@
+"""Chapter 6's notebook: what it counts without processes, its exercise, its schedules; how long it takes to read."""
+
+import json
+import re
+import tomllib
+
+import numpy as np
+import pytest
+import torch.distributed as dist
+from cells import code_of, literals, pairs_of
+
+from common.notebook import nb, processes
+from common.pairs.pair import ROOT, load
+from common.show.formats import seconds
+
+PAIRS, CODE = pairs_of("ch6"), code_of("ch6")
+CELLS = json.loads((ROOT / "notebooks/ch6_many_gpus.ipynb").read_text(encoding="utf-8"))["cells"]
+TEXTS = {cell["id"]: "".join(cell["source"]) for cell in CELLS}
+SOLUTION = re.search(r"```python\n(.*?)```", TEXTS["your-turn-solution"], re.DOTALL)[1]
+IMPORTS = """
+import os
+import torch
+import torch.distributed as dist
+from common.checks.sent import Sent
+LATE, found = 3, lambda: "a cell's, which cannot be pickled"
+"""
+
+
+def test_the_notebook_is_read_in_half_an_hour():
+    words = sum(len(text.split()) for text in TEXTS.values())
+    assert words / 220 <= 28  # and two minutes to run
+    assert max(len(code.splitlines()) for code in CODE.values()) <= 40
+
+
+def test_each_prediction_has_its_naive_answers():
+    asked = re.findall(r'nb\.predict\("(ch6/\w+)", (.*)\)', "\n".join(CODE.values()))
+    found = {name: set(re.findall(r"(\w+)=None", answers)) for name, answers in asked}
+    naive = tomllib.loads((ROOT / "notebooks/forecaster.toml").read_text(encoding="utf-8"))
+    assert found == {name: set(answers) for name, answers in naive.items() if name.startswith("ch6/")}
+    assert 0 < len(found.keys() - {"ch6/again"}) <= 12
+
+
+def test_every_pair_is_in_the_notebook():
+    assert PAIRS.keys() <= {text for code in CODE.values() for text in literals(code)}
+
+
+# What it counts
+
+
+@pytest.mark.parametrize("number", [2, 3, 8])
+@pytest.mark.parametrize("name", PAIRS)
+def test_versions_of_a_pair_send_as_many_bytes_with_any_number_of_processes(name, number):
+    found = processes.count_sent(PAIRS[name], "check", number)
+    amounts = [[sends.bytes for sends in by_rank] for by_rank in found.values()]
+    assert all(each == pytest.approx(amounts[0], abs=8) for each in amounts) and max(amounts[0]) > 0
+    assert not dist.is_initialized()
+
+
+def test_calls_and_bytes_are_those_of_the_definitions(monkeypatch):
+    shown = []
+    monkeypatch.setattr(processes, "display", lambda markdown: shown.append(markdown.data))
+    found = processes.show_sent(PAIRS["buckets"], "check", (8, 2))
+    grads = 4 * (127 + 128 + 127 + 128 + 127)
+    assert [found[label][0].calls for label in found] == [{"allreduce_": 5}, {"allreduce_": 1}]
+    assert [each.bytes for each in found["optimized"]] == [2 * 7 * grads // 8] * 8
+    assert f"| optimized | 1 x allreduce | {2 * 7 * grads // 8:,} bytes | {grads:,} bytes |" in shown[0]
+    processes.show_sent(PAIRS["pipeline"], "check", (2,))
+    assert f"| optimized | 5 x send | at most {4 * 5 * 33} bytes |" in shown[1]
+
+
+def test_the_ring_sums_and_sends_what_the_text_says():
+    here = {"np": np}
+    exec(CODE["ring"].split("lines, megabytes")[0], here)
+    for n in (1, 2, 5):
+        x = np.arange(n * n).reshape(n, n) ** 2
+        sums, sent = here["ring"](x)
+        assert (sums == x.sum(axis=0)).all() and sent == 2 * (n - 1)
+
+
+@pytest.mark.parametrize(("stages", "parts"), [(1, 3), (2, 1), (4, 8), (4, 27)])
+def test_the_bubble_is_that_of_the_formula(stages, parts):
+    here = {"nb": nb}
+    exec(CODE["pipeline-count"].split("enough =")[0], here)
+    found = here["bubble"](here["pipeline"](stages, parts), stages)
+    assert found == pytest.approx((stages - 1) / (parts + stages - 1))
+
+
+def test_a_schedule_ends_when_the_longer_of_both_has():
+    here = {"nb": nb}
+    exec(CODE["overlap-schedule"].split("panels =")[0], here)
+    late, early = (nb.timelines.length_s(here["schedule"](4, 1.0, 2.0, 1.5, each)) for each in (False, True))
+    assert (late, early) == (12 + 6, 12 + 1.5)
+    assert nb.timelines.length_s(here["schedule"](4, 1.0, 2.0, 5.0, True)) == 4 + 2 + 4 * 5
+    figure = nb.timelines.timelines({"a": here["schedule"](4, 1.0, 2.0, 1.5, True)}, lanes=("device", "link"))
+    assert figure.axes[0].get_title(loc="left").startswith(f"a: {seconds(13.5)}")
+
+
+# Functions of cells in several processes
+
+FUNCTIONS = """
+def later(x):
+    return x + LATE
+
+
+def total(rank, ranks, device):
+    x = torch.full((2,), float(rank + 1), device=device)
+    dist.all_reduce(x)
+    found = [later(each).item() for each in x]
+    return found, ranks, os.environ["RANK"]
+
+
+def fails(rank, ranks, device):
+    if rank == 1:
+        raise ValueError("no luck")
+    dist.barrier()
+"""
+
+
+@pytest.fixture
+def functions(tmp_path):
+    """functions(text): what cells with this text define, in a module that the processes cannot import."""
+
+    def of(text):
+        (tmp_path / "cell.py").write_text(IMPORTS + text, encoding="utf-8")
+        return vars(load(tmp_path / "cell.py"))
+
+    return of
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_function_of_a_cell_runs_in_every_process_with_what_it_uses(number, functions):
+    every = [number * (number + 1) / 2 + 3] * 2
+    assert processes.in_ranks(functions(FUNCTIONS)["total"], number) == [(every, number, str(r)) for r in range(number)]
+
+
+def test_a_process_that_raises_is_named_in_one_line(functions):
+    with pytest.raises(processes.NoResult, match=r"^rank 1: ValueError: no luck") as error:
+        processes.in_ranks(functions(FUNCTIONS)["fails"])
+    assert error.value._render_traceback_() == [str(error.value)]
+
+
+TWO = SOLUTION.replace("dist.all_reduce(packed)", "dist.all_reduce(packed[:1])\n    dist.all_reduce(packed[1:])")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (CODE["your-turn"], "not yet: process 0 of 3: mean of column 0 of 3 should be "),
+        (SOLUTION, r"right: 1 calls and 1,370 bytes sent, 1.00 times the least, by 3"),
+        (TWO, "right, but not yet in one collective: 2 calls"),
+        (SOLUTION.replace("packed[-1]", "len(x) / dist.get_world_size()"), "not yet: "),
+    ],
+    ids=["start", "solution", "two", "equal rows"],
+)  # fmt: skip
+def test_the_exercise_tells_a_right_answer_from_others(text, says, functions):
+    check = CODE["your-turn-check"].split("for ranks in")[0]
+    found = processes.in_ranks(functions(f"{text}\n\n\n{check}")["check"], 3)
+    assert any(re.match(says, each) for each in found), found
