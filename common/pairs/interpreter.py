@@ -3,15 +3,14 @@
 Triton combines the values of such a reduction one by one; here they are combined in pairs, as on a GPU. Triton computes
 each integer sum twice to detect an overflow; here it wraps around, as on a GPU. Triton also searches its modules for
 functions to replace, builds tables of types, checks shapes and unwraps constants for every value; here the results are
-cached.
+cached. And before each operation Triton looks for types and shapes to adapt; here first for those that are equal.
 """
 
-import math
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 
@@ -27,20 +26,27 @@ def quicken() -> None:
         builder.options = replace(builder.options, sanitize_overflow=False)
         core: Any = sys.modules["triton.language.core"]
         core.tensor.__init__, core.block_type.__init__ = _init_tensor, _init_block_type
+        core.block_type.name = property(lambda self: f"<{list(self.numbers)}, {self.element_ty}>")
+        core.block_type.numbers = cached_property(lambda self: _numbers(self.shape))  # of those that exist already
+        core.block_type.numbers.__set_name__(core.block_type, "numbers")
+        interpreter.TensorHandle.__post_init__ = lambda self: None
+        semantic: Any = sys.modules["triton.language.semantic"].TritonSemantic
+        semantic.binary_op_type_checking_impl = _before(_alike, semantic.binary_op_type_checking_impl)
+        semantic.broadcast_impl_value = _before(_broadcast, semantic.broadcast_impl_value)
+        semantic.cast = _before(_cast, semantic.cast)
         sys.modules["triton.runtime.jit"].ConstexprFunction.__call__ = _called_on_constants
 
 
 def _init_tensor(self: Any, handle: Any, type: Any) -> None:
     self.handle, self.type, self.dtype = handle, type, type.scalar
-    self.shape, self.numel, _ = _shape(_numbers(type.shape) if type.is_block() else ())
+    self.shape, self.numel, _, _ = _shape(getattr(type, "numbers", ()))
 
 
 def _init_block_type(self: Any, element_ty: Any, shape: Any) -> None:
-    numbers = _numbers(shape)
-    if not numbers:
+    self.element_ty, self.numbers = element_ty, _numbers(shape)
+    if not self.numbers:
         raise TypeError("0d block_type is forbidden")
-    self.element_ty, self.name = element_ty, f"<{list(numbers)}, {element_ty}>"
-    self.shape, self.numel = _shape(numbers)[2], math.prod(numbers)
+    _, _, self.shape, self.numel = _shape(self.numbers)
 
 
 def _numbers(shape: Any) -> tuple[int, ...]:
@@ -48,11 +54,63 @@ def _numbers(shape: Any) -> tuple[int, ...]:
 
 
 @cache
-def _shape(numbers: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """(A shape of constants, its number of values, a shape of numbers.) Raises what Triton raises for a bad shape."""
+def _shape(numbers: tuple[int, ...]) -> tuple[Any, Any, Any, int]:
+    """A shape and its number of values, as constants and as numbers. Raises what Triton raises for a bad shape."""
     core: Any = sys.modules["triton.language.core"]
     constants = core.tuple([core.constexpr(size) for size in numbers])
-    return constants, core.constexpr(core.validate_block_shape(numbers)), core.tuple(list(numbers))
+    count = core.validate_block_shape(numbers)
+    return constants, core.constexpr(count), core.tuple(list(numbers)), count
+
+
+def _before(short: Callable[..., Any], usual: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that takes the short way where that has an answer, else Triton's, which also says what is wrong."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = short(self, *args, **kwargs)
+        return usual(self, *args, **kwargs) if found is None else found
+
+    return method
+
+
+def _alike(self: Any, lhs: Any, rhs: Any, *allowed: bool, **named: bool) -> Any:
+    """Two tensors of one type as they are, in one shape. Divisions and pointers need more."""
+    if len(allowed) > 2 or named or lhs.__class__ is not self.tensor or rhs.__class__ is not self.tensor:
+        return None
+    return self.broadcast_impl_value(lhs, rhs) if lhs.dtype is rhs.dtype and not lhs.dtype.is_ptr() else None
+
+
+def _cast(self: Any, input: Any, dst_ty: Any, *rounding: Any) -> Any:
+    return input if input.dtype is dst_ty.scalar else None
+
+
+def _broadcast(self: Any, lhs: Any, rhs: Any) -> Any:
+    left, right = getattr(lhs.type, "numbers", ()), getattr(rhs.type, "numbers", ())
+    if left == right:
+        return lhs, rhs
+    if (shape := _joined(left, right)) is None:
+        return None
+    return _in_shape(self, lhs, left, shape), _in_shape(self, rhs, right, shape)
+
+
+@cache
+def _joined(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...] | None:
+    import numpy as np  # a slow import; the interpreter needs it anyway
+
+    try:
+        return np.broadcast_shapes(left, right)
+    except ValueError:
+        return None
+
+
+def _in_shape(self: Any, value: Any, own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    import numpy as np  # a slow import; the interpreter needs it anyway
+
+    if own == shape:
+        return value
+    handle, core = value.handle, sys.modules["triton.language.core"]
+    spread = np.empty(shape, handle.data.dtype)
+    spread[...] = handle.data
+    return self.tensor(handle.__class__(spread, handle.dtype.scalar), core.block_type(value.dtype, shape))
 
 
 _PLAIN: dict[int, tuple[Any, Any]] = {}  # by identity: (a tuple, the same tuple without constexpr)

@@ -38,15 +38,30 @@ def kernel(x_ptr, out_ptr):
     tl.store(out_ptr + 8 + tl.arange(0, 8)[:, None], c)
     tl.store(out_ptr + 16 + tl.arange(0, 8)[:, None], d)
     tl.store(out_ptr + 24, e)
+    whole, column = tl.arange(0, 4).to(tl.int64), tl.arange(0, 8)[:, None]
+    mixed = (x.to(tl.float16) * x + whole) / 2 - tl.where(column % 3 < whole, 1.5, column)
+    tl.store(out_ptr + 25 + column * 4 + tl.arange(0, 4), mixed)
 
-x, found = torch.arange(-13.0, 19.0).sin() + 1.5, []
+@triton.jit
+def misfit_kernel(x_ptr):
+    tl.store(x_ptr, tl.sum(tl.arange(0, 8) + tl.arange(0, 4)))
+
+def misfit():
+    try:
+        misfit_kernel[(1,)](x)
+    except Exception as error:
+        return str(error)
+
+x, found, said = torch.arange(-13.0, 19.0).sin() + 1.5, [], []
 for _ in range(2):
-    found.append(torch.full((25,), float("nan")))
+    found.append(torch.full((57,), float("nan")))
     kernel[(1,)](x, found[-1])
+    said.append(misfit())
     interpreter.quicken()
 assert interpreting.ReduceOps.generic_reduce is not slow[0] and interpreting.InterpretedFunction.__call__ is not slow[1]
 torch.testing.assert_close(*found)
 assert bool(found[0].isfinite().all())
+assert said[0] == said[1] and "incompatible dimensions at index 0: 8 and 4" in said[0], said
 print("near")
 
 @triton.jit
