@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -20,6 +20,7 @@ from common.traffic import Access
 from common.traffic.meter import Meter
 
 APART = 1 << 14  # elements before and after each array: what lies beyond an array's end lies in no other one
+WARPS = {1, 2, 4, 8, 16, 32}  # of a program: 32 x 32 threads are the most
 Arrays = Mapping[str, torch.Tensor]
 Stores = list[tuple[tuple[int, int, int], NDArray[np.float64]]]  # (launch, program, barriers before), see `unordered`
 DOES = {"load": "loads", "store": "stores to", "atomic": "adds to"}
@@ -33,6 +34,13 @@ class Heard:
     operations: list[str]
     undefined: dict[str, None]  # in order: loads that mask lanes and have no `other`
     stores: Stores = field(default_factory=list)
+    warps: set[int] = field(default_factory=set)  # of its launches
+
+
+def no_launch(heard: Heard) -> str:
+    """Why a GPU could not launch the kernels, which the interpreter, without warps, does not notice; else empty."""
+    odd = sorted(heard.warps - WARPS)
+    return f"num_warps is {odd[0]}, and must be one of {', '.join(map(str, sorted(WARPS)))}" if odd else ""
 
 
 def uses_undefined(is_wrong: Callable[[float], bool], heard: Heard) -> str:
@@ -132,18 +140,25 @@ def hear(run: Callable[..., None], arrays: Arrays, is_real: bool = True, undefin
         heard.undefined[here()] = None
         return undefined
 
-    with counted(meter, is_real=is_real, undefined=fill), Operations(meter), _stores(heard):
+    with counted(meter, is_real=is_real, undefined=fill), Operations(meter), _launches(heard):
         run(*arrays.values())
     heard.operations.extend(kernel.name for kernel in meter.traffic.kernels if kernel.name.startswith("torch."))
     return heard
 
 
 @contextmanager
-def _stores(heard: Heard) -> Iterator[None]:
-    """Inside `counted`, keep what each store writes: an access has been heard when its store is done."""
-    from common.traffic.kernels import Builder  # imports triton
+def _launches(heard: Heard) -> Iterator[None]:
+    """Inside `counted`, keep launches' warps and what stores write: an access is heard before its store is done."""
+    from common.traffic.kernels import Builder, JITFunction, interpreter  # imports triton
 
     own, barriers = Builder.create_masked_store, [0]
+
+    def noted(own_run: Callable[..., Any]) -> Callable[..., Any]:
+        def run(self: Any, *args: Any, **options: Any) -> Any:
+            heard.warps.add(options.get("num_warps", 4))  # 4: Triton's own choice
+            return own_run(self, *args, **options)
+
+        return run
 
     def store(self: Any, pointers: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
         done, access = own(self, pointers, value, *args, **kwargs), heard.accesses[-1]
@@ -155,5 +170,8 @@ def _stores(heard: Heard) -> Iterator[None]:
     def barrier(self: Any) -> None:
         barriers[0] += 1
 
-    with patch.multiple(Builder, create_masked_store=store, create_barrier=barrier):
+    with ExitStack() as stack:
+        for kind in (JITFunction, interpreter.InterpretedFunction):
+            stack.enter_context(patch.object(kind, "run", noted(kind.run)))
+        stack.enter_context(patch.multiple(Builder, create_masked_store=store, create_barrier=barrier))
         yield

@@ -9,7 +9,7 @@ import torch
 from common.checks.conditions import filled_memory
 from common.isolation.line import Say
 from common.learn.errors import explained
-from common.learn.heard import Arrays, Heard, Made, apart, hear, outside, unordered, uses_undefined
+from common.learn.heard import Arrays, Heard, Made, apart, hear, no_launch, outside, unordered, uses_undefined
 from common.pairs.pair import Pair, load
 from common.traffic import Access
 
@@ -41,7 +41,7 @@ def _sentence(text: str) -> str:
 def bounds(pair: Pair, size: str, say: Say) -> str:
     """What a right answer of the pair's variant at a size owes to luck: what is beside an array, which lane is last."""
     arrays, _, heard = followed(pair, size)
-    problem = outside(heard.accesses, arrays, knows_all=True) or unordered(heard.stores, arrays)
+    problem = no_launch(heard) or outside(heard.accesses, arrays, knows_all=True) or unordered(heard.stores, arrays)
     return problem or _undefined(pair, size, heard)
 
 

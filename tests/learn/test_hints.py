@@ -63,6 +63,11 @@ def test_a_store_beside_the_answer_is_found_though_the_answer_is_right(said):
     assert said((), hints.bounds) == ""
 
 
+@pytest.mark.parametrize(("warps", "words"), [(3, "num_warps is 3, and must be one of 1, 2, 4"), (8, "^$")])
+def test_a_number_of_warps_that_no_gpu_can_launch_is_found(warps, words, said):
+    assert re.search(words, said(("BLOCK=256)", f"BLOCK=256, num_warps={warps})"), hints.bounds))
+
+
 SWAPPED = "tl.store(out_ptr + (rows ^ 1), rows, mask=(rows ^ 1) < n)"  # a lane writes its neighbour's element
 
 
