@@ -3,6 +3,7 @@
 import ast
 import inspect
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from IPython.display import Markdown, display
-from torch.testing._internal.distributed import fake_pg
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from common.checks.sent import Sent
 from common.engine.ranks import LONG, Ranks
@@ -24,7 +25,6 @@ from common.notebook.cells import table
 from common.pairs.pair import Pair, load
 
 DEADLINE_S = 40.0  # of a cell's processes, without a sign of progress
-NOWHERE = "nowhere"  # torch's fake backend for the device "meta", under a name of its own
 Parts = dict[str, tuple[str, Any]]  # name -> a module's name, a function's text or a value, and which of them it is
 
 
@@ -102,8 +102,8 @@ class Sends:
     bytes: int
 
 
-def count_sent(pair: Pair, size: str = "default", ranks: int = 2) -> dict[str, list[Sends]]:
-    """Label -> [rank] what a call sends with so many processes: counted without them, on shapes without values."""
+def count_sent(pair: Pair, size: str = "check", ranks: int = 2) -> dict[str, list[Sends]]:
+    """Label -> [rank] what a call sends with so many processes: counted on this CPU, without the other processes."""
     return {
         version.label: [_sends(version.path, pair.sizes[size], rank, ranks) for rank in range(ranks)]
         for version in pair.versions
@@ -111,21 +111,21 @@ def count_sent(pair: Pair, size: str = "default", ranks: int = 2) -> dict[str, l
 
 
 def _sends(path: Path, size: dict[str, Any], rank: int, ranks: int) -> Sends:
-    """Of one process, in a group whose other processes do not exist, and in which nothing travels."""
-    if NOWHERE not in dist.Backend.backend_list:
-        dist.Backend.register_backend(NOWHERE, fake_pg._create_fake_pg, extended_api=True, devices=["meta"])
-    dist.init_process_group(NOWHERE, store=fake_pg.FakeStore(), rank=rank, world_size=ranks)
+    """Of one process, in a group whose other processes do not exist. Nothing travels, so its answer is wrong."""
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=ranks)
     try:
         version = load(path)
-        inputs = version.inputs(**size, rank=rank, ranks=ranks, device="meta")
-        with Sent() as sent:
-            version.run(**inputs)
+        inputs = version.inputs(**size, rank=rank, ranks=ranks, device="cpu")
+        made = version.setup(**inputs) if hasattr(version, "setup") else {}
+        with Sent() as sent, warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # operators that torch will rename
+            version.run(**inputs, **made)
     finally:
         dist.destroy_process_group()
     return Sends(dict(sent.calls), sent.total)
 
 
-def show_sent(pair: Pair, size: str = "default", ranks: Sequence[int] = (2, 8)) -> dict[str, list[Sends]]:
+def show_sent(pair: Pair, size: str = "cpu", ranks: Sequence[int] = (2, 8)) -> dict[str, list[Sends]]:
     """Show the calls of each version, and the bytes that a process sends; returns the counts of the first number.
 
     `ranks`: numbers of processes. If they send different amounts, `at most` stands before the largest.

@@ -3,17 +3,23 @@
 import json
 import re
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch.distributed as dist
 from cells import code_of, literals, pairs_of
 
+from common.notebook import chapter as chapters
 from common.notebook import nb, processes
 from common.pairs.pair import ROOT, load
 from common.show.formats import seconds
 
-PAIRS, CODE = pairs_of("ch6"), code_of("ch6")
+CODE = code_of("ch6")
+PAIRS = {  # as the notebook has them
+    name: replace(pair, variants=tuple(version for version in pair.variants if version.label == "optimized"))
+    for name, pair in pairs_of("ch6").items()
+}
 CELLS = json.loads((ROOT / "notebooks/ch6_many_gpus.ipynb").read_text(encoding="utf-8"))["cells"]
 TEXTS = {cell["id"]: "".join(cell["source"]) for cell in CELLS}
 SOLUTION = re.search(r"```python\n(.*?)```", TEXTS["your-turn-solution"], re.DOTALL)[1]
@@ -83,6 +89,8 @@ def test_the_bubble_is_that_of_the_formula(stages, parts):
     exec(CODE["pipeline-count"].split("enough =")[0], here)
     found = here["bubble"](here["pipeline"](stages, parts), stages)
     assert found == pytest.approx((stages - 1) / (parts + stages - 1))
+    figure = nb.timelines.timelines({"a": here["pipeline"](stages, parts)}, [f"stage {i}" for i in range(stages)])
+    assert f"stage 0 busy {parts / (parts + stages - 1):.0%}" in figure.axes[0].get_title(loc="left")
 
 
 def test_a_schedule_ends_when_the_longer_of_both_has():
@@ -93,6 +101,18 @@ def test_a_schedule_ends_when_the_longer_of_both_has():
     assert nb.timelines.length_s(here["schedule"](4, 1.0, 2.0, 5.0, True)) == 4 + 2 + 4 * 5
     figure = nb.timelines.timelines({"a": here["schedule"](4, 1.0, 2.0, 1.5, True)}, lanes=("device", "link"))
     assert figure.axes[0].get_title(loc="left").startswith(f"a: {seconds(13.5)}")
+
+
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_a_pair_is_measured_only_where_each_of_its_processes_has_a_gpu(gpus, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(chapters, "has_gpu", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    monkeypatch.setattr(chapters, "run_pairs", lambda pairs, size, fast: asked.append(pairs))
+    monkeypatch.setattr(chapters.Chapter, "recorded", lambda self, size: None)
+    assert nb.chapter(6).reveal(["buckets"]) == {}
+    assert asked == ([] if gpus == 1 else [[pairs_of("ch6")["buckets"]]])
+    assert capsys.readouterr().out.startswith("no figures of buckets: ")
 
 
 # Functions of cells in several processes
