@@ -3,7 +3,7 @@
 One launch has one set of arguments, so what differs between products has to lie in memory: a table with a row for each,
 made once. Program (p, t) reads row p, and then computes tile t of product p as a launch for this product alone would.
 
-A grid is a rectangle. It has as many tiles for each product as the largest needs, 16 here. A program without a tile
+A grid is a rectangle. It has as many tiles for each product as the largest needs, 9 here. A program without a tile
 ends at once: it has read 24 bytes of the table. Padding the matrices instead would compute and load what nobody asked
 for. Masks keep each tile inside its matrix, because the next product begins right behind it.
 """

@@ -13,7 +13,7 @@ import triton.language as tl
 
 SIZES = {
     "check": {"m": 3, "n": 70, "k": 600, "room": 8}, "check/one": {"m": 1, "n": 1, "k": 1, "room": 8},
-    "check/empty": {"m": 2, "n": 5, "k": 384, "room": 4}, "check/full": {"m": 17, "n": 257, "k": 100, "room": 3},
+    "check/empty": {"m": 2, "n": 5, "k": 384, "room": 4}, "check/full": {"m": 17, "n": 257, "k": 129, "room": 3},
     "count": {"m": 16, "n": 64, "k": 512, "room": 4}, "default": {"m": 16, "n": 4096, "k": 16_384, "room": 264},
 }  # fmt: skip
 
