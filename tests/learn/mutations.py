@@ -53,8 +53,10 @@ def mutations(exercise: Exercise) -> dict[str, str]:
         before, line = ast.unparse(node), getattr(node, "lineno", 0)
         _change(node, kind)
         name = f"line {line}: {before} -> {ast.unparse(node)}"
-        if before != ast.unparse(node) and name not in found:
-            found[name] = ast.unparse(ast.fix_missing_locations(mutant))
+        text = ast.unparse(ast.fix_missing_locations(mutant))
+        if before != ast.unparse(node) and text not in found.values():
+            column = f", column {node.col_offset + 1}" if name in found else ""  # the same change elsewhere in the line
+            found[name + column] = text
         if len(found) == MANY:
             break
     return found
@@ -172,7 +174,7 @@ def open_ones(exercise: Exercise, said: dict[str, Any], reasons: dict[str, str])
     """A line for each mutation that passes without a reason, and for each reason of one that does not pass."""
     passed = {what for what, each in said.items() if not each["caught"]}
     lines = [f"{what}: passes, and equivalent.toml has no reason" for what in sorted(passed - reasons.keys())]
-    lines += [f"{what}: equivalent.toml has a reason, but it does not pass" for what in sorted(reasons.keys() - passed)]
+    lines += [f"{what}: equivalent.toml has a reason, but none such passes" for what in sorted(reasons.keys() - passed)]
     return [f"{exercise.id}: {line}" for line in lines]
 
 
