@@ -21,6 +21,7 @@ from common.traffic.data import Kernel
 from common.traffic.meter import Meter
 
 Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
+vars(interpreter).pop("__file__", None)  # Triton gives it to a kernel's module: a child would run it as the notebook
 TF32 = {"tf32": 1, "tf32x3": 3}  # one float32 product becomes this many tensor-core products
 Undefined = Callable[[], float | None] | None
 Run = Callable[..., tuple[Kernel, float]]  # (kernel, arguments, `grid`, options) -> arguments of Meter.add
