@@ -117,12 +117,17 @@ def _counts(exercise: Exercise, path: Path, line: process.Line) -> Judged:
             value = function(**size)
             at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
             if value != right:
-                said = off(value, right) if isinstance(value, int | float) else f"{value!r} is no number"
-                found.append(Gate(name, False, f"{at}: you say {value}, counted {right:,.0f}: {said}"))
+                found.append(Gate(name, False, f"{at}: {_said_of(value, right)}"))
                 break
         else:
             found.append(Gate(name, True, f"{name}: right at {len(program.SIZES)} sizes"))
     return found
+
+
+def _said_of(value: Any, counted: float) -> str:
+    if not isinstance(value, int | float):
+        return f"{value!r} is no number. Counted {counted:,.0f}"
+    return f"you say {value:,.10g}, counted {counted:,.0f}: {off(value, counted)}"
 
 
 def _sent(exercise: Exercise, file: Path, sizes: dict[str, dict[str, Any]], line: process.Line) -> dict[Any, Any]:

@@ -1,0 +1,17 @@
+"""Answers that are numbers: how they are shown beside what was counted."""
+
+import pytest
+
+from common.learn import answers
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (32000, "you say 32,000, counted 36,000: 1.12 times too low"),
+        (35000.5, "you say 35,000.5, counted 36,000: 3% too low"),
+        (None, "None is no number. Counted 36,000"),
+    ],
+)
+def test_what_is_said_and_what_is_counted_have_one_format(value, words):
+    assert answers._said_of(value, 36000.0) == words
