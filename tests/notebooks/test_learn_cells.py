@@ -44,10 +44,18 @@ def test_an_exercise_says_what_it_asks_and_folds_the_rest():
         assert f"\n- {name}" in folded[0]
 
 
+def shown_in(chapter):
+    return [text for code in code_of(chapter).values() if "nb.learn.show(" in code for text in literals(code)]
+
+
 @pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch2", "ch3", "ch4", "ch5"])
 def test_every_exercise_of_a_chapter_is_shown_once_in_its_notebooks(chapter):
-    shown = [text for code in code_of(chapter).values() if "nb.learn.show(" in code for text in literals(code)]
-    assert sorted(shown) == sorted(each.id for each in exercises() if each.chapter == chapter)
+    assert sorted(shown_in(chapter)) == sorted(each.id for each in exercises() if each.chapter == chapter)
+
+
+@pytest.mark.parametrize("chapter", ["ch0", "ch1"])
+def test_exercises_are_listed_in_the_order_in_which_the_notebook_teaches(chapter):
+    assert shown_in(chapter) == [each.id for each in exercises() if each.chapter == chapter]
 
 
 def test_the_readers_file_is_made_where_it_lacks_and_graded_where_it_is_there(cell, capsys, store):
