@@ -31,8 +31,9 @@ def show(name: str) -> Markdown:
     what = f"{exercise.kind}, about {exercise.minutes} minutes"
     questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
     asked = "\n".join([exercise.spec.strip(), "", *questions])
-    how = f"`nb.learn.check({exercise.id!r})` makes the file `{own.named(exercise.work)}`, and grades it, or the cell"
-    how += " that it stands in after your code. In a terminal: `python learn.py start`, `check`, `hint`."
+    how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell;"
+    how += f" alone in a cell, it grades your file `{own.named(exercise.work)}`, and makes it if there is none."
+    how += " In a terminal: `python learn.py start`, `check`, `hint`."
     return Markdown(
         f"**Exercise {exercise.id}: {exercise.title}** ({what}). {exercise.objective}\n\n"
         f"<details><summary>What is given, what counts</summary>\n\n{asked}\n\n{how}\n\n</details>"
