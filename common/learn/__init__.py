@@ -9,7 +9,9 @@ kernels.py    `write` and `repair`: right, and on a GPU fast
 counted.py    the same without a GPU: traffic and machine code
 several.py    code that runs in several processes: a deadlock is found, and what each process sends is counted
 answers.py    `predict`, `count`, `diagnose`, `referee`: answers that are numbers, words or functions
-hints.py      what a wrong answer looks like
+told.py       a wrong answer as the harness tells of it, in a reader's words
+hints.py      a kernel's answer, followed through its loads and stores
+elements.py   the first wrong element, and what it looks like
 heard.py      what a kernel's programs do outside arrays, and with lanes that are masked
 errors.py     an error in a kernel as one line
 scores.py     predictions: how good they were, and how sure

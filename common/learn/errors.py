@@ -11,6 +11,7 @@ from typing import Any
 
 from common.pairs.one_line import printable
 from common.pairs.pair import ROOT
+from common.xray.occupancy import REGISTERS_PER_SM, WARP
 
 OTHERS = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), f"{ROOT / 'common'}/", "<")
 SAYS = {  # what an error's text has -> what to do about it
@@ -29,6 +30,7 @@ SAYS = {  # what an error's text has -> what to do about it
 }
 WAITS = ". They wait for each other: what can be started before anything is waited for?"
 BROKE = ". A message that is longer than the buffer for it does this, and a process that sends to itself"
+REGISTERS = 255  # the most that a thread can have
 INDEXED = re.compile(r"\b(\w+)\[(?![^\]]*(?:None|:))([^\]]+)\]")  # but not [:, None]
 
 
@@ -58,6 +60,14 @@ def not_compiled(text: str, kernel: Any) -> str:
     lines, number = kernel.src.splitlines(), int(found[1])  # without decorators
     line = lines[number - 1].strip() if number <= len(lines) else ""
     return printable(f"`{line}`: {_said(found[2])}")
+
+
+def spilled(threads: int) -> str:
+    """Why a block of so many threads spills registers to memory, and what helps."""
+    most = min(REGISTERS, REGISTERS_PER_SM // threads)
+    text = f"a block of V values in {threads // WARP} warp{'s' * (threads > WARP)} is V / {threads} values per thread"
+    helps = "more warps, or a smaller block" if most == REGISTERS else "a smaller block"
+    return f"{text}, and a thread has at most {most} registers here: take {helps}"
 
 
 def of_processes(death: str) -> str:

@@ -28,13 +28,17 @@ DOES = {"load": "loads", "store": "stores to", "atomic": "adds to"}
 
 @dataclass(frozen=True)
 class Heard:
-    """What a call does: all accesses of its programs, the torch operations beside them, lines with undefined lanes."""
+    """What a call does: all accesses of its programs, the torch operations beside them, lines with undefined lanes.
+
+    `empty`: the addresses of memory that torch did not initialize.
+    """
 
     accesses: list[Access]
     operations: list[str]
     undefined: dict[str, None]  # in order: loads that mask lanes and have no `other`
     stores: Stores = field(default_factory=list)
     warps: set[int] = field(default_factory=set)  # of its launches
+    empty: set[int] = field(default_factory=set)
 
 
 def no_launch(heard: Heard) -> str:
@@ -55,15 +59,22 @@ def uses_undefined(is_wrong: Callable[[float], bool], heard: Heard) -> str:
 
 
 class Made(TorchFunctionMode):
-    """While it is entered, all tensors that torch returns are kept in `tensors`: a kernel may look at nothing else."""
+    """While it is entered, all tensors that torch returns are kept in `tensors`: a kernel may look at nothing else.
+
+    `empty`: the addresses of those that it does not initialize.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.tensors: list[torch.Tensor] = []
+        self.empty: set[int] = set()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
-        self.tensors += [each for each in tree_leaves(found) if isinstance(each, torch.Tensor)]
+        made = [each for each in tree_leaves(found) if isinstance(each, torch.Tensor)]
+        self.tensors += made
+        if getattr(func, "__name__", "").removeprefix("new_").startswith("empty"):
+            self.empty.update(each.untyped_storage().data_ptr() for each in made)
         return found
 
 

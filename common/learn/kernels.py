@@ -18,11 +18,12 @@ from common.learn import counted, hints, several
 from common.learn.errors import of_processes
 from common.learn.exercise import Exercise
 from common.learn.gate import Gate
+from common.learn.told import HARD, Told, told
 from common.machine.device import has_gpu
 from common.pairs.pair import Pair, discover
 from common.pairs.source import remarks
 from common.pairs.syntax import ContractError
-from common.record.result import BELIEVED, FAILED, PairResult, Row
+from common.record.result import BELIEVED, FAILED, PairResult
 from common.show.formats import digits, seconds
 
 GIVEN = ("inputs", "reference", "cost")  # functions that the reader leaves as they are
@@ -123,25 +124,23 @@ def _right(pair: Pair, folder: Path, path: Path) -> Gate:
         if problem:
             return Gate("right", False, f"the values are right, but {problem}")
         sizes = ", ".join(size.removeprefix("check/") for size in pair.check_sizes)
-        return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values")
+        return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values ({HARD})")
     if row.verdict == "skipped":
         return Gate("right", None, f"cannot be judged here: {row.reason}")
-    reason = _named(row.reason, folder, path)
-    return Gate("right", False, ". ".join(filter(None, [reason, _looks(pair, row)])))
+    return Gate("right", False, _told(pair, _named(row.reason, folder, path)))
 
 
-def _looks(pair: Pair, row: Row) -> str:
-    """What the wrong answer looks like, from the loads and stores at that size."""
-    by_length = sorted(pair.sizes, key=len, reverse=True)
-    size = next((size for size in by_length if re.search(rf"size {re.escape(size)}[: ]", row.reason)), "")
-    if row.reason.startswith("killed by"):
-        return "A store beside an array does this: compare its offsets and its mask with the array's size"
-    if not size or pair.ranks > 1:
-        return ""
+def _told(pair: Pair, reason: str) -> str:
+    """What is wrong, in which element, and what it looks like, from the loads and stores at that size."""
+    if reason.startswith("killed by"):
+        return f"{reason}. A store beside an array does this: compare its offsets and its mask with the array's size"
+    said = told(reason)
+    if said is None:
+        return reason
     try:
-        return _in_child(hints.look, pair, size)
+        return said.text(pair) if pair.ranks > 1 else _in_child(hints.look, pair, said)
     except process.Death:  # the harness has said what is wrong: this would only have said what it looks like
-        return ""
+        return said.text(pair)
 
 
 def _result(pair: Pair, check_only: bool = False, fast: bool = False) -> PairResult:
@@ -152,9 +151,9 @@ def _result(pair: Pair, check_only: bool = False, fast: bool = False) -> PairRes
     return record.pairs[0]
 
 
-def _in_child(function: Callable[..., str], pair: Pair, sizes: str | list[str]) -> str:
+def _in_child(function: Callable[..., str], pair: Pair, of: Told | list[str]) -> str:
     """Raises process.Death."""
-    found: str = process.call(function, pair, sizes, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
+    found: str = process.call(function, pair, of, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
     return found
 
 

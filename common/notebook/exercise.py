@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import torch
 
+from common.learn.elements import wrong
 from common.learn.errors import explained, not_compiled
 from common.learn.heard import Arrays, Heard, apart, hear, outside, uses_undefined
-from common.learn.hints import wrong
 from common.machine.device import has_gpu
 from common.pairs.one_line import OneLine
 from common.show.formats import digits

@@ -7,20 +7,28 @@ import pytest
 pytest.importorskip("triton")
 
 from common.learn import hints
-from common.learn.errors import not_compiled, plain
+from common.learn.errors import not_compiled, plain, spilled
 from common.learn.exercise import find
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
 from common.learn.kernels import as_pair
+from common.learn.told import told
 from common.pairs.pair import discover
 
 EXERCISE = find("ch1/coalesce")
 RIGHT = EXERCISE.solution.read_text(encoding="utf-8")
+TOLD = told("wrong answer at size check: element 0 of 1000 is 7, expected 8")
 HINTS = {
-    "luck": ((), "On ordinary values it is right"),
-    "a block of 48": (("BLOCK=256", "BLOCK=48"), r"^Line \d+, `rows = .*`: the size of a block must be a power of two"),
+    "luck": ((), r"^wrong answer at size check \(n 1000\): answer\[0\] should be 8, got 7$"),
+    "a block of 48": (
+        ("BLOCK=256", "BLOCK=48"),
+        r"\. Line \d+, `rows = .*`: the size of a block must be a power of two",
+    ),
     "no store": (("mask=rows < n)", "mask=rows < 0)"), "No program has stored anything"),
-    "one program": (("(triton.cdiv(n, 256),)", "(1,)"), r"Answer\[256\] .* never written. Nor is anything after it"),
+    "one program": (
+        ("(triton.cdiv(n, 256),)", "(1,)"),
+        r"Answer\[256\] is never written \(.*\)\. Nor is anything after it",
+    ),
     "a short mask": (
         ("rows < n)", "rows < n - 1)"),
         r"Program 3 has a lane for it, which is masked: is the mask right",
@@ -33,12 +41,12 @@ HINTS = {
 def said(tmp_path):
     """said(changes, function): what one of the two functions says of the changed solution."""
 
-    def of(changes, function=hints.look, size="check"):
+    def of(changes, function=hints.look, of=TOLD):
         path = tmp_path / "own.py"
         path.write_text(changed(changes), encoding="utf-8")
         with as_pair(EXERCISE, path) as folder:
             (pair,) = discover(folder)
-            return function(pair, size, None)
+            return function(pair, of, None)
 
     return of
 
@@ -59,13 +67,13 @@ def test_a_wrong_answer_looks_like_its_fault(fault, said):
 
 def test_a_store_beside_the_answer_is_found_though_the_answer_is_right(said):
     changes = ("axis=1), mask=rows < n)", "axis=1), mask=rows <= n)")
-    assert "program 3 stores to answer at offset 1000, but answer has 1000" in said(changes, hints.bounds)
-    assert said((), hints.bounds) == ""
+    assert "program 3 stores to answer at offset 1000, but answer has 1000" in said(changes, hints.bounds, "check")
+    assert said((), hints.bounds, "check") == ""
 
 
 @pytest.mark.parametrize(("warps", "words"), [(3, "num_warps is 3, and must be one of 1, 2, 4"), (8, "^$")])
 def test_a_number_of_warps_that_no_gpu_can_launch_is_found(warps, words, said):
-    assert re.search(words, said(("BLOCK=256)", f"BLOCK=256, num_warps={warps})"), hints.bounds))
+    assert re.search(words, said(("BLOCK=256)", f"BLOCK=256, num_warps={warps})"), hints.bounds, "check"))
 
 
 SWAPPED = "tl.store(out_ptr + (rows ^ 1), rows, mask=(rows ^ 1) < n)"  # a lane writes its neighbour's element
@@ -81,7 +89,7 @@ SWAPPED = "tl.store(out_ptr + (rows ^ 1), rows, mask=(rows ^ 1) < n)"  # a lane 
     ids=["other lanes", "other lanes before a barrier", "the same lanes"],
 )
 def test_stores_of_two_lanes_to_one_element_have_no_order(before, words, said):
-    found = said(("    tl.store(", f"    {before}\n    tl.store("), hints.bounds)
+    found = said(("    tl.store(", f"    {before}\n    tl.store("), hints.bounds, "check")
     assert re.search(words, found), found
 
 
@@ -90,16 +98,16 @@ MAXIMUM = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) 
 
 
 @pytest.mark.parametrize("changes", [UNDEFINED, MAXIMUM], ids=["sum", "maximum"])
-@pytest.mark.parametrize("function", [hints.look, hints.bounds])
+@pytest.mark.parametrize("function", [(hints.look, TOLD), (hints.bounds, "check")])
 def test_a_right_answer_that_needs_zeros_in_masked_lanes_is_luck(changes, function, said):
     words = (
         r"ine 34, `x = tl.load\(.*\)`: without `other`, a masked lane holds any value, and the result depends on it$"
     )
-    assert re.search(words, said(changes, function)), said(changes, function)
+    assert re.search(words, said(changes, *function)), said(changes, *function)
 
 
 def test_a_masked_lane_that_is_not_stored_needs_no_other(said):
-    assert said((", other=0.0)", ")"), hints.bounds) == ""
+    assert said((", other=0.0)", ")"), hints.bounds, "check") == ""
 
 
 def test_luck_does_not_pass(tmp_path):
@@ -129,3 +137,15 @@ def test_a_compilers_error_names_the_kernels_line():
 
     assert not_compiled("kernel for sm_90: at 3:8: no such thing", Kernel) == "`y = x.item()`: no such thing"
     assert not_compiled("kernel for sm_90: no place", Kernel) == "kernel for sm_90: no place"
+
+
+@pytest.mark.parametrize(
+    ("threads", "words"),
+    [
+        (32, "a block of V values in 1 warp is V / 32 values per thread, and a thread has at most 255 registers here"),
+        (256, "in 8 warps is V / 256 values per thread, .* 255 registers here: take more warps, or a smaller block"),
+        (1024, "in 32 warps is V / 1024 values per thread, .* 64 registers here: take a smaller block"),
+    ],
+)
+def test_spills_are_told_by_values_per_thread(threads, words):
+    assert re.search(words, spilled(threads))
