@@ -21,7 +21,9 @@ from common.show.tables import head, line, origin, ratio, variant
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
-    return Markdown("\n".join([*head(headings), *map(line, rows)]))
+    """The rows under their headings; without rows, a line that says so."""
+    lines = [line(row) for row in rows]
+    return Markdown("\n".join([*head(headings), *lines]) if lines else "*No table: there are no figures for it here.*")
 
 
 def show_diff(pair: Pair, label: str = "optimized", versus: str | None = None) -> Markdown:

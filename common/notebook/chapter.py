@@ -83,8 +83,8 @@ class Chapter:
         is_class = size != "default" and "/" not in size
         return {f"{pair.name} {pair.size}" if is_class else pair.name: pair for pair in believed}
 
-    def sweep(self, name: str) -> Figure | None:
-        """A pair over all sizes in a GPU's records; None without a record of its present code.
+    def sweep(self, name: str) -> Figure | Markdown:
+        """A pair over all sizes in a GPU's records; a line that says so without a record of its present code.
 
         As `benchmark.py --size all --plot`: ratio over size, and bandwidth over bytes if memory is the limit.
         """
@@ -92,7 +92,7 @@ class Chapter:
             there = recorded_sizes(self.name, problems=problems)
         found = [self._only(record, lambda pair: pair.name == name) for _, record in there]
         records = [record for record in found if record.pairs]
-        return plot.sweep(*records) if records else None
+        return plot.sweep(*records) if records else Markdown("*No figure: nothing is recorded at several sizes.*")
 
     def kernels(self, name: str, size: str = "default", label: str = "optimized", arch: str = "") -> list[Anatomy]:
         """The kernels of one version, compiled at this size for the notebook's GPU or another architecture."""

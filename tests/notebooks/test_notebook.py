@@ -68,6 +68,11 @@ def test_counts_are_a_table_in_units_of_the_minimum_and_come_back_by_label(label
     assert [(row[0], row[place]) for row in rows] == list(zip(versions, ("1.00x", "2.50x"), strict=False))
 
 
+def test_a_table_has_its_rows_and_without_rows_there_is_a_line():
+    assert nb.table(["pair", "ratio"], [["double", 2]]).data.splitlines()[2:] == ["| double | 2 |"]
+    assert nb.table(["pair", "ratio"], iter([])).data.startswith("*No table")
+
+
 def test_a_record_is_shown_with_origin_rows_and_remarks():
     rows = [Row("optimized/fused", "baseline", "skipped", "needs an NVIDIA GPU")]
     text = nb.show(record(pair_result(ratio=2.5), pair_result("other", rows=rows, arms={}))).data
@@ -186,7 +191,7 @@ def test_remarks_at_other_sizes_name_them():
     assert shown.endswith("- double large/a, optimized: launch-bound")
 
 
-def test_a_sweep_is_drawn_of_all_classes_and_of_nothing_there_is_none(sized, tmp_path):
+def test_a_sweep_is_drawn_of_all_classes_and_of_nothing_there_is_a_line(sized, tmp_path):
     figure = sized.sweep("one")
     ratios, bandwidths = figure.axes
     figure.canvas.draw()
@@ -194,11 +199,11 @@ def test_a_sweep_is_drawn_of_all_classes_and_of_nothing_there_is_none(sized, tmp
     assert [container.get_label() for container in ratios.containers] == ["one"]
     assert ratios.get_title() == "NVIDIA H200, 2026-01-02"
     assert [line.get_label() for line in bandwidths.get_lines()][-2:] == ["limit, measured", "limit, datasheet"]
-    assert sized.sweep("none") is None
+    assert sized.sweep("none").data.startswith("*No figure: nothing is recorded")
     changed = version("return x + x + w_shift", sizes=SIZES)
     one_pair(tmp_path / "ch3", changed, changed, name="one")
-    assert nb.chapter(3).sweep("one") is None  # it has changed since
-    assert nb.chapter(3).sweep("other") is not None
+    assert nb.chapter(3).sweep("one").data.startswith("*No figure")  # it has changed since
+    assert nb.chapter(3).sweep("other").axes
 
 
 def test_a_sweep_of_two_runs_has_both_dates_and_both_limits(sized, course):
