@@ -23,13 +23,7 @@ def at_hand(args: argparse.Namespace) -> Exercise:
         return find(name)
     known = {each.id for each in exercises()}
     last = [event["of"] for event in progress.events() if event["of"] in known]
-    return find(last[-1]) if last else _next()
-
-
-def _next() -> Exercise:
-    known = exercises()
-    stands = standings(known)
-    return next((each for each in known if not stands[each.id].passed), known[-1])
+    return find(last[-1]) if last else progress.upcoming(exercises())
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -42,8 +36,13 @@ def list_all(args: argparse.Namespace) -> int:
 
 
 def start_next(args: argparse.Namespace) -> int:
-    """start the first that is not passed"""
-    return _show(_next())
+    """start the next open exercise after the one that you started or passed last; those you skipped come at the end"""
+    known = exercises()
+    found, last = progress.upcoming(known), progress.last_begun(known)
+    status = _show(found)
+    if last and last != found and not standings(known)[last.id].passed:
+        print(f"{last.id} stays open: `python learn.py start {last.id}` goes back to it.")
+    return status
 
 
 def start(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from common.cli import exercises as run
 
 EXAMPLES = """
   learn.py next                     the next exercise: what it asks, and your file for it
+  learn.py start ch3/softmax        this one; `next` goes on from it
   learn.py check                    grades the file of the exercise that you started last
   learn.py watch                    grades it each time that you save it
   learn.py hint ch1/coalesce        one hint more, of three

@@ -42,7 +42,8 @@ def print_exercise(exercise: Exercise, file: str) -> None:
     console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
     console.print(Markdown(exercise.spec))
     for question in exercise.questions:
-        console.print(escape(f"  {question}"), highlight=False)
+        if not question.endswith(": "):  # where only the specification tells what is asked
+            console.print(escape(f"  {question}"), highlight=False)
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 

@@ -67,7 +67,7 @@ def spilled(threads: int) -> str:
     most = min(REGISTERS, REGISTERS_PER_SM // threads)
     text = f"a block of V values in {threads // WARP} warp{'s' * (threads > WARP)} is V / {threads} values per thread"
     helps = "more warps, or a smaller block" if most == REGISTERS else "a smaller block"
-    return f"{text}, and a thread has at most {most} registers here: take {helps}"
+    return f"{text}, which has at most {most} registers: take {helps}"
 
 
 def of_processes(death: str) -> str:

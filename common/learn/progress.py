@@ -74,6 +74,20 @@ def standings(known: Sequence[Exercise], folder: Path | None = None) -> dict[str
     return {name: _standing(of_one) for name, of_one in found.items()}
 
 
+def last_begun(known: Sequence[Exercise], folder: Path | None = None) -> Exercise | None:
+    """The last that was started or passed, which `next` goes on from; None if there is none."""
+    by_id = {each.id: each for each in known}
+    begun = [event["of"] for event in events(folder) if event["what"] == "start" or event.get("status") == 0]
+    return next((by_id[name] for name in reversed(begun) if name in by_id), None)
+
+
+def upcoming(known: Sequence[Exercise], folder: Path | None = None) -> Exercise:
+    """The first after it that is not passed; then those that were skipped. The last one if all are passed."""
+    stands, last = standings(known, folder), last_begun(known, folder)
+    begin = 0 if last is None else [each.id for each in known].index(last.id) + 1
+    return next((each for each in [*known[begin:], *known[:begin]] if not stands[each.id].passed), known[-1])
+
+
 def _standing(of_one: list[dict[str, Any]]) -> Standing:
     checks = [event for event in of_one if event["what"] == "check"]
     passed = next((place for place, event in enumerate(of_one) if event.get("status") == 0), len(of_one))

@@ -142,9 +142,9 @@ def test_a_compilers_error_names_the_kernels_line():
 @pytest.mark.parametrize(
     ("threads", "words"),
     [
-        (32, "a block of V values in 1 warp is V / 32 values per thread, and a thread has at most 255 registers here"),
-        (256, "in 8 warps is V / 256 values per thread, .* 255 registers here: take more warps, or a smaller block"),
-        (1024, "in 32 warps is V / 1024 values per thread, .* 64 registers here: take a smaller block"),
+        (32, "^a block of V values in 1 warp is V / 32 values per thread, which has at most 255 registers"),
+        (256, "in 8 warps is V / 256 values per thread, .* 255 registers: take more warps, or a smaller block"),
+        (1024, "in 32 warps is V / 1024 values per thread, .* 64 registers: take a smaller block"),
     ],
 )
 def test_spills_are_told_by_values_per_thread(threads, words):

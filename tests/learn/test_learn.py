@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -79,6 +80,49 @@ def test_a_file_is_graded_and_next_goes_on(course, capsys):
     assert "grading work/ch1/one.py" in capsys.readouterr().out
     run("next")
     assert "ch1/two" in capsys.readouterr().out
+
+
+def test_next_goes_on_from_the_last_one_and_comes_back_to_what_was_skipped(course, capsys):
+    for name in ("ch2/three", "ch1/four"):
+        shutil.copytree(course / "exercises/ch1/two", course / "exercises" / name)
+    toml = course / "exercises/ch1/four/exercise.toml"
+    toml.write_text(toml.read_text().replace("order = 2", "order = 3"))
+    run("start", "ch1/two")
+    for wanted in ("ch1/four", "ch2/three", "ch1/one", "ch2/three"):  # the last one is passed: it stays
+        (course / "work" / f"{learn.run.at_hand(SimpleNamespace(id=None)).id}.py").write_text(RIGHT)
+        assert run("check") == 0
+        capsys.readouterr()
+        run("next")
+        assert capsys.readouterr().out.startswith(f"{wanted}: Add")
+
+
+def test_next_says_what_stays_open(course, capsys):
+    run("next")
+    assert "stays open" not in capsys.readouterr().out
+    run("next")
+    out = capsys.readouterr().out
+    assert out.startswith("ch1/two: Add") and "ch1/one stays open: `python learn.py start ch1/one` goes back" in out
+    run("next")
+    assert capsys.readouterr().out.startswith("ch1/one: Add")
+
+
+def test_a_failed_check_and_a_hint_of_another_do_not_move_next(course, capsys):
+    run("start", "ch1/one")
+    run("hint", "ch1/two")
+    assert progress.upcoming(exercises()).id == "ch1/two"
+
+
+def test_help_says_where_next_goes_on(capsys):
+    with pytest.raises(SystemExit):
+        learn.main(["next", "--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "after the one that you started or passed last; those you skipped come at the end" in out
+
+
+def test_a_question_without_words_is_not_shown(course, capsys):
+    run("start", "one")
+    out = capsys.readouterr().out
+    assert "One of: memory, arithmetic." in out and "sectors:" not in out
 
 
 def test_an_exercise_that_changes_is_open_again(course):
