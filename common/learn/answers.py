@@ -7,6 +7,7 @@ In exercise.toml a table for each answer, under the name that the reader's file 
     is = "memory"
     [answers.sectors]                    a number, `within` a factor (1.0: exact); in `count`, a function of the size
     is = 8192
+    says.high = "count them once"        what a number is told that is too high, or too low (`says.low`)
     [answers.ratio]                      a range (low, high), at most `widest` apart, that is to hold the figure
     figure = "ch1 coalescing optimized: ratio"
     why = "12.5 is more than the sectors"  said with the figure, whether the range holds it or not
@@ -60,7 +61,7 @@ def _said(exercise: Exercise, path: Path, line: process.Line) -> Judged:
         elif isinstance(table["is"], str):
             found.append(Gate(name, *_word(value, table)))
         else:
-            found.append(Gate(name, *_number(value, table["is"], table.get("within", 1.0), table.get("why", ""))))
+            found.append(Gate(name, *_number(value, table)))
     return found
 
 
@@ -72,11 +73,14 @@ def _word(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
     return False, f"{value}: no. {table.get('says', {}).get(value, '')}".strip()
 
 
-def _number(value: Any, right: float, within: float, why: str) -> tuple[bool, str]:
+def _number(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
     if not isinstance(value, int | float) or value <= 0:
         return False, f"{value!r} is no positive number"
-    passed = max(value / right, right / value) <= within * (1 + 1e-9)
-    return passed, f"{value:,.6g}: {off(value, right)}" + (f". {why}" if passed and why else "")
+    right = table["is"]
+    passed = max(value / right, right / value) <= table.get("within", 1.0) * (1 + 1e-9)
+    wrong = table.get("says", {}).get("high" if value > right else "low", "")
+    why = table.get("why", "") if passed else wrong
+    return passed, f"{value:,.6g}: {off(value, right)}" + (f". {why}" if why else "")
 
 
 def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
+from common.learn.errors import spilled
 from common.learn.gate import Gate
 from common.pairs.pair import Pair
 from common.show.formats import digits
 from common.traffic.data import SECTOR, Traffic
 from common.traffic.versions import Counted, count_pair
 from common.xray.occupancy import MACHINES
-from common.xray.picture import xray
+from common.xray.picture import Picture, xray
 
-Gates = Mapping[str, float]  # of an exercise: gate -> the most, or of `load_bits` the least
+Gates = Mapping[str, Any]  # of an exercise: gate -> the most, of `load_bits` the least, of `spills_at` by size
 FOR = ("sm_80", "sm_90")  # an A100 and an H100, for which the code is compiled
 LOADS = ("global loads", "copies to shared memory")
 TORCH = 0.1  # the most of all sectors that torch's operations may ask for: zeros for a sum, no more
@@ -19,7 +21,7 @@ USED = 0.9  # of each sector: a kernel below it reads what it does not use
 
 
 def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
-    if not {"sectors", "launches", "l2"} & wanted.keys():
+    if not {"sectors", "launches", "atomics", "l2"} & wanted.keys():
         return
     size = "count" if "count" in pair.sizes else pair.check_sizes[-1]
     machine = MACHINES["sm_90"]
@@ -39,7 +41,12 @@ def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
 
 
 def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates) -> Gate:
-    """Launches, then sectors over the least, then what an L2 would leave to the memory."""
+    """Atomic operations, launches, sectors over the least, and what an L2 would leave to the memory."""
+    if found.total.atomics > wanted.get("atomics", found.total.atomics):
+        names = ", ".join(kernel.name for kernel in found.kernels if kernel.atomics)
+        text = f"{found.total.atomics:,.0f} atomic operations ({names}), where at most {wanted['atomics']} pass"
+        why = "their order, so the last bits of a sum, differs from run to run. Can a program store its own sum?"
+        return Gate("traffic", False, f"{text}: {why}")
     if found.launches > wanted.get("launches", found.launches):
         enough = f"{wanted['launches']} {'is' if wanted['launches'] == 1 else 'are'} enough"
         text = f"{_launches(found)}, where {enough}"
@@ -72,21 +79,29 @@ def code(wanted: Gates, pair: Pair) -> Iterator[Gate]:
     if not {"spills", "load_bits"} & wanted.keys():
         return
     said = []
-    for picture in xray(Pair(pair.chapter, pair.name, pair.variants[0], (), pair.sizes), FOR):
-        if picture.reason or not picture.kernels:
-            yield Gate("code", False if picture.failed else None, f"{picture.architecture}: {picture.reason}")
-            return
-        spills = sum(kernel.spills for kernel in picture.kernels)
-        bits = max(kernel.widest(what) for kernel in picture.kernels for what in LOADS)
-        if spills > wanted.get("spills", spills):
-            text = f"{spills} spills on {picture.architecture}: the block holds more values than there are registers"
-            yield Gate("code", False, text)
-            return
-        if bits < wanted.get("load_bits", bits):
-            text = (
-                f"the widest load on {picture.architecture} has {bits} bits, where {wanted['load_bits']} are possible"
-            )
-            yield Gate("code", False, f"{text}: do neighbouring elements belong to one thread?")
-            return
-        said.append(f"{picture.architecture}: loads of {bits} bits, {spills} spills")
+    for size, most in {"default": wanted.get("spills"), **wanted.get("spills_at", {})}.items():
+        is_default = size == "default"
+        for picture in xray(Pair(pair.chapter, pair.name, pair.variants[0], (), pair.sizes), FOR, size):
+            where = picture.architecture + f" at size {size}" * (not is_default)
+            gate = _code(picture, where, most, wanted.get("load_bits", 0) * is_default)
+            if not gate.passed:
+                yield gate
+                return
+            said.append(gate.text)
     yield Gate("code", True, "; ".join(said))
+
+
+def _code(picture: Picture, where: str, most: int | None, least_bits: int) -> Gate:
+    """Of one architecture: at most so many spills, the widest load at least so wide."""
+    if picture.reason or not picture.kernels:
+        return Gate("code", False if picture.failed else None, f"{where}: {picture.reason}")
+    spills = sum(kernel.spills for kernel in picture.kernels)
+    bits = max(kernel.widest(what) for kernel in picture.kernels for what in LOADS)
+    if most is not None and spills > most:
+        text = f"{spills} spills on {where}" + f", where at most {most} pass" * (most > 0)
+        threads = max(picture.kernels, key=lambda kernel: kernel.spills).threads
+        return Gate("code", False, f"{text}: {spilled(threads)}")
+    if bits < least_bits:
+        text = f"the widest load on {where} has {bits} bits, where {least_bits} are possible"
+        return Gate("code", False, f"{text}: do neighbouring elements belong to one thread?")
+    return Gate("code", True, f"{where}: loads of {bits} bits, {spills} spills")

@@ -14,8 +14,8 @@ EXERCISES = ROOT / "exercises"
 WORK = ROOT / "work"
 KERNELS = ("repair", "write")
 KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
-GATES = {"sectors", "launches", "torch", "spills", "load_bits", "l2", "l2_kib", "sms", "speed", "limit"}  # of a kernel
-GATES |= {"collectives", "sends", "link"}  # of several processes
+GATES = {"sectors", "launches", "atomics", "torch", "l2", "l2_kib", "sms", "spills", "spills_at", "load_bits"}
+GATES |= {"speed", "limit", "collectives", "sends", "link"}  # of several processes
 HINTS = 3
 
 

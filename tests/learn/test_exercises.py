@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from common.learn.exercise import exercises
+from common.learn.exercise import exercises, find
 from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
 from common.pairs.pair import chapters, discover
+from common.show.quoted import newest
 
 KNOWN = exercises()
 SAMPLE = {"ch1/coalesce"}  # what `make test` runs whole; all others are left to `make test-all`
@@ -19,6 +20,13 @@ WRONG = [
     for each in KNOWN
     for name in [*each.wrong][: None if os.environ.get("ALL_WRONG") else FEWEST]
 ]
+QUOTED = {  # figures that a specification gives to start from: exercise -> what they are called in the records
+    "ch3/second_reads": [
+        "ch3 softmax optimized: ratio at batch/65536x1024",
+        "ch3 softmax optimized: ratio at batch/65536x1024/fp16",
+        "ch3 softmax optimized: ratio at large/4096x65536",
+    ]
+}
 PAIRS = {f"ch{number}/{pair.name}" for number, folder in chapters().items() for pair in discover(folder)}
 
 
@@ -65,3 +73,8 @@ def test_each_chapter_has_its_exercises_in_an_order():
     for chapter in {each.chapter for each in KNOWN}:
         orders = [each.order for each in KNOWN if each.chapter == chapter]
         assert orders == sorted(set(orders)), f"{chapter}: two exercises have the same place"
+
+
+@pytest.mark.parametrize("name", QUOTED)
+def test_a_figure_that_is_given_is_the_recorded_one(name):
+    assert re.findall(r"\d[\d.]*x\b", find(name).spec) == [newest(title) for title in QUOTED[name]]

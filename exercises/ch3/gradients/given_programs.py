@@ -1,8 +1,14 @@
-"""Given: how many programs a GPU runs at once, if each needs much of an SM. In the interpreter there are four."""
+"""Given: how many programs a GPU runs at once. In the interpreter the number differs from size to size."""
 
 import torch
+import triton
+
+COLUMNS = 8192  # of an SM's programs together: their sums and rows fill its registers
 
 
-def programs_at_once(x, per_sm=1):
-    """`per_sm` programs on every SM of the GPU that has x."""
-    return 4 if x.is_cpu else per_sm * torch.cuda.get_device_properties(x.device).multi_processor_count
+def programs_at_once(x):
+    """On every SM of the GPU that has x as many as together hold COLUMNS columns, at least one."""
+    if x.is_cpu:
+        return 264 if x.shape[1] % 2 else 5  # as two GPUs, a large and a small one
+    per_sm = max(COLUMNS // triton.next_power_of_2(x.shape[1]), 1)
+    return per_sm * torch.cuda.get_device_properties(x.device).multi_processor_count

@@ -35,7 +35,8 @@ def inputs(rows, columns, device="cuda"):
 def reference(x, w_weight, mean, rstd, dy):
     x_hat, g = (x - mean[:, None]) * rstd[:, None], dy * w_weight
     dx = (g - x_hat * (g * x_hat).mean(1, keepdim=True) - g.mean(1, keepdim=True)) * rstd[:, None]
-    return dx, (dy * x_hat).sum(0), dy.sum(0)
+    dweight, dbias = (dy * x_hat).sum(0), dy.sum(0)
+    return dx, dweight, dbias
 
 
 def cost(x, w_weight, mean, rstd, dy):
@@ -80,7 +81,7 @@ def run(x, w_weight, mean, rstd, dy):
     rows, columns = x.shape
     block = triton.next_power_of_2(columns)
     warps = min(max(block // 512, 1), 32)  # 16 elements a thread
-    programs = min(rows, programs_at_once(x, max(8192 // block, 1)))
+    programs = min(rows, programs_at_once(x))
     dx, sums, total = torch.empty_like(x), x.new_empty(programs, 2, columns), x.new_empty(2, columns)
     stages = 1 if x.is_cpu else 3
     backward_kernel[(programs,)](

@@ -3,9 +3,9 @@
 Yours: replace each None. The programs are described in the exercise's text.
 """
 
-fits = None  # layer norm, 4096 columns: how many times faster in one pass
-between = None  # the same, 8192 columns
-beyond = None  # the same, 16,384 columns
-backward = None  # backward pass of softmax, 16,384 columns: how many times faster in one pass
-spilled = None  # the same, 65,536 columns
-half = None  # dropout in float16: how many times faster without the mask
+fits = None  # layer norm, 4096 columns of float32: how many times faster in one pass
+between = None  # RMS norm, 16,384 columns of float16
+beyond = None  # backward pass of softmax, 16,384 columns of float16
+short = None  # layer norm, 768 columns of float16
+spilled = None  # softmax, 65,536 columns of float16
+half = None  # dropout in bfloat16: how many times faster without the mask

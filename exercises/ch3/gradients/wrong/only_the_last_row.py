@@ -54,7 +54,7 @@ def run(x, w_weight, mean, rstd, dy):
     rows, columns = x.shape
     block = triton.next_power_of_2(columns)
     warps = min(max(block // 512, 1), 32)  # 16 elements a thread
-    programs = min(rows, programs_at_once(x, max(8192 // block, 1)))
+    programs = min(rows, programs_at_once(x))
     dx, sums, total = torch.empty_like(x), x.new_empty(programs, 2, columns), x.new_empty(2, columns)
     stages = 1 if x.is_cpu else 3
     backward_kernel[(programs,)](

@@ -1,11 +1,11 @@
 """Predict six ratios of this chapter as ranges (low, high): what does a second read of a row cost?
 
-Yours: replace each None. The programs are described in the exercise"s text.
+Yours: replace each None. The programs are described in the exercise's text.
 """
 
 fits = (0.95, 1.25)
-between = (1.8, 2.1)
-beyond = (1.6, 2.1)
-backward = (1.45, 1.8)
-spilled = (0.4, 0.9)
+between = (1.4, 1.55)
+beyond = (1.5, 1.8)
+short = (1.5, 2.0)
+spilled = (1.0, 1.3)
 half = (1.05, 1.25)

@@ -1,0 +1,62 @@
+"""The gates of what is counted: which of several faults is told first."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from common.learn import counted
+from common.pairs.pair import Pair
+from common.traffic.data import Kernel, Traffic
+from common.traffic.versions import Counted
+from common.xray.picture import Picture
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """judged(gates, kernels): what the gate of traffic says of a file whose call launches these."""
+
+    def of(gates, *kernels):
+        found = [Counted(label, Traffic(kernels), cost={"dram_bytes": 3200.0}) for label in ("baseline", "optimized")]
+        monkeypatch.setattr(counted, "count_pair", lambda *args, **options: found)
+        (gate,) = counted.traffic(gates, Pair("ch0", "sums", None, (), {"count": {}}))
+        return gate.passed, gate.text
+
+    return of
+
+
+ZEROS = Kernel("torch.zeros", launches=1, written_sectors=1)
+ADDS = Kernel("add_kernel", launches=1, read_bytes=3200.0, read_sectors=100, atomics=64, queue=8)
+STORES = Kernel("store_kernel", launches=1, read_bytes=3200.0, read_sectors=100)
+
+
+def test_atomic_operations_are_told_before_the_zeros_that_they_need(judged):
+    passed, text = judged({"atomics": 0, "launches": 1}, ZEROS, STORES, ADDS)
+    assert not passed and text.startswith("64 atomic operations (add_kernel), where at most 0 pass: their order")
+
+
+@pytest.mark.parametrize(("most", "kernel"), [(0, STORES), (64, ADDS)])
+def test_as_many_atomic_operations_as_the_gate_says_pass(judged, most, kernel):
+    assert judged({"atomics": most}, kernel) == (True, "traffic 1.00x of the least (100 sectors), 1 launch")
+
+
+def test_without_the_gate_atomic_operations_are_not_judged(judged):
+    passed, text = judged({"launches": 1}, ZEROS, ADDS)
+    assert not passed and text == "2 launches, where 1 is enough: torch.zeros, add_kernel"
+
+
+@pytest.mark.parametrize(
+    ("at_wide", "words"),
+    [
+        (100, "sm_80: loads of 128 bits, 0 spills; sm_80 at size check/wide: loads of 32 bits, 87 spills"),
+        (86, "87 spills on sm_80 at size check/wide, where at most 86 pass: a block of V values in 4 warps is"),
+    ],
+)
+def test_spills_are_judged_at_other_sizes_and_the_width_of_loads_is_not(at_wide, words, monkeypatch):
+    def look(pair, architectures, size):
+        spills, bits = (87, 32) if size == "check/wide" else (0, 128)
+        return [Picture("optimized", "sm_80", [SimpleNamespace(spills=spills, threads=128, widest=lambda what: bits)])]
+
+    monkeypatch.setattr(counted, "xray", look)
+    pair = Pair("ch0", "sums", None, (None,), {})
+    (gate,) = counted.code({"spills": 0, "load_bits": 128, "spills_at": {"check/wide": at_wide}}, pair)
+    assert gate.passed is (at_wide == 100) and gate.text.startswith(words)
