@@ -53,7 +53,7 @@ def test_every_exercise_of_a_chapter_is_shown_once_in_its_notebooks(chapter):
     assert sorted(shown_in(chapter)) == sorted(each.id for each in exercises() if each.chapter == chapter)
 
 
-@pytest.mark.parametrize("chapter", ["ch0", "ch1"])
+@pytest.mark.parametrize("chapter", ["ch0", "ch1", "ch3"])
 def test_exercises_are_listed_in_the_order_in_which_the_notebook_teaches(chapter):
     assert shown_in(chapter) == [each.id for each in exercises() if each.chapter == chapter]
 
