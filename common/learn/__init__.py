@@ -9,6 +9,8 @@ kernels.py    `write` and `repair`: right, and on a GPU fast
 counted.py    the same without a GPU: traffic and machine code
 several.py    code that runs in several processes: a deadlock is found, and what each process sends is counted
 answers.py    `predict`, `count`, `diagnose`, `referee`: answers that are numbers, words or functions
+looked.py     a kernel at all check sizes, where no address outside of a tensor is touched
+blocks.py     what of Python does not work on blocks, in a kernel's text
 told.py       a wrong answer as the harness tells of it, in a reader's words
 hints.py      a kernel's answer, followed through its loads and stores
 elements.py   the first wrong element, and what it looks like

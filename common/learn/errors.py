@@ -1,5 +1,6 @@
 """An error that a reader's kernel raises, as one line: which line of the file, and what is wrong with it."""
 
+import ast
 import linecache
 import re
 import sys
@@ -60,6 +61,21 @@ def not_compiled(text: str, kernel: Any) -> str:
     lines, number = kernel.src.splitlines(), int(found[1])  # without decorators
     line = lines[number - 1].strip() if number <= len(lines) else ""
     return printable(f"`{line}`: {_said(found[2])}")
+
+
+def in_file(text: str, path: Path) -> str:
+    """A compiler's error with the line of a file: Triton counts from the `def` of a kernel on. Others stay as they are.
+
+    Without the kernel's name it is of the only function that has a decorator.
+    """
+    found = re.search(r"(?:(\w+) for \w+: )?\bat (\d+):\d+:? ?(.*)", text)
+    nodes = [node for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef)]
+    begins = {node.name: node.lineno for node in nodes if node.decorator_list}
+    only = next(iter(begins)) if len(begins) == 1 else ""
+    if not found or (found[1] or only) not in begins:
+        return text
+    line = place(str(path), begins[found[1] or only] + int(found[2]) - 1)
+    return printable(f"{text[: found.start()]}{line}: {_said(found[3])}")
 
 
 def spilled(threads: int) -> str:

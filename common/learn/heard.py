@@ -78,10 +78,13 @@ class Made(TorchFunctionMode):
         return found
 
 
-def outside(accesses: Sequence[Access], arrays: Arrays, knows_all: bool = False) -> str:
+def outside(
+    accesses: Sequence[Access], arrays: Arrays, knows_all: bool = False, meant: str = "", line: str = ""
+) -> str:
     """The first lane that looks, without a mask, at what lies around an array; empty if there is none.
 
-    `knows_all`: nothing but these arrays may be looked at; else there may be others, elsewhere.
+    `knows_all`: nothing but these arrays may be looked at; else there may be others, elsewhere. `meant`: the array
+    whose address the program has started from, where that is known. `line`: follows what is said.
     """
     for access in accesses:
         places = access.addresses[access.mask].reshape(-1).astype(np.int64)
@@ -89,17 +92,18 @@ def outside(accesses: Sequence[Access], arrays: Arrays, knows_all: bool = False)
         nearest = np.min([*beside.values()], axis=0)
         odd = np.nonzero((nearest > 0) & (knows_all | (nearest < APART)))[0]
         if len(odd):
-            name = min(beside, key=lambda each: beside[each][odd[0]])
+            name = meant or min(beside, key=lambda each: beside[each][odd[0]])
             array = arrays[name]
-            offset = (int(places[odd[0]]) - array.data_ptr()) // array.element_size()
-            if nearest[odd[0]] >= APART * array.element_size():
+            if not meant and nearest[odd[0]] >= APART * array.element_size():
                 far = f"an address far from {' and '.join(arrays)}"
-                return f"program {access.program} {DOES[access.kind]} {far}: is it another tensor's?"
+                return f"program {access.program} {DOES[access.kind]} {far}{line}: is it another tensor's?"
+            offset = (int(places[odd[0]]) - array.data_ptr()) // array.element_size()
             does = f"program {access.program} {DOES[access.kind]} {name} at offset {offset}"
-            asks = "what has to be masked?"
+            goes_on = (places[: odd[0]][-1:] == places[odd[0]] - array.element_size()).all()  # from the lane before
+            asks = "what has to be masked" + ", or is a stride wrong" * (offset != array.numel() or not goes_on) + "?"
             if len(places) > 1 and (np.diff(np.sort(places)) == array.element_size() ** 2).all():
                 asks = "do the offsets count bytes? They have to count elements"
-            return f"{does}, but {name} has {array.numel()} elements: {asks}"
+            return f"{does}, but {name} has {array.numel()} elements{line}: {asks}"
     return ""
 
 
@@ -126,8 +130,14 @@ def unordered(stores: Stores, arrays: Arrays) -> str:
 
 def _distances(places: NDArray[np.int64], array: torch.Tensor) -> NDArray[np.int64]:
     """Of each address, in bytes from the array's nearest end; 0 inside."""
-    begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
+    begin, end = array.data_ptr(), array.data_ptr() + extent(array)
     return np.maximum(np.maximum(begin - places, places - (end - 1)), 0)
+
+
+def extent(array: torch.Tensor) -> int:
+    """Bytes from its first element to the end of its last one: a view may have gaps, or one element many times."""
+    steps = sum((size - 1) * stride for size, stride in zip(array.shape, array.stride(), strict=True))
+    return (steps + 1) * array.element_size() if array.numel() else 0
 
 
 def apart(array: torch.Tensor) -> torch.Tensor:

@@ -14,11 +14,12 @@ from tempfile import TemporaryDirectory
 
 from common.engine.runner import run_pairs
 from common.isolation import process
-from common.learn import counted, hints, several
-from common.learn.errors import of_processes
+from common.learn import counted, hints, looked, several
+from common.learn.blocks import python_words
+from common.learn.errors import in_file, of_processes
 from common.learn.exercise import Exercise
 from common.learn.gate import Gate
-from common.learn.told import HARD, Told, told
+from common.learn.told import HARD, Told, sentence, told
 from common.machine.device import has_gpu
 from common.pairs.pair import Pair, discover
 from common.pairs.source import remarks
@@ -46,9 +47,14 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
         if pair.ranks > 1:
             yield from _several(exercise, pair, folder, path)
             return
-        yield _right(pair, folder, path)
+        found = looked.look(pair)
+        if found.outside:
+            yield Gate("right", False, _with_words(found.outside, pair))
+            return
+        yield _right(pair, folder, path, found.error)
         yield from counted.traffic(exercise.gates, pair)
-        yield from counted.code(exercise.gates, pair)
+        for gate in counted.code(exercise.gates, pair):
+            yield replace(gate, text=in_file(gate.text, pair.variants[0].path))
         yield from _speed(exercise, pair)
 
 
@@ -114,7 +120,8 @@ def _functions(path: Path) -> dict[str, str]:
     return found
 
 
-def _right(pair: Pair, folder: Path, path: Path) -> Gate:
+def _right(pair: Pair, folder: Path, path: Path, error: str = "") -> Gate:
+    """`error`: the first one that the file has raised before, with its line."""
     row = _result(pair, check_only=True).rows[0]
     if row.verdict in ("verified", *BELIEVED):
         try:
@@ -127,16 +134,24 @@ def _right(pair: Pair, folder: Path, path: Path) -> Gate:
         return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values ({HARD})")
     if row.verdict == "skipped":
         return Gate("right", None, f"cannot be judged here: {row.reason}")
-    return Gate("right", False, _told(pair, _named(row.reason, folder, path)))
+    return Gate("right", False, _with_words(_told(pair, _named(row.reason, folder, path), error), pair))
 
 
-def _told(pair: Pair, reason: str) -> str:
+def _with_words(text: str, pair: Pair) -> str:
+    """What is wrong, and what of Python does it in a kernel, if anything does."""
+    words = sentence(python_words(pair.variants[0].path))
+    return text + bool(words) * (" " if text.endswith("?") else ". ") + words
+
+
+def _told(pair: Pair, reason: str, error: str) -> str:
     """What is wrong, in which element, and what it looks like, from the loads and stores at that size."""
+    said = told(reason)
+    if said is None and error:
+        return error
     if reason.startswith("killed by"):
         return f"{reason}. A store beside an array does this: compare its offsets and its mask with the array's size"
-    said = told(reason)
     if said is None:
-        return reason
+        return in_file(reason, pair.variants[0].path)
     try:
         return said.text(pair) if pair.ranks > 1 else _in_child(hints.look, pair, said)
     except process.Death:  # the harness has said what is wrong: this would only have said what it looks like

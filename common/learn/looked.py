@@ -1,0 +1,148 @@
+"""A file's kernels at all check sizes, where each address is looked at before anything is loaded or stored there.
+
+Without that, a store beside an array may end the process that judges, and nothing says which store it was.
+"""
+
+import linecache
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from common.checks.conditions import filled_memory
+from common.isolation import process
+from common.learn.errors import explained, here, is_own
+from common.learn.heard import Arrays, Made, apart, extent, outside
+from common.learn.told import sized
+from common.pairs.pair import Pair, load
+from common.traffic import Access
+from common.traffic.meter import Meter
+
+DEADLINE_S = 60.0  # without a word: each size is one
+MAKERS = ("empty", "zeros", "ones", "full")  # functions of torch, whose names may begin with `new_`
+
+
+@dataclass(frozen=True)
+class Looked:
+    """`outside`: the first access outside of its tensor. `error`: the first one that the file raises, with its line."""
+
+    outside: str = ""
+    error: str = ""
+
+
+class Outside(Exception):
+    """A program asks for an address outside of all tensors."""
+
+
+def look(pair: Pair) -> Looked:
+    """Of the pair's variant, in a child process. Of one that does not end well, the harness has more to say."""
+    try:
+        found: Looked = process.call(_look, pair, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
+    except process.Death:
+        return Looked()
+    return found
+
+
+def _look(pair: Pair, say: process.Say) -> Looked:
+    for number, size in enumerate(pair.check_sizes):
+        say(size, number / len(pair.check_sizes))
+        at = f"at size {sized(size, pair)}: "
+        try:
+            _run(pair, size)
+        except Exception as error:  # noqa: BLE001 (a reader's kernel may raise anything)
+            if refused := _cause(error):
+                return Looked(outside=f"{at}{refused}")
+            said = explained(error)
+            return Looked(error=said and f"{at}{said}")
+    return Looked()
+
+
+def _cause(error: BaseException | None) -> Outside | None:
+    return error if error is None or isinstance(error, Outside) else _cause(error.__cause__)
+
+
+def _run(pair: Pair, size: str) -> None:
+    """Raises Outside, below Triton's own error."""
+    from common.traffic.kernels import counted  # imports triton
+
+    oracle, own = (load(version.path) for version in pair.versions)
+    torch.manual_seed(0)
+    inputs = oracle.inputs(**pair.sizes[size], device="cpu")
+    inputs |= {name: apart(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    with _Spaced() as made, filled_memory(), counted(_Looking(inputs, made)):
+        state = own.setup(**inputs) if hasattr(own, "setup") else {}
+        own.run(**inputs, **state)
+
+
+class _Spaced(Made):
+    """Tensors that torch makes have nothing but NaN around them, as inputs have."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = super().__torch_function__(func, types, args, kwargs)
+        is_made = getattr(func, "__name__", "").removeprefix("new_").startswith(MAKERS) and "out" not in (kwargs or {})
+        if is_made and found.is_contiguous():
+            self.tensors[-1] = found = apart(found)
+        return found
+
+
+class _Looking(Meter):
+    """Counts nothing, but looks at each access before it is made."""
+
+    def __init__(self, inputs: Mapping[str, Any], made: Made) -> None:
+        super().__init__()
+        self._inputs = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+        self._made = made
+
+    def access(
+        self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False
+    ) -> None:
+        """Raises Outside."""
+        active = addresses[mask]
+        tensors = [*self._inputs.values(), *self._made.tensors]
+        if not active.size or _holds(tensors, int(active.min()), int(active.max()) + size):
+            return
+        access = Access(0, self._launch.kernel.programs - 1, kind, addresses, mask, size)
+        named, line = _named(self._inputs, self._made.tensors), f" ({here()})"
+        meant = _meant(named)
+        if problem := outside([access], named, knows_all=True, meant=meant, line=line):
+            raise Outside(problem)
+
+
+def _holds(tensors: Sequence[torch.Tensor], first: int, end: int) -> bool:
+    """Whether one of them holds all these bytes: the usual case, which costs little."""
+    return any(each.data_ptr() <= first and end <= each.data_ptr() + extent(each) for each in tensors)
+
+
+def _named(inputs: Arrays, made: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+    """All tensors under the names that the functions have for them which are being called; of others, a number."""
+    found = dict(inputs)
+    for frame in _own_frames():
+        found |= {name: each for name, each in frame.f_locals.items() if isinstance(each, torch.Tensor)}
+    known = {each.data_ptr() for each in found.values()}
+    others = {f"tensor {number} that torch made": each for number, each in enumerate(made)}
+    return found | {name: each for name, each in others.items() if each.data_ptr() not in known}
+
+
+def _meant(named: Arrays) -> str:
+    """The tensor whose pointer is written in the line that runs now, if there is one such; else empty."""
+    frame = next(_own_frames())
+    words = re.findall(r"\w+", linecache.getline(frame.f_code.co_filename, frame.f_lineno))
+    handles = (getattr(frame.f_locals.get(word), "handle", None) for word in words)
+    pointers = {int(each.data.item()) for each in handles if each is not None and each.data.size == 1}
+    found = {each.data_ptr(): name for name, each in named.items() if each.data_ptr() in pointers}
+    return next(iter(found.values())) if len(found) == 1 else ""
+
+
+def _own_frames() -> Iterator[FrameType]:
+    """Those of the reader's code, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame:
+        if is_own(frame.f_code):
+            yield frame
+        frame = frame.f_back
