@@ -48,8 +48,8 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
             yield from _several(exercise, pair, folder, path)
             return
         found = looked.look(pair)
-        if found.outside:
-            yield Gate("right", False, _with_words(found.outside, pair))
+        if found.fatal:
+            yield Gate("right", False, _with_words(found.fatal, pair))
             return
         yield _right(pair, folder, path, found.error)
         yield from counted.traffic(exercise.gates, pair)
@@ -145,11 +145,11 @@ def _with_words(text: str, pair: Pair) -> str:
 
 def _told(pair: Pair, reason: str, error: str) -> str:
     """What is wrong, in which element, and what it looks like, from the loads and stores at that size."""
-    said = told(reason)
-    if said is None and error:
+    if error:
         return error
     if reason.startswith("killed by"):
         return f"{reason}. A store beside an array does this: compare its offsets and its mask with the array's size"
+    said = told(reason)
     if said is None:
         return in_file(reason, pair.variants[0].path)
     try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -30,9 +31,12 @@ MAKERS = ("empty", "zeros", "ones", "full")  # functions of torch, whose names m
 
 @dataclass(frozen=True)
 class Looked:
-    """`outside`: the first access outside of its tensor. `error`: the first one that the file raises, with its line."""
+    """`fatal`: the first access outside of its tensor, or a hang: the file cannot be judged.
 
-    outside: str = ""
+    `error`: the first one that the file raises, with its line; an empty grid is one, too.
+    """
+
+    fatal: str = ""
     error: str = ""
 
 
@@ -42,10 +46,18 @@ class Outside(Exception):
 
 def look(pair: Pair) -> Looked:
     """Of the pair's variant, in a child process. Of one that does not end well, the harness has more to say."""
+    sizes: list[str] = []
     try:
-        found: Looked = process.call(_look, pair, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
-    except process.Death:
-        return Looked()
+        found: Looked = process.call(
+            _look,
+            pair,
+            environment={"TRITON_INTERPRET": "1"},
+            on_progress=lambda size, _: sizes.append(size),
+            deadline_s=DEADLINE_S,
+        )
+    except process.Death as death:
+        hangs = sizes and str(death).startswith("hung")
+        return Looked(fatal=f"at size {sized(sizes[-1], pair)}: {death}: does each loop end?" if hangs else "")
     return found
 
 
@@ -54,10 +66,11 @@ def _look(pair: Pair, say: process.Say) -> Looked:
         say(size, number / len(pair.check_sizes))
         at = f"at size {sized(size, pair)}: "
         try:
-            _run(pair, size)
+            if problem := _run(pair, size):
+                return Looked(error=f"{at}{problem}")
         except Exception as error:  # noqa: BLE001 (a reader's kernel may raise anything)
             if refused := _cause(error):
-                return Looked(outside=f"{at}{refused}")
+                return Looked(fatal=f"{at}{refused}")
             said = explained(error)
             return Looked(error=said and f"{at}{said}")
     return Looked()
@@ -67,17 +80,25 @@ def _cause(error: BaseException | None) -> Outside | None:
     return error if error is None or isinstance(error, Outside) else _cause(error.__cause__)
 
 
-def _run(pair: Pair, size: str) -> None:
-    """Raises Outside, below Triton's own error."""
-    from common.traffic.kernels import counted  # imports triton
+def _run(pair: Pair, size: str) -> str:
+    """Why no program runs at all; empty if one does. Raises Outside, below Triton's own error."""
+    from common.traffic.kernels import Builder, counted  # imports triton
 
     oracle, own = (load(version.path) for version in pair.versions)
     torch.manual_seed(0)
     inputs = oracle.inputs(**pair.sizes[size], device="cpu")
     inputs |= {name: apart(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
-    with _Spaced() as made, filled_memory(), counted(_Looking(inputs, made)):
+    grids: list[str] = []
+
+    def set_grid_dim(self: Any, x: int, y: int, z: int) -> None:
+        grids.append(f"({x},)" if y == z == 1 else f"({x}, {y})" if z == 1 else f"({x}, {y}, {z})")
+        own_set(self, x, y, z)
+
+    own_set, looking = Builder.set_grid_dim, _Looking(inputs, made := _Spaced())
+    with made, filled_memory(), counted(looking), patch.object(Builder, "set_grid_dim", set_grid_dim):
         state = own.setup(**inputs) if hasattr(own, "setup") else {}
         own.run(**inputs, **state)
+    return f"the grid is {grids[0]}: no program was launched" if grids and not looking.programs else ""
 
 
 class _Spaced(Made):
@@ -97,7 +118,11 @@ class _Looking(Meter):
     def __init__(self, inputs: Mapping[str, Any], made: Made) -> None:
         super().__init__()
         self._inputs = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
-        self._made = made
+        self._made, self.programs = made, 0
+
+    def program(self) -> None:
+        super().program()
+        self.programs += 1
 
     def access(
         self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False

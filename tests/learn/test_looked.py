@@ -8,6 +8,7 @@ pytest.importorskip("triton")
 
 import torch
 
+from common.learn import looked
 from common.learn.errors import in_file
 from common.learn.exercise import find
 from common.learn.gate import NOT_YET
@@ -41,6 +42,10 @@ FAULTS = {
         ("rows[:, None] < n, ", "(rows[:, None] < n) | (n == 1), "),
         r"^at size check/one \(n 1\): program 0 loads points at offset 4, but points has 4 elements",
     ),
+    "an empty grid": (
+        ("(triton.cdiv(n, 256),)", "(n // 2048,)"),
+        r"^at size check \(n 1000\): the grid is \(0,\): no program was launched$",
+    ),
     "an error": (
         ("tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=2)"),
         r"^at size check \(n 1000\): line 35, `tl\.store\(.*`: ",
@@ -64,7 +69,7 @@ def last(tmp_path):
         (tmp_path / "own.py").write_text(text, encoding="utf-8")
         found = grade(EXERCISE, tmp_path / "own.py")
         assert found.status == NOT_YET
-        return found.gates[-1] if found.gates[-1].passed is False else None
+        return found.gates[-1]
 
     return of
 
@@ -87,6 +92,12 @@ def test_what_would_end_the_judge_is_told_with_its_line(fault, last):
 )
 def test_a_view_ends_with_its_last_element(view, elements):
     assert extent(view) == 4 * elements
+
+
+def test_a_loop_that_does_not_end_is_told_once(last, monkeypatch):
+    monkeypatch.setattr(looked, "DEADLINE_S", 3.0)
+    gate = last(("    tl.store(", "    while n > 0:\n        n += 0\n    tl.store("))
+    assert gate.text == "at size check (n 1000): hung: no progress for 3 s: does each loop end?"
 
 
 def test_what_only_the_compiler_refuses_is_told_with_its_line(last):
