@@ -10,7 +10,7 @@ import numpy as np
 from common.pairs.contract import Version
 from common.pairs.pair import Pair
 
-HARD = "very large values, zeros, equal values, infinities and NaN"
+HARD = "very large and very small values, zeros, equal values, infinities and NaN"
 WRITTEN = ("-inf", "NaN", "-0.0 and denormals")  # draws of common.checks.stress that write into some elements
 SAID = re.compile(
     r"wrong answer at size ([^\s:,]+)(?: on ([^:]+?))?(?:, with NaN in uninitialized memory)?: (?:\[(\d+)\]: )?(.*)",

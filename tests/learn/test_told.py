@@ -1,10 +1,12 @@
 """A wrong answer in a reader's words: one element, by its output's name and its index, at a size with its arguments."""
 
 import pytest
+import torch
 
 pytest.importorskip("triton")
 
 from common.learn import hints
+from common.learn.elements import wrong
 from common.learn.told import HARD, told
 from common.pairs.pair import discover
 
@@ -143,3 +145,15 @@ def test_of_large_values_only_infinities_are_compared(pair):
     reason = told("wrong answer at size check on values around 100: [1]: element 0 of 3 is 1, expected 2")
     found = hints.look(pair(SUM, SUM.replace("x * x", "x * x * (1 + 0.1 * (x > 99))")), reason, None)
     assert "`sums[0]` should be 2, got 1. On ordinary values it is right" in found
+
+
+@pytest.mark.parametrize(
+    ("got", "text"),
+    [
+        (3.0, "out[0] should be 1, got 3 (1 of 3 elements are wrong). That belongs into out[2]"),
+        (0.0, "out[0] should be 1, got 0 (1 of 3 elements are wrong)"),  # zero is what much else leaves there
+    ],
+)
+def test_a_value_of_another_element_is_named_but_not_zero(got, text):
+    want = torch.tensor([1.0, 0.0, 3.0]).double()
+    assert wrong("out", torch.tensor([got, 0.0, 3.0]), want, []) == text
