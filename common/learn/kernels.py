@@ -179,7 +179,9 @@ def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
     result = _result(pair, fast=True)
     row = result.rows[0]
     if row.interval is None or row.ratio is None:
-        yield Gate("speed", False if row.verdict in FAILED else None, f"not timed: {row.verdict}: {row.reason}")
+        said = told(row.reason)
+        reason = said.text(pair) if said else row.reason
+        yield Gate("speed", False if row.verdict in FAILED else None, f"not timed: {row.verdict}: {reason}")
         return
     low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)
     arm = result.arms[row.variant]

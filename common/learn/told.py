@@ -13,7 +13,8 @@ from common.pairs.pair import Pair
 HARD = "very large and very small values, zeros, equal values, infinities and NaN"
 WRITTEN = ("-inf", "NaN", "-0.0 and denormals")  # draws of common.checks.stress that write into some elements
 SAID = re.compile(
-    r"wrong answer at size ([^\s:,]+)(?: on ([^:]+?))?(?:, with NaN in uninitialized memory)?: (?:\[(\d+)\]: )?(.*)",
+    r"wrong answer at (size [^\s:,]+|the timed size)(?: on ([^:]+?))?(?:, with NaN in uninitialized memory)?: "
+    r"(?:\[(\d+)\]: )?(.*)",
     re.DOTALL,
 )
 ELEMENT = re.compile(r"element (\d+) of (\d+) is (\S+), expected (\S+)")
@@ -55,7 +56,8 @@ def told(reason: str) -> Told | None:
     found = SAID.search(reason)
     if not found:
         return None
-    size, draw, number, what = found.groups()
+    at, draw, number, what = found.groups()
+    size = "default" if at == "the timed size" else at.removeprefix("size ")
     return Told(reason[: found.start()], size, draw or "", None if number is None else int(number), what)
 
 

@@ -88,6 +88,10 @@ def test_the_harness_in_a_readers_words(reason, text, pair):
     ("reason", "text"),
     [
         (SECOND + "element 2 of 3 is 1.5, expected -2", "element 2 of 3 (counted from 0) of output 2 should be -2"),
+        (
+            "wrong answer at the timed size, with NaN in uninitialized memory: [1]: element 2 of 3 is 1, expected 2",
+            "wrong answer at size default (rows 4096, columns 4096): element 2 of 3 (counted from 0) of output 2",
+        ),
         (SECOND.replace("[1]: ", "") + "element 2 of 3 is 1, expected 2", ": element 2 of 3 (counted from 0) should"),
     ],
 )
