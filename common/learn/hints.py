@@ -36,7 +36,7 @@ def look(pair: Pair, said: Told, say: Say) -> str:
     elif problem := outside(heard.accesses, arrays, knows_all=True):
         looks = problem
     elif not first:
-        looks = unordered(heard.stores, arrays) or _undefined(pair, said.size, heard)
+        looks = unordered(heard.stores, arrays) or _undefined(pair, said.size, heard) or said.rounded
     if said.draw and not (first or looks):
         text, looks = _on_hard_values(pair, said) or text, HARD_TOO
     return ". ".join(filter(None, [text, sentence(looks)]))

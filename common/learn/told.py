@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from common.checks.tolerance import EPS
 from common.pairs.contract import Version
 from common.pairs.pair import Pair
 
@@ -18,6 +19,9 @@ SAID = re.compile(
     re.DOTALL,
 )
 ELEMENT = re.compile(r"element (\d+) of (\d+) is (\S+), expected (\S+)")
+ROUNDED = re.compile(r"(relative RMS error (\S+) in chunk .*): not (fp16|bf16), or partly wrong")
+TYPES = {"fp16": "float16", "bf16": "bfloat16"}
+ROUNDINGS = 16  # times the type's eps: what a long sum in 16 bits is off by
 SPECIAL = re.compile(r"NaN or inf differ from the oracle's near element (\d+) of (\d+)")
 
 
@@ -36,6 +40,14 @@ class Told:
         on += ", which this test writes into some elements of its inputs" if self.draw in WRITTEN else ""
         return f"{self.rank}wrong answer at size {sized(self.size, pair)}{on}"
 
+    @property
+    def rounded(self) -> str:
+        """Why the errors of all elements are too large together, where each of them is small; else empty."""
+        found = ROUNDED.fullmatch(self.what)
+        if not found or float(found[2]) > ROUNDINGS * EPS[found[3]]:
+            return ""
+        return f"the error is that of products or sums in {TYPES[found[3]]}: multiply and add in float32"
+
     def text(self, pair: Pair, shapes: Sequence[Sequence[int]] = ()) -> str:
         """The whole of it. `shapes`: of the right outputs, where they are known."""
         number, of = self.output or 0, len(shapes)
@@ -46,6 +58,8 @@ class Told:
             what = f"{_place(name, found, shape)} should be {found[4]}, got {found[3]}"
         elif found := SPECIAL.fullmatch(what):
             what = f"NaN or infinity is not where the right answer has it, from {_place(name, found, shape)} on"
+        elif self.rounded:
+            what = f"{name}: {what.partition(': not ')[0]}"
         elif self.output is not None:
             what = f"{name}: {what}"
         return f"{self.where(pair)}: {what}"

@@ -7,6 +7,8 @@ pytest.importorskip("triton")
 
 from common.learn import hints
 from common.learn.elements import wrong
+from common.learn.exercise import find
+from common.learn.grade import grade
 from common.learn.told import HARD, told
 from common.pairs.pair import discover
 
@@ -161,3 +163,30 @@ def test_of_large_values_only_infinities_are_compared(pair):
 def test_a_value_of_another_element_is_named_but_not_zero(got, text):
     want = torch.tensor([1.0, 0.0, 3.0]).double()
     assert wrong("out", torch.tensor([got, 0.0, 3.0]), want, []) == text
+
+
+RMS = "wrong answer at size check: relative RMS error {} in chunk 1 of 4, accepted 0.00056: not {}, or partly wrong"
+
+
+@pytest.mark.parametrize(
+    ("error", "precision", "words"),
+    [
+        ("0.0011", "fp16", "products or sums in float16: multiply and add in float32"),
+        ("0.05", "bf16", "products or sums in bfloat16: multiply and add in float32"),
+        ("0.05", "fp16", ""),
+        ("0.0011", "fp32", ""),
+    ],
+)
+def test_an_error_as_large_as_roundings_of_16_bits_is_called_so(error, precision, words, pair):
+    said = told(RMS.format(error, precision))
+    assert said.rounded.endswith(words) and bool(said.rounded) is bool(words)
+    assert ("or partly wrong" in said.text(pair())) is not bool(words)
+
+
+def test_sums_of_float16_products_are_told_to_be_float32(tmp_path):
+    exercise = find("ch0/linear")
+    text = exercise.solution.read_text(encoding="utf-8").replace(", 64)", ", 16)").replace("=64", "=16")
+    text = text.replace("tl.dot(x, w)", "tl.sum(x[:, :, None] * w[None, :, :], axis=1)")
+    (tmp_path / "own.py").write_text(text, encoding="utf-8")
+    said = grade(exercise, tmp_path / "own.py").gates[-1].text
+    assert said.endswith(". The error is that of products or sums in float16: multiply and add in float32"), said
