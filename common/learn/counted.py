@@ -1,11 +1,12 @@
 """The gates that need no GPU: the traffic that a kernel asks for, and the machine code that it is compiled to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from common.learn.errors import spilled
 from common.learn.gate import Gate
+from common.learn.repeats import repeats
 from common.pairs.pair import Pair
 from common.show.formats import digits
 from common.traffic.data import SECTOR, Traffic
@@ -18,6 +19,7 @@ FOR = ("sm_80", "sm_90")  # an A100 and an H100, for which the code is compiled
 LOADS = ("global loads", "copies to shared memory")
 TORCH = 0.1  # the most of all sectors that torch's operations may ask for: zeros for a sum, no more
 USED = 0.9  # of each sector: a kernel below it reads what it does not use
+APART = 0.6  # of each sector: below it lanes of a warp lie apart
 
 
 def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
@@ -37,11 +39,14 @@ def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
         text = f"{by_torch / own.traffic.sectors:.0%} of the traffic is torch's own ({names}): the kernel has to do it"
         yield Gate("traffic", False, text)
         return
-    yield _sectors(own, own.traffic, ours.traffic, wanted)
+    yield _sectors(own, own.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
 
 
-def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates) -> Gate:
-    """Atomic operations, launches, sectors over the least, and what an L2 would leave to the memory."""
+def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
+    """Atomic operations, launches, sectors over the least, and what an L2 would leave to the memory.
+
+    `often()`: which arrays are asked for more than once.
+    """
     if found.total.atomics > wanted.get("atomics", found.total.atomics):
         names = ", ".join(kernel.name for kernel in found.kernels if kernel.atomics)
         text = f"{found.total.atomics:,.0f} atomic operations ({names}), where at most {wanted['atomics']} pass"
@@ -54,9 +59,7 @@ def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates) -> Gate
     times = found.sectors * SECTOR / own.unit
     text = f"traffic {digits(times)}x of the least ({found.sectors:,.0f} sectors), {_launches(found)}"
     if times > wanted.get("sectors", times):
-        useful = found.asked_bytes / found.sector_bytes
-        why = f"reads and writes {digits(found.asked_bytes / own.unit)}x of the bytes that are needed"
-        why = why if useful > USED else f"uses only {useful:.0%} of each sector: are the lanes of a warp side by side?"
+        why = _too_many(found, own.unit, often)
         return Gate("traffic", False, f"{text}; at most {digits(wanted['sectors'])}x passes. It {why}")
     if "l2" in wanted and found.dram_bytes and ours.dram_bytes:
         of_ours = found.dram_bytes / ours.dram_bytes
@@ -69,6 +72,16 @@ def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates) -> Gate
                 "while the cache still has it, and which tiles run side by side?",
             )
     return Gate("traffic", True, text)
+
+
+def _too_many(found: Traffic, unit: float, often: Callable[[], str]) -> str:
+    """Why a kernel asks for more sectors than needed: its lanes lie apart, or it asks for arrays more than once."""
+    useful = found.asked_bytes / found.sector_bytes
+    if useful < APART:
+        return f"uses only {useful:.0%} of each sector: are the lanes of a warp side by side?"
+    what = f"reads and writes {digits(found.asked_bytes / unit)}x of the bytes that are needed"
+    what = what if useful > USED else f"uses {useful:.0%} of each sector and {what}"
+    return ": it ".join(filter(None, [what, often()]))
 
 
 def _launches(found: Traffic) -> str:

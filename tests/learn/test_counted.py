@@ -1,11 +1,17 @@
 """The gates of what is counted: which of several faults is told first."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
 
+pytest.importorskip("triton")
+
 from common.learn import counted
-from common.pairs.pair import Pair
+from common.learn.exercise import find
+from common.learn.kernels import as_pair
+from common.learn.repeats import repeats
+from common.pairs.pair import Pair, discover
 from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import Counted
 from common.xray.picture import Picture
@@ -18,6 +24,7 @@ def judged(monkeypatch):
     def of(gates, *kernels):
         found = [Counted(label, Traffic(kernels), cost={"dram_bytes": 3200.0}) for label in ("baseline", "optimized")]
         monkeypatch.setattr(counted, "count_pair", lambda *args, **options: found)
+        monkeypatch.setattr(counted, "repeats", lambda *args: "loads x 2.00 times")
         (gate,) = counted.traffic(gates, Pair("ch0", "sums", None, (), {"count": {}}))
         return gate.passed, gate.text
 
@@ -60,3 +67,31 @@ def test_spills_are_judged_at_other_sizes_and_the_width_of_loads_is_not(at_wide,
     pair = Pair("ch0", "sums", None, (None,), {})
     (gate,) = counted.code({"spills": 0, "load_bits": 128, "spills_at": {"check/wide": at_wide}}, pair)
     assert gate.passed is (at_wide == 100) and gate.text.startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("sectors", "words"),
+    [
+        (200, r"It uses only 50% of each sector: are the lanes of a warp side by side\?$"),
+        (120, r"It uses 83% of each sector and reads and writes 1\.00x of the .* needed: it loads x 2\.00 times$"),
+        (101, r"It reads and writes 1\.00x of the bytes that are needed: it loads x 2\.00 times$"),
+    ],
+)
+def test_lanes_are_said_to_lie_apart_only_where_little_of_each_sector_is_used(sectors, words, judged):
+    passed, text = judged({"sectors": 1.0}, Kernel("k", launches=1, read_bytes=3200.0, read_sectors=sectors))
+    assert not passed and re.search(words, text), text
+
+
+@pytest.mark.parametrize(
+    ("exercise", "file", "words"),
+    [
+        ("ch1/fuse", "wrong/loads_x_twice", "loads x 2.00 times"),
+        ("ch0/linear", "wrong/small_tiles", "loads x 8.00 times, loads weight 4.00 times"),
+        ("ch1/fuse", "solution", ""),
+    ],
+)
+def test_arrays_that_are_asked_for_more_than_once_are_named(exercise, file, words):
+    known = find(exercise)
+    with as_pair(known, known.folder / f"{file}.py") as folder:
+        (pair,) = discover(folder)
+        assert repeats(pair, "count") == words
