@@ -78,19 +78,16 @@ class Made(TorchFunctionMode):
         return found
 
 
-def outside(
-    accesses: Sequence[Access], arrays: Arrays, knows_all: bool = False, meant: str = "", line: str = ""
-) -> str:
-    """The first lane that looks, without a mask, at what lies around an array; empty if there is none.
+def outside(accesses: Sequence[Access], arrays: Arrays, meant: str = "", line: str = "") -> str:
+    """The first lane that looks, without a mask, at what lies outside of all arrays; empty if there is none.
 
-    `knows_all`: nothing but these arrays may be looked at; else there may be others, elsewhere. `meant`: the array
-    whose address the program has started from, where that is known. `line`: follows what is said.
+    `meant`: the array from whose address the program has started, where that is known. `line`: follows what is said.
     """
     for access in accesses:
         places = access.addresses[access.mask].reshape(-1).astype(np.int64)
         beside = {name: _distances(places, array) for name, array in arrays.items()}
         nearest = np.min([*beside.values()], axis=0)
-        odd = np.nonzero((nearest > 0) & (knows_all | (nearest < APART)))[0]
+        odd = np.nonzero(nearest)[0]
         if len(odd):
             name = meant or min(beside, key=lambda each: beside[each][odd[0]])
             array = arrays[name]

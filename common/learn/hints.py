@@ -11,7 +11,7 @@ from common.checks.conditions import filled_memory
 from common.isolation.line import Say
 from common.learn.elements import first_wrong
 from common.learn.errors import explained
-from common.learn.heard import Arrays, Heard, Made, apart, hear, no_launch, outside, unordered, uses_undefined
+from common.learn.heard import Arrays, Heard, Made, apart, hear, no_launch, unordered, uses_undefined
 from common.learn.told import HARD, Told, output, sentence, sized
 from common.pairs.pair import Pair, load
 
@@ -33,8 +33,6 @@ def look(pair: Pair, said: Told, say: Say) -> str:
     text = f"{said.where(pair)}. {sentence(first)}" if first else text
     if not any(access.kind != "load" and access.mask.any() for access in heard.accesses):
         looks = "no program has stored anything: is there a tl.store, and is its mask ever true?"
-    elif problem := outside(heard.accesses, arrays, knows_all=True):
-        looks = problem
     elif not first:
         looks = unordered(heard.stores, arrays) or _undefined(pair, said.size, heard) or said.rounded
     if said.draw and not (first or looks):
@@ -52,10 +50,9 @@ def _on_hard_values(pair: Pair, said: Told) -> str:
 
 
 def bounds(pair: Pair, size: str, say: Say) -> str:
-    """What a right answer of the pair's variant at a size owes to luck: what is beside an array, which lane is last."""
+    """What a right answer of the pair's variant at a size owes to luck: which lane is last, what masked lanes hold."""
     arrays, _, heard = followed(pair, size)
-    problem = no_launch(heard) or outside(heard.accesses, arrays, knows_all=True) or unordered(heard.stores, arrays)
-    return problem or _undefined(pair, size, heard)
+    return no_launch(heard) or unordered(heard.stores, arrays) or _undefined(pair, size, heard)
 
 
 def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:

@@ -135,7 +135,7 @@ class _Looking(Meter):
         access = Access(0, self._launch.kernel.programs - 1, kind, addresses, mask, size)
         named, line = _named(self._inputs, self._made.tensors), f" ({here()})"
         meant = _meant(named)
-        if problem := outside([access], named, knows_all=True, meant=meant, line=line):
+        if problem := outside([access], named, meant=meant, line=line):
             raise Outside(problem)
 
 

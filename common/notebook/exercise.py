@@ -134,7 +134,7 @@ def _wrong_accesses(heard: Heard, arrays: Arrays, block: int | None) -> str:
         return "no program has stored anything: the result must come from a kernel"
     if others := [name for name in heard.operations if not name.startswith(FILLS)]:
         return f"{others[0]} did part of the work: the result must come from a kernel"
-    if problem := outside(heard.accesses, arrays, knows_all=True):
+    if problem := outside(heard.accesses, arrays):
         return problem
     *inputs, (out, _) = arrays.items()
     for name, array in inputs:

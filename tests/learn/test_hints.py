@@ -1,4 +1,4 @@
-"""What a grader sees in loads and stores: a lane that nothing defines, an access beside an array, an error's line."""
+"""What a grader sees in loads and stores: a lane that nothing defines, stores without an order, an error's line."""
 
 import re
 
@@ -33,7 +33,6 @@ HINTS = {
         ("rows < n)", "rows < n - 1)"),
         r"Program 3 has a lane for it, which is masked: is the mask right",
     ),
-    "bytes": (("4 * rows[:, None]", "16 * rows[:, None]"), "loads points at offset"),
 }
 
 
@@ -65,9 +64,7 @@ def test_a_wrong_answer_looks_like_its_fault(fault, said):
     assert re.search(words, said(changes)), said(changes)
 
 
-def test_a_store_beside_the_answer_is_found_though_the_answer_is_right(said):
-    changes = ("axis=1), mask=rows < n)", "axis=1), mask=rows <= n)")
-    assert "program 3 stores to answer at offset 1000, but answer has 1000" in said(changes, hints.bounds, "check")
+def test_a_right_answer_owes_nothing_to_luck(said):
     assert said((), hints.bounds, "check") == ""
 
 

@@ -17,7 +17,7 @@ from common.learn.heard import extent
 
 EXERCISE = find("ch1/coalesce")
 RIGHT = EXERCISE.solution.read_text(encoding="utf-8")
-STORE = r"\(line 35, `tl\.store\(out_ptr \+ rows, .*`\)"
+STORE = r"\(line 35, `tl\.store\(out_ptr \+ .*`\)"
 LOAD = r"\(line 34, `x = tl\.load\(points_ptr \+ offsets, .*`\)"
 FAULTS = {
     "stores beside": (
@@ -38,6 +38,7 @@ FAULTS = {
         rf"program 0 loads points at offset 4000, but points has 4000 elements {LOAD}: what has to be masked, or is a "
         r"stride wrong\?$",
     ),
+    "bytes": (("out_ptr + rows,", "out_ptr + 4 * rows,"), rf"{STORE}: do the offsets count bytes\?"),
     "a later size": (
         ("rows[:, None] < n, ", "(rows[:, None] < n) | (n == 1), "),
         r"^at size check/one \(n 1\): program 0 loads points at offset 4, but points has 4 elements",
