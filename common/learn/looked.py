@@ -158,8 +158,8 @@ def _meant(named: Arrays) -> str:
     """The tensor whose pointer is written in the line that runs now, if there is one such; else empty."""
     frame = next(_own_frames())
     words = re.findall(r"\w+", linecache.getline(frame.f_code.co_filename, frame.f_lineno))
-    handles = (getattr(frame.f_locals.get(word), "handle", None) for word in words)
-    pointers = {int(each.data.item()) for each in handles if each is not None and each.data.size == 1}
+    values = (getattr(getattr(frame.f_locals.get(word), "handle", None), "data", None) for word in words)
+    pointers = {int(each.item()) for each in values if each is not None and each.size == 1 and each.dtype == np.uint64}
     found = {each.data_ptr(): name for name, each in named.items() if each.data_ptr() in pointers}
     return next(iter(found.values())) if len(found) == 1 else ""
 

@@ -39,6 +39,10 @@ FAULTS = {
         r"stride wrong\?$",
     ),
     "bytes": (("out_ptr + rows,", "out_ptr + 4 * rows,"), rf"{STORE}: do the offsets count bytes\?"),
+    "NaN beside the pointer": (
+        ("    tl.store(out_ptr + rows,", "    a = tl.sum(x) * float('nan'); tl.store(out_ptr + rows + n, a +"),
+        r"program 0 stores to out at offset 1000, but out has 1000 elements \(line 35, ",
+    ),
     "a later size": (
         ("rows[:, None] < n, ", "(rows[:, None] < n) | (n == 1), "),
         r"^at size check/one \(n 1\): program 0 loads points at offset 4, but points has 4 elements",
