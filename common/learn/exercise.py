@@ -17,6 +17,7 @@ KINDS = ("predict", "count", "diagnose", "referee", *KERNELS)
 GATES = {"sectors", "launches", "atomics", "torch", "l2", "l2_kib", "sms", "spills", "spills_at", "load_bits"}
 GATES |= {"speed", "limit", "collectives", "sends", "link"}  # of several processes
 HINTS = 3
+GIVEN, WORDING = ("given*.py", "cases/*.py"), ("text", "why")  # files beside the start; what an answer's table says
 
 
 class ExerciseError(OneLine):
@@ -70,10 +71,11 @@ class Exercise:
 
     @cached_property
     def hash(self) -> str:
-        """Of all that decides what passes: an exercise that changes is open again."""
-        decisive = [self.folder / "exercise.toml", self.start, self.solution, *sorted(self.folder.glob("given*.py"))]
-        texts = [path.read_bytes() for path in [*decisive, *sorted(self.folder.glob("cases/*.py"))]]
-        return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
+        """Of all that decides what passes: an exercise that changes is open again. Another wording changes nothing."""
+        decisive = [self.start, self.solution, *(path for of in GIVEN for path in sorted(self.folder.glob(of)))]
+        answers = [(name, key, table[key]) for name, table in self.answers.items() for key in table.keys() - WORDING]
+        numbers = repr((self.kind, sorted(self.gates.items()), sorted(answers, key=repr))).encode()
+        return hashlib.sha256(b"\0".join([numbers, *(path.read_bytes() for path in decisive)])).hexdigest()[:16]
 
 
 def exercises(folder: Path | None = None) -> list[Exercise]:

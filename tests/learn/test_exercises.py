@@ -2,10 +2,11 @@
 
 import os
 import re
+import shutil
 
 import pytest
 
-from common.learn.exercise import exercises, find
+from common.learn.exercise import exercises, find, read
 from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
 from common.pairs.pair import chapters, discover
@@ -78,3 +79,17 @@ def test_each_chapter_has_its_exercises_in_an_order():
 @pytest.mark.parametrize("name", QUOTED)
 def test_a_figure_that_is_given_is_the_recorded_one(name):
     assert re.findall(r"\d[\d.]*x\b", find(name).spec) == [newest(title) for title in QUOTED[name]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_open_again"),
+    [("sectors = 1.1", "sectors = 1.2", True), ("minutes = 30", "minutes = 9", False), ("Ask for it", "Load it", False)],
+)
+def test_another_wording_opens_no_exercise_again(old, new, is_open_again, tmp_path):
+    window = find("ch2/window")
+    shutil.copytree(window.folder, tmp_path / "ch2/window")
+    path = tmp_path / "ch2/window/exercise.toml"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    assert (read(path).hash != window.hash) == is_open_again
