@@ -83,7 +83,11 @@ def test_a_figure_that_is_given_is_the_recorded_one(name):
 
 @pytest.mark.parametrize(
     ("old", "new", "is_open_again"),
-    [("sectors = 1.1", "sectors = 1.2", True), ("minutes = 30", "minutes = 9", False), ("Ask for it", "Load it", False)],
+    [
+        ("sectors = 1.1", "sectors = 1.2", True),
+        ("minutes = 30", "minutes = 9", False),
+        ("Ask for it", "Load it", False),
+    ],
 )
 def test_another_wording_opens_no_exercise_again(old, new, is_open_again, tmp_path):
     window = find("ch2/window")
