@@ -14,11 +14,12 @@ from tempfile import TemporaryDirectory
 
 from common.engine.runner import run_pairs
 from common.isolation import process
-from common.learn import counted, hints, looked, several
+from common.learn import counted, hints, several
 from common.learn.blocks import python_words
 from common.learn.errors import in_file, of_processes
 from common.learn.exercise import Exercise
 from common.learn.gate import Gate
+from common.learn.looked import NOTHING, Looked, look
 from common.learn.told import HARD, Told, sentence, told
 from common.machine.device import has_gpu
 from common.pairs.pair import Pair, discover
@@ -47,11 +48,11 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
         if pair.ranks > 1:
             yield from _several(exercise, pair, folder, path)
             return
-        found = looked.look(pair)
+        found = look(pair)
         if found.fatal:
             yield Gate("right", False, _with_words(found.fatal, pair))
             return
-        yield _right(pair, folder, path, found.error)
+        yield _right(pair, folder, path, found)
         yield from counted.traffic(exercise.gates, pair)
         for gate in counted.code(exercise.gates, pair):
             yield replace(gate, text=in_file(gate.text, pair.variants[0].path))
@@ -120,8 +121,8 @@ def _functions(path: Path) -> dict[str, str]:
     return found
 
 
-def _right(pair: Pair, folder: Path, path: Path, error: str = "") -> Gate:
-    """`error`: the first one that the file has raised before, with its line."""
+def _right(pair: Pair, folder: Path, path: Path, found: Looked = NOTHING) -> Gate:
+    """`found`: when addresses were looked at, before the harness judges."""
     row = _result(pair, check_only=True).rows[0]
     if row.verdict in ("verified", *BELIEVED):
         try:
@@ -134,7 +135,7 @@ def _right(pair: Pair, folder: Path, path: Path, error: str = "") -> Gate:
         return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values ({HARD})")
     if row.verdict == "skipped":
         return Gate("right", None, f"cannot be judged here: {row.reason}")
-    return Gate("right", False, _with_words(_told(pair, _named(row.reason, folder, path), error), pair))
+    return Gate("right", False, _with_words(_told(pair, _named(row.reason, folder, path), found), pair))
 
 
 def _with_words(text: str, pair: Pair) -> str:
@@ -143,13 +144,13 @@ def _with_words(text: str, pair: Pair) -> str:
     return text + bool(words) * (" " if text.endswith("?") else ". ") + words
 
 
-def _told(pair: Pair, reason: str, error: str) -> str:
+def _told(pair: Pair, reason: str, found: Looked) -> str:
     """What is wrong, in which element, and what it looks like, from the loads and stores at that size."""
-    if error:
-        return error
+    said = told(reason)
+    if found.error and (said is None or said.size == found.size):
+        return found.error
     if reason.startswith("killed by"):
         return f"{reason}. A store beside an array does this: compare its offsets and its mask with the array's size"
-    said = told(reason)
     if said is None:
         return in_file(reason, pair.variants[0].path)
     try:

@@ -33,11 +33,15 @@ MAKERS = ("empty", "zeros", "ones", "full")  # functions of torch, whose names m
 class Looked:
     """`fatal`: the first access outside of its tensor, or a hang: the file cannot be judged.
 
-    `error`: the first one that the file raises, with its line; an empty grid is one, too.
+    `error`: the first one that the file raises, with its line, and the `size` at which; an empty grid is one, too.
     """
 
     fatal: str = ""
     error: str = ""
+    size: str = ""
+
+
+NOTHING = Looked()
 
 
 class Outside(Exception):
@@ -67,13 +71,13 @@ def _look(pair: Pair, say: process.Say) -> Looked:
         at = f"at size {sized(size, pair)}: "
         try:
             if problem := _run(pair, size):
-                return Looked(error=f"{at}{problem}")
+                return Looked(error=f"{at}{problem}", size=size)
         except Exception as error:  # noqa: BLE001 (a reader's kernel may raise anything)
             if refused := _cause(error):
                 return Looked(fatal=f"{at}{refused}")
             said = explained(error)
-            return Looked(error=said and f"{at}{said}")
-    return Looked()
+            return Looked(error=said and f"{at}{said}", size=size)
+    return NOTHING
 
 
 def _cause(error: BaseException | None) -> Outside | None:

@@ -51,6 +51,10 @@ FAULTS = {
         ("(triton.cdiv(n, 256),)", "(n // 2048,)"),
         r"^at size check \(n 1000\): the grid is \(0,\): no program was launched$",
     ),
+    "a grid that is empty at a later size": (
+        ("(triton.cdiv(n, 256),)", "(n // 256,)"),
+        r"^wrong answer at size check \(n 1000\)\. Answer\[768\] is never written",
+    ),
     "an error": (
         ("tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=2)"),
         r"^at size check \(n 1000\): line 35, `tl\.store\(.*`: ",
