@@ -10,6 +10,7 @@ from common.learn.told import element
 from common.traffic import Access
 
 NEAR = 1e-4  # float32 sums in another order
+ENOUGH = 16  # wrong values that belong to other elements: one of them may be equal by chance
 
 
 def wrong(name: str, out: torch.Tensor, want: torch.Tensor, accesses: Sequence[Access]) -> str:
@@ -41,19 +42,19 @@ def first_wrong(
     said = (
         f"{this} should be {right:.5g}, got {got:.5g} ({int(is_wrong.sum()):,} of {want.numel():,} elements are wrong)"
     )
-    return said, _looks(name, first, got, want, accesses, written)
+    return said, _looks(name, first, out.reshape(-1)[is_wrong], want, accesses, written)
 
 
 def _looks(
     name: str,
     first: int,
-    got: float,
+    wrong_ones: torch.Tensor,
     want: torch.Tensor,
     accesses: Sequence[Access],
     written: Mapping[int, set[int]],
 ) -> str:
-    """What a wrong element looks like, from the programs that wrote it and from its value."""
-    by = sorted(written.get(first, ()))
+    """What wrong elements look like, from the programs that wrote the first and from their values, `wrong_ones`."""
+    by, got = sorted(written.get(first, ())), float(wrong_ones[0])
     is_sum = any(access.kind == "atomic" for access in accesses)
     if is_sum and math.isnan(got):
         return f"`tl.atomic_add` adds to what {name} holds before the launch: set it to 0 first"
@@ -63,8 +64,9 @@ def _looks(
         one, two = ({place for place, programs in written.items() if program in programs} for program in by[:2])
         asks = "do its offsets depend on the program?" if one <= two or two <= one else "is the stride right?"
         return f"Programs {by[0]} and {by[1]} both write it: {asks}"
-    same = torch.isclose(want, torch.tensor(got, dtype=want.dtype), rtol=NEAR, atol=0).reshape(-1).nonzero()
-    return f"That belongs into {element(name, int(same[0]), want.shape)}" if len(same) and got else ""
+    same = torch.isclose(wrong_ones[:ENOUGH, None].double(), want.reshape(1, -1), rtol=NEAR, atol=0)
+    all_belong = got and bool(same.any(1).all())
+    return f"That belongs into {element(name, int(same[0].nonzero()[0]), want.shape)}" if all_belong else ""
 
 
 def _not_written(out: torch.Tensor, first: int, accesses: Sequence[Access], written: Mapping[int, set[int]]) -> str:

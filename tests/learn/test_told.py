@@ -187,3 +187,10 @@ def test_sums_of_float16_products_are_told_to_be_float32(tmp_path):
     (tmp_path / "own.py").write_text(text, encoding="utf-8")
     said = grade(exercise, tmp_path / "own.py").gates[-1].text
     assert said.endswith(". The error is that of products or sums in float16: multiply and add in float32"), said
+
+
+def test_one_value_that_belongs_to_another_element_by_chance_is_not_named():
+    want = torch.tensor([1.0, 2.0, 3.0]).double()
+    text = "out[0] should be 1, got 3 (2 of 3 elements are wrong)"
+    assert wrong("out", torch.tensor([3.0, 7.0, 3.0]), want, []) == text
+    assert wrong("out", torch.tensor([3.0, 1.0, 3.0]), want, []) == f"{text}. That belongs into out[2]"
