@@ -8,7 +8,7 @@ Idea: a hook starts the all-reduce of a gradient when backward has computed it. 
     link                 [gradients, last layer first]
 
 Cost: the transfers use the device's memory and some SMs, so backward itself takes longer. Without a GPU the same cores
-compute and send: two processes on two cores gain nothing.
+compute and send: only time in which a core waits can be hidden.
 
 Predict: which gradient's transfer can never be hidden?
 """
