@@ -18,6 +18,7 @@ from common.isolation import interrupt, process, server
 from common.machine import neighbours
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
+from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, why_not
 from common.pairs.sizes import sizes_of
 from common.pairs.source import source_hash
@@ -117,7 +118,7 @@ def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbour
         heard.append(time.monotonic())
         on_progress(stage, fraction)
 
-    variables = {"TRITON_INTERPRET": "1"} if job.info["kind"] == "cpu" else {}
+    variables = INTERPRETED if job.info["kind"] == "cpu" else {}
     call = partial(process.call, _measure, environment=variables, on_progress=hear)
     with neighbours.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as found:
         try:

@@ -27,6 +27,7 @@ from common.learn import several
 from common.learn.exercise import Exercise
 from common.learn.gate import Gate
 from common.learn.scores import off
+from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import load
 from common.show.quoted import newest
 from common.traffic.call import count
@@ -40,7 +41,7 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
     """One for each answer. In a process of its own: the file is the reader's."""
     judge = {"count": _counts, "referee": _cases}.get(exercise.kind, _said)
     try:
-        found = process.call(judge, exercise, path, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
+        found = process.call(judge, exercise, path, environment=INTERPRETED, deadline_s=DEADLINE_S)
     except process.Death as death:
         found = [Gate(exercise.kind, False, str(death))]
     yield from found

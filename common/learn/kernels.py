@@ -22,6 +22,7 @@ from common.learn.gate import Gate
 from common.learn.looked import NOTHING, Looked, look
 from common.learn.told import HARD, Told, sentence, told
 from common.machine.device import has_gpu
+from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover
 from common.pairs.source import remarks
 from common.pairs.syntax import ContractError
@@ -169,7 +170,7 @@ def _result(pair: Pair, check_only: bool = False, fast: bool = False) -> PairRes
 
 def _in_child(function: Callable[..., str], pair: Pair, of: Told | list[str]) -> str:
     """Raises process.Death."""
-    found: str = process.call(function, pair, of, environment={"TRITON_INTERPRET": "1"}, deadline_s=DEADLINE_S)
+    found: str = process.call(function, pair, of, environment=INTERPRETED, deadline_s=DEADLINE_S)
     return found
 
 

@@ -21,6 +21,7 @@ from common.isolation import process
 from common.learn.errors import explained, here, is_own
 from common.learn.heard import Arrays, Made, apart, extent, outside
 from common.learn.told import sized
+from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, load
 from common.traffic import Access
 from common.traffic.meter import Meter
@@ -55,7 +56,7 @@ def look(pair: Pair) -> Looked:
         found: Looked = process.call(
             _look,
             pair,
-            environment={"TRITON_INTERPRET": "1"},
+            environment=INTERPRETED,
             on_progress=lambda size, _: sizes.append(size),
             deadline_s=DEADLINE_S,
         )

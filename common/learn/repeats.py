@@ -4,6 +4,7 @@ from common.isolation import process
 from common.isolation.line import Say
 from common.learn.heard import DOES
 from common.learn.hints import followed
+from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair
 from common.show.formats import digits
 from common.traffic.data import SECTOR
@@ -15,9 +16,8 @@ MORE = 1.02  # times: below it an array is not named
 
 def repeats(pair: Pair, size: str) -> str:
     """Of the pair's variant, in a child process: `loads x 2.00 times, stores to answer 1.33 times`; else empty."""
-    environment = {"TRITON_INTERPRET": "1"}
     try:
-        found: str = process.call(_repeats, pair, size, environment=environment, deadline_s=DEADLINE_S)
+        found: str = process.call(_repeats, pair, size, environment=INTERPRETED, deadline_s=DEADLINE_S)
     except process.Death:  # the counts are known: this would only have said of which arrays they are
         return ""
     return found

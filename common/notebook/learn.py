@@ -16,6 +16,7 @@ from common.learn.gate import ENDS, Gate, Grade
 from common.learn.grade import grade
 from common.learn.kernels import as_pair
 from common.notebook.places import NOT_TOUCHED, lanes_to_sectors, programs_to_tiles, sectors_of, tile_map
+from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover
 from common.record.files import RecordError
 from common.traffic.data import SECTOR
@@ -91,9 +92,7 @@ def _seen(function: Any, exercise: Exercise, path: Path) -> Drawn:
     with as_pair(exercise, path) as folder:
         (pair,) = discover(folder)
         try:
-            found: Drawn = process.call(
-                function, pair, pair.check_sizes[0], environment={"TRITON_INTERPRET": "1"}, deadline_s=60.0
-            )
+            found: Drawn = process.call(function, pair, pair.check_sizes[0], environment=INTERPRETED, deadline_s=60.0)
         except process.Death:  # the grade has said why: without all accesses there is no picture
             return None
     return found

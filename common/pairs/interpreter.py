@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any
 
+INTERPRETED = {"TRITON_INTERPRET": "1"}  # the environment of a process in which Triton interprets kernels
+
 
 def quicken() -> None:
     """Replace the slow parts of Triton's interpreter, if Triton is loaded and interprets in this process."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from common.isolation import process
 from common.pairs.contract import Version
+from common.pairs.interpreter import INTERPRETED
 from common.pairs.one_line import OneLine
 from common.pairs.pair import NOT_INTERPRETED, Pair, load
 from common.traffic.data import Traffic
@@ -20,7 +21,6 @@ from common.xray.occupancy import Machine
 
 EXACT = ("count", "check")  # classes of sizes so small that every program runs
 DEADLINE_S = 60.0  # seconds without progress: the version waits for another program's result
-INTERPRETED = {"TRITON_INTERPRET": "1"}
 
 
 @dataclass(frozen=True)

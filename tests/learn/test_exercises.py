@@ -1,5 +1,6 @@
 """Every exercise: its start fails, its solution and alternatives pass, each wrong file gets its message at its gate."""
 
+import ast
 import os
 import re
 import shutil
@@ -68,6 +69,17 @@ def test_an_exercise_is_whole(exercise):
     assert exercise.hints[0].endswith("?"), "the first hint is a question"
     assert exercise.chapter == "ch0" or f"{exercise.chapter}/{exercise.pair}" in PAIRS
     assert len(exercise.objective) <= 160 and 3 <= exercise.minutes <= 60
+
+
+@pytest.mark.parametrize("exercise", [each for each in KNOWN if each.kind == "count"], ids=lambda each: each.id)
+def test_a_reader_sees_the_program_that_is_counted(exercise):
+    """A start that shows it has a copy, so that it reads alone; in two exercises the text shows it."""
+    counted, shown = (
+        {node.name: ast.dump(node) for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+        for path in (exercise.folder / "cases/program.py", exercise.start)
+    )
+    assert counted.keys() & shown.keys() or exercise.id in ("ch2/columns", "ch5/count")
+    assert [name for name in counted.keys() & shown.keys() if counted[name] != shown[name]] == []
 
 
 def test_each_chapter_has_its_exercises_in_an_order():
