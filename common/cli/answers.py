@@ -19,7 +19,8 @@ from common.pairs.contract import Version
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, Pair, discover
 from common.record.archive import current, recorded, together
-from common.record.result import PairResult, Record
+from common.record.files import on_one_gpu
+from common.record.result import PairResult
 from common.show import quoted
 from common.show.tables import origin, ratio, share, times, variant
 
@@ -58,7 +59,7 @@ def pages() -> dict[Path, str]:
 
 
 def page(chapter: str, pairs: list[Pair]) -> str:
-    known, found = answers(chapter), [item for item in recorded(chapter) if _on_gpu(item[1])]
+    known, found = answers(chapter), on_one_gpu(recorded(chapter))
     record = together([each for _, each in found])
     asked = {(pair.name, name(version)) for pair in pairs for version in pair.versions if question(version)}
     if odd := sorted(asked ^ known.keys()):
@@ -90,7 +91,3 @@ def _measured(result: PairResult | None, version: Version) -> Iterator[str]:
         limit = f", {text} limit" if (text := share(result, row)) else ""
         yield f"*Measured.* {variant(row)}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}"
         yield ""
-
-
-def _on_gpu(record: Record) -> bool:
-    return bool(record.environment["device"]["kind"] == "cuda")

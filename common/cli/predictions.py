@@ -11,6 +11,7 @@ from typing import Any
 from common.learn.exercise import Exercise
 from common.learn.scores import Scored, beside, between, sureness
 from common.record.archive import recorded, together
+from common.record.files import on_one_gpu
 from common.show.formats import digits
 
 SURPRISES = 3
@@ -79,7 +80,7 @@ def _resource(event: Mapping[str, Any], pairs: Mapping[str, str]) -> str:
 
 @cache
 def _limits(chapter: str) -> dict[str, str]:
-    """Pair -> the resource that sets its limit, in the newest GPU's record."""
-    on_gpus = [each for _, each in recorded(chapter, problems={}) if each.environment["device"]["kind"] == "cuda"]
-    pairs = record.pairs if (record := together(on_gpus)) else []
+    """Pair -> the resource that sets its limit, in a GPU's record."""
+    on_gpu = [each for _, each in on_one_gpu(recorded(chapter, problems={}))]
+    pairs = record.pairs if (record := together(on_gpu)) else []
     return {pair.name: pair.limit_by.removesuffix("_bytes").removesuffix("_flops") or OTHER for pair in pairs}

@@ -9,7 +9,7 @@ from common.hardware import sheet
 from common.hardware.sheet import Sheet
 from common.machine.device import DATASHEETS, datasheet
 from common.record import archive
-from common.record.files import Problems
+from common.record.files import Problems, on_one_gpu
 from common.record.result import PairResult
 from common.show.formats import bandwidth, seconds
 from common.traffic.predict import Rates
@@ -30,14 +30,14 @@ ISSUE = Source("ch3", "add_small", "baseline")  # a small kernel through Triton'
 
 
 def rates_for(machine: Machine) -> Rates | None:
-    """Rates of the newest measured GPU with this capability, else of the first datasheet that fits; None without both.
+    """Rates of a measured GPU of this capability (`on_one_gpu`), else of the first datasheet that fits; else None.
 
     A bad file under recorded/ counts as missing: `make readme` names it.
     """
     found = measured({})
-    for path, each in found:
-        if tuple(each.environment["device"]["capability"]) == machine.capability:
-            return of_sheet(each, path.parent)
+    fitting = [item for item in found if tuple(item[1].environment["device"]["capability"]) == machine.capability]
+    for path, each in on_one_gpu(fitting):
+        return of_sheet(each, path.parent)
     names = json.loads(DATASHEETS.read_text(encoding="utf-8"))
     name = next((name for name in names if machine.name in name), "")
     launches = next((times for path, _ in found if (times := of_launches(path.parent))), None)

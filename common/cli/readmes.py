@@ -10,7 +10,7 @@ from common.calibration import markdown as calibrations
 from common.calibration import truth_page
 from common.calibration.checks import newest
 from common.calibration.findings import PAIRS
-from common.cli import answers, counts_page
+from common.cli import another_page, answers, counts_page
 from common.hardware import markdown as sheets
 from common.hardware import sheet
 from common.pairs.one_line import OneLine
@@ -54,7 +54,7 @@ def readmes() -> list[Path]:
 
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
-    """The generated pages: recorded/<device>/<chapter>.md, counts.md and traffic.md, and chN/ANSWERS.md.
+    """The generated pages: recorded/<device>/ <chapter>.md, counts.md, traffic.md, predicted.md, and chN/ANSWERS.md.
 
     `problems`: as in `archive.recorded`. Raises OneLine.
     """
@@ -62,7 +62,8 @@ def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
     for chapter, of_chapter in pairs.items():
         made |= summary.pages(chapter, of_chapter, problems)
-    return made | answers.pages() | counts_page.pages(pairs, problems) | truth_page.pages(problems)
+    made |= answers.pages() | counts_page.pages(pairs, problems) | truth_page.pages(problems)
+    return made | another_page.pages(problems)
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from common.isolation import process
 from common.machine.device import versions
 from common.machine.survey import DeviceError, survey_apart
 from common.pairs.pair import ROOT
-from common.record.files import Format, RecordError, file_of_device, noting, write_text
+from common.record.files import Format, RecordError, file_of_device, noting, on_one_gpu, write_text
 
 SCHEMA = 1
 FILE = "hardware.json"
@@ -115,9 +115,8 @@ def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def recorded(folder: Path | None = None) -> Sheet | None:
-    """The newest recorded sheet of a GPU; None without one. Raises RecordError."""
-    sheets = (sheet for _, sheet in FORMAT.recorded(FILE, folder) if sheet.environment["device"]["kind"] == "cuda")
-    return next(sheets, None)
+    """The recorded sheet of one GPU (`on_one_gpu`); None without one. Raises RecordError."""
+    return next((sheet for _, sheet in on_one_gpu(FORMAT.recorded(FILE, folder))), None)
 
 
 def keep(sheet: Sheet, folder: Path | None = None) -> Path:

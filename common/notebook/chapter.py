@@ -15,7 +15,7 @@ from common.notebook.gpu import gpu
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded, recorded_sizes, together
-from common.record.files import Problems
+from common.record.files import Problems, on_one_gpu
 from common.record.result import PairResult, Record
 from common.show import plot
 from common.xray.occupancy import MACHINES
@@ -34,13 +34,13 @@ class Chapter:
     compiled: dict[tuple[str, ...], list[Anatomy]] = field(default_factory=dict)
 
     def recorded(self, size: str = "default") -> Record | None:
-        """The newest GPU's record at a size (`large/8192x8192`) or of a class of sizes (`large`).
+        """A GPU's record (`on_one_gpu`) at a size (`large/8192x8192`) or of a class of sizes (`large`).
 
         Pairs that have changed since are left out. None without a record.
         """
         with _named() as problems:
-            records = [record for _, record in recorded(self.name, class_of(size), problems=problems)]
-        found = together([record for record in records if record.environment["device"]["kind"] == "cuda"])
+            records = [record for _, record in on_one_gpu(recorded(self.name, class_of(size), problems=problems))]
+        found = together(records)
         return found and self._only(found, lambda pair: size in (pair.size, class_of(pair.size)))
 
     def _only(self, record: Record, wanted: Callable[[PairResult], bool]) -> Record:

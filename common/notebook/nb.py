@@ -9,6 +9,7 @@ from common.machine.device import datasheet, default_device, has_gpu
 from common.machine.limits import measure_limits
 from common.machine.survey import survey_apart
 from common.notebook import learn, places, programs, timelines, widths
+from common.notebook.another import show_another
 from common.notebook.cells import cpu_clock, ready, row_of, seconds_of, show, show_diff, table
 from common.notebook.chapter import Chapter, chapter, kernels_of, show_code, show_xray
 from common.notebook.counts import show_counts

@@ -71,14 +71,13 @@ def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
 def recorded_sizes(
     chapter: str, folder: Path | None = None, problems: files.Problems | None = None
 ) -> list[tuple[Path, Record]]:
-    """The records of each class of sizes of the GPU that was recorded last, in the order of classes; see `recorded`.
+    """The records of each class of sizes of one GPU (`files.on_one_gpu`), in the order of classes; see `recorded`.
 
     They are several runs: a statement about two of them must name both origins.
     """
     found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder, problems)]
-    on_gpus = [item for item in found if item[1].environment["device"]["kind"] == "cuda"]
-    last = max(on_gpus, key=lambda item: _date(item[1]), default=None)
-    return [item for item in on_gpus if last and item[0].parent == last[0].parent]
+    newest = files.on_one_gpu(sorted(found, key=lambda item: _date(item[1]), reverse=True))
+    return [item for item in found if newest and item[0].parent == newest[0][0].parent]
 
 
 def keep_record(record: Record, folder: Path | None = None, is_part: bool = False) -> list[Path]:

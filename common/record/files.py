@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +112,20 @@ class Format:
                     raise
                 problems[path] = str(error)
         return sorted(found, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
+
+
+def on_one_gpu(found: Sequence[tuple[Path, Any]]) -> list[tuple[Path, Any]]:
+    """Of files from several devices, newest first, those of one GPU: the one with the most classes of sizes recorded.
+
+    So a second GPU of which less is recorded does not take the first one's place. Of equal ones the newest counts.
+    """
+    on_gpus = [item for item in found if item[1].environment["device"]["kind"] == "cuda"]
+    chosen = max((path.parent for path, _ in on_gpus), key=_classes, default=None)
+    return [item for item in on_gpus if item[0].parent == chosen]
+
+
+def _classes(folder: Path) -> int:
+    return len({path.name.split(".")[0] for path in folder.glob("ch[0-9]*.json")})
 
 
 def check_writable(path: Path, makes_folder: bool = False) -> None:

@@ -16,6 +16,7 @@ from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded, together
+from common.record.files import on_one_gpu
 from common.record.result import PairResult, Row
 from common.show.formats import digits, seconds
 from common.show.summary import fastest_library
@@ -37,12 +38,12 @@ def link(device: str, chapter: str, title: str) -> str:
 
 
 def newest(title: str) -> str:
-    """Of the newest GPU, under a title that begins with the chapter: `ch1 coalescing optimized: ratio`."""
+    """Of one GPU (`on_one_gpu`), under a title that begins with the chapter: `ch1 coalescing optimized: ratio`."""
     chapter, _, rest = title.partition(" ")
-    on_gpus = [path for path, record in recorded(chapter) if record.environment["device"]["kind"] == "cuda"]
-    if not on_gpus:
+    on_gpu = on_one_gpu(recorded(chapter))
+    if not on_gpu:
         raise OneLine(f'nothing recorded is called "{title}"')
-    return figure(on_gpus[0].parent.name, chapter, rest)
+    return figure(on_gpu[0][0].parent.name, chapter, rest)
 
 
 def figure(device: str, chapter: str, title: str) -> str:

@@ -11,7 +11,7 @@ from common.pairs.sizes import class_of
 from common.pairs.source import source_hash
 from common.record import archive
 from common.record.archive import keep_record, recorded, recorded_classes, recorded_sizes, together, whole
-from common.record.files import RECORDED
+from common.record.files import RECORDED, on_one_gpu
 from common.record.load import load_record, save_record
 from common.record.result import Row
 from common.show import tables
@@ -255,3 +255,15 @@ def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
     pairs = load_record(path).pairs
     assert {pair.name for pair in pairs} <= {pair.name for pair in discover(ROOT / chapter)}
     assert {(pair.chapter, class_of(pair.size)) for pair in pairs} == {(chapter, of_class or "default")}
+
+
+def test_of_two_gpus_the_one_with_more_classes_recorded_counts_of_equal_ones_the_newest(tmp_path):
+    def kept():
+        return [path.parent.name for path, _ in on_one_gpu(recorded("ch1", folder=tmp_path))]
+
+    keep_record(record(pair_result(), name="A"), tmp_path)
+    keep_record(record(pair_result(), name="B", date="2026-02-02T03:04:05+00:00"), tmp_path)
+    keep_record(record(pair_result(), kind="cpu", name="C", date="2026-03-02T03:04:05+00:00"), tmp_path)
+    assert kept() == ["b"]
+    keep_record(record(pair_result(size="large"), name="A"), tmp_path)
+    assert kept() == ["a"]

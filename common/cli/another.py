@@ -1,0 +1,174 @@
+"""Predict a second machine from a recorded one, before it is measured: python -m common.cli.another "NVIDIA L4".
+
+Each row at a default size that is recorded on the first GPU, and not stale, gets a predicted ratio. It comes from the
+recorded times, the traffic counts of recorded/counts.json, and both datasheets:
+
+- A version's least time is predicted from its counts with the first GPU's measured rates (`common.traffic.predict`),
+  then again with each rate times the quotient of the two datasheets. A version that was not counted has the amounts
+  that its pair declares (`cost`). The L2, launches and the host are in no datasheet: they stay as they are.
+- The part of the recorded time that the first least time explains changes to the second. The rest is latency,
+  instructions and waiting: it stays. A least time above the recorded time explains all of it.
+
+The prediction is written into the second machine's folder, recorded/<device>/predicted.json, and only while nothing of
+that machine is recorded. Once it is measured, `python -m common.cli.readmes` writes the comparison beside it.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from common import program
+from common.cli import counts
+from common.cli.rates import measured, of_sheet
+from common.machine.device import datasheet
+from common.pairs.one_line import OneLine
+from common.pairs.pair import ROOT, chapters, discover
+from common.record import archive, files
+from common.record.result import PairResult
+from common.traffic.data import Kernel, Traffic
+from common.traffic.predict import Rates, predicted
+
+SCHEMA = 1
+FILE = "predicted.json"
+WHAT = ("seconds", "by", "explained")  # of There; in Row of both arms
+
+
+@dataclass(frozen=True)
+class Row:
+    """A ratio recorded on the first machine, and predicted for the second; seconds of both arms there."""
+
+    chapter: str
+    name: str
+    variant: str
+    versus: str
+    source_hash: str
+    clock: str
+    recorded: float
+    predicted: float
+    seconds: dict[str, float]  # variant, versus -> predicted
+    by: dict[str, str]  # variant, versus -> what most of the second machine's least time is
+    explained: dict[str, float]  # variant, versus -> least time / recorded time on the first machine
+
+
+@dataclass(frozen=True)
+class There:
+    """A version on the second machine: its time, the part that is most of its least time, and `Row.explained`."""
+
+    seconds: float
+    by: str
+    explained: float
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """All rows. `environment`: device (name), machine (the first one's name), date and commit."""
+
+    schema: int
+    environment: dict[str, Any]
+    rows: list[Row]
+
+
+FORMAT = files.Format(
+    "predictions", SCHEMA, lambda data: Predicted(**{**data, "rows": [Row(**row) for row in data["rows"]]})
+)
+
+
+def moved(rates: Rates, old: dict[str, float], new: dict[str, float], name: str) -> Rates:
+    """A GPU's measured rates, each times the quotient of the datasheets where both have it."""
+    by = {key: new[key] / old[key] for key in old.keys() & new.keys()}
+    per_key = {key: rate * by.get(key, 1.0) for key, rate in rates.per_key.items()}
+    return replace(rates, name=name, memory=rates.memory * by.get("dram_bytes", 1.0), per_key=per_key)
+
+
+def declared(cost: dict[str, float]) -> Traffic:
+    """What a pair says that it must move and compute, as the traffic of one kernel."""
+    flops = {key: amount for key, amount in cost.items() if key.endswith("_flops")}
+    copied = {key: amount for key, amount in cost.items() if key in ("h2d_bytes", "d2h_bytes")}
+    return Traffic((Kernel("declared", distinct_bytes=cost.get("dram_bytes", 0.0), flops=flops),), copied)
+
+
+def elsewhere(recorded_s: float, traffic: Traffic, first: Rates, second: Rates, is_wall: bool) -> There:
+    """A version's time on the second machine."""
+    least, there = predicted(traffic, first, is_wall), predicted(traffic, second, is_wall)
+    if not least or not there or not least.seconds:
+        return There(recorded_s, "", 0.0)
+    factor = there.seconds / least.seconds
+    moved_s = recorded_s + min(least.seconds, recorded_s) * (factor - 1)
+    return There(moved_s, there.by, least.seconds / recorded_s)
+
+
+def rows(folder: Path, first: Rates, second: Rates) -> Iterator[Row]:
+    """The predictions of all rows that a machine's folder has of pairs as they are now."""
+    traffic = {
+        (pair.source_hash, version.label): version.traffic
+        for pair in counts.recorded()
+        if pair.size == "default"
+        for version in pair.versions
+        if version.traffic
+    }
+    for path in chapters().values():
+        is_current = archive.current(discover(path))
+        for record in [record for where, record in archive.recorded(path.name) if where.parent == folder]:
+            for pair in filter(is_current, record.pairs):
+                if pair.size == "default":
+                    yield from _rows(pair, traffic, first, second)
+
+
+def _rows(pair: PairResult, traffic: dict[tuple[str, str], Traffic], first: Rates, second: Rates) -> Iterator[Row]:
+    there = {}
+    for label, arm in pair.arms.items():
+        work = traffic.get((pair.source_hash, label)) or declared(pair.cost)
+        there[label] = elsewhere(arm.median_s, work, first, second, pair.clock == "wall")
+    for row in pair.rows:
+        if row.ratio is not None:
+            mine, its = there[row.variant], there[row.versus]
+            here = pair.arms[row.versus].median_s / pair.arms[row.variant].median_s
+            both = {"variant": mine, "versus": its}
+            said = [{name: getattr(each, what) for name, each in both.items()} for what in WHAT]
+            yield Row(
+                pair.chapter, pair.name, row.variant, row.versus, pair.source_hash, pair.clock,
+                row.ratio, row.ratio * (its.seconds / mine.seconds) / here,
+                *said,
+            )  # fmt: skip
+
+
+def commit() -> str:
+    """The commit that the working tree stands on; empty outside of a repository."""
+    asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return asked.stdout.strip()
+
+
+def predict(name: str) -> Path:
+    """Write the prediction for a GPU, by its exact name. Raises OneLine."""
+    new, _ = datasheet(name)
+    if not new:
+        raise OneLine(f"{name}: no datasheet of this name in common/machine/datasheets.json")
+    path = files.file_of_device({"device": {"name": name}}, FILE)
+    if there := sorted(each.name for each in path.parent.iterdir() if each.name != FILE):
+        raise OneLine(f"{path.parent.name} is already measured ({', '.join(there[:3])}): that is no prediction")
+    for where, sheet in files.on_one_gpu(measured({})):
+        old, first = datasheet(sheet.environment["device"]["name"])[0], of_sheet(sheet, where.parent)
+        if first and old:
+            found = list(rows(where.parent, first, moved(first, old, new, name)))
+            date = datetime.now(UTC).isoformat(timespec="seconds")
+            said = {"device": {"name": name}, "machine": first.name, "date": date, "commit": commit()}
+            text = json.dumps(asdict(Predicted(SCHEMA, said, found)), indent=1, allow_nan=False)
+            files.write_text(path, text + "\n")
+            return path
+    raise OneLine("no GPU with a datasheet is recorded: there is nothing to predict from")
+
+
+def main() -> int:
+    parser = program.Parser("python -m common.cli.another", description=str(__doc__).partition("\n")[0])
+    parser.add_argument("name", help='the exact name of a GPU in common/machine/datasheets.json: "NVIDIA L4"')
+    path = predict(parser.parse_args().name)
+    print(f"{len(FORMAT.load(path).rows)} rows predicted: {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    program.finish(lambda: program.status_of("python -m common.cli.another", main))

@@ -1,0 +1,114 @@
+"""recorded/<device>/predicted.md: the ratios predicted for a second machine beside those measured there afterwards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common.cli.another import FILE, FORMAT, Predicted, Row
+from common.record import archive, files
+from common.record.result import PairResult
+from common.show.formats import digits
+from common.show.tables import head, line
+
+WORST = 5
+HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained")
+INTRODUCTION = """# {name}: predicted, then measured
+
+Predicted on {date}, when commit {commit} was the newest and nothing of this machine was recorded, from the record of
+{first}, the traffic counts and the two datasheets: [how](/common/cli/another.py). *Explained*: the share of the time
+recorded on the {first} that the counts explain, of the version and of what it is compared with."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A predicted row and the ratio that was measured."""
+
+    row: Row
+    measured: float
+
+    @property
+    def factor(self) -> float:
+        return self.row.predicted / self.measured
+
+    @property
+    def unmoved(self) -> float:
+        """The same for the first machine's ratio, taken as the prediction."""
+        return self.row.recorded / self.measured
+
+    def cells(self) -> list[str]:
+        row = self.row
+        versus = "" if row.versus == "baseline" else f" vs {row.versus.removeprefix('optimized/')}"
+        shares = ", ".join(f"{min(1.0, row.explained[which]):.0%}" for which in ("variant", "versus"))
+        ratios = [f"{digits(ratio)}x" for ratio in (row.recorded, row.predicted, self.measured)]
+        return [row.name, row.variant.removeprefix("optimized/") + versus, *ratios, f"{self.factor:.2f}", shares]
+
+
+def compared(found: Predicted, folder: Path) -> list[Compared]:
+    """The predicted rows that were measured since, on the same code."""
+    measured: dict[tuple[str, ...], float] = {}
+    for chapter in dict.fromkeys(row.chapter for row in found.rows):
+        records = [record for path, record in archive.recorded(chapter, problems={}) if path.parent == folder]
+        for pair in [pair for record in reversed(records) for pair in record.pairs if pair.size == "default"]:
+            measured |= _ratios(pair)
+    keys = [(row.chapter, row.name, row.source_hash, row.variant, row.versus) for row in found.rows]
+    return [Compared(row, measured[key]) for key, row in zip(keys, found.rows, strict=True) if key in measured]
+
+
+def _ratios(pair: PairResult) -> dict[tuple[str, ...], float]:
+    rows = [row for row in pair.rows if row.ratio is not None]
+    hashes = (pair.source_hash, *pair.carried)
+    return {(pair.chapter, pair.name, of, row.variant, row.versus): row.ratio or 0.0 for row in rows for of in hashes}
+
+
+def spread(factors: Sequence[float]) -> str:
+    """How far predictions are off, in factors: 2 and 1/2 are equally far."""
+    off = np.exp(np.abs(np.log(factors)))
+    half, most = np.quantile(off, (0.5, 0.9))
+    return f"half of them within {half - 1:.0%}, nine in ten within {most - 1:.0%}, the worst off by {max(off):.2f}x"
+
+
+def worst(found: Sequence[Compared]) -> list[Compared]:
+    return sorted(found, key=lambda each: -abs(np.log(each.factor)))[:WORST]
+
+
+def summary(predicted: Predicted, found: Sequence[Compared]) -> list[str]:
+    """Lines of Markdown: how good the prediction is, and how good the first machine's ratio alone would have been."""
+    first = predicted.environment["machine"]
+    moved = [each for each in found if abs(np.log(each.row.predicted / each.row.recorded)) > np.log(1.05)]
+    lines = [f"{len(found)} of {len(predicted.rows)} predicted ratios were measured."]
+    for which, some in (("all", found), ("those that the prediction moves by more than 5 %", moved)):
+        if some:
+            lines.append(f"- {which} ({len(some)}): {spread([each.factor for each in some])}")
+            lines.append(f"  - the {first}'s ratio instead: {spread([each.unmoved for each in some])}")
+    return lines
+
+
+def table(predicted: Predicted, found: Sequence[Compared]) -> list[str]:
+    heads = [heading.format(first=predicted.environment["machine"]) for heading in HEADINGS]
+    return [*head(heads), *(line(each.cells()) for each in found)]
+
+
+def predictions(problems: files.Problems | None = None) -> list[tuple[Path, Predicted, list[Compared]]]:
+    """(Its file, a prediction, its rows that were measured) for each machine that was predicted, newest first."""
+    found = FORMAT.recorded(FILE, problems=problems)
+    return [(path, predicted, compared(predicted, path.parent)) for path, predicted in found]
+
+
+def pages(problems: files.Problems | None = None) -> dict[Path, str]:
+    """The pages by path. Bad files are noted in `problems`; without it they raise RecordError."""
+    return {path.with_suffix(".md"): _page(said, found) for path, said, found in predictions(problems) if found}
+
+
+def _page(predicted: Predicted, found: list[Compared]) -> str:
+    said = predicted.environment
+    text = INTRODUCTION.format(
+        name=said["device"]["name"], first=said["machine"], date=said["date"][:10], commit=said["commit"][:12]
+    )
+    parts = [text, "\n".join(summary(predicted, found))]
+    parts.append("\n".join([f"## The {WORST} worst", "", *table(predicted, worst(found))]))
+    for chapter in dict.fromkeys(each.row.chapter for each in found):
+        mine = [each for each in found if each.row.chapter == chapter]
+        parts.append("\n".join([f"## {chapter}", "", *table(predicted, mine)]))
+    return "\n\n".join(parts) + "\n"

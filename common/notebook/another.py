@@ -1,0 +1,22 @@
+"""A chapter's ratios on a second machine, in its notebook: predicted before it was measured, then measured."""
+
+from IPython.display import Markdown, display
+
+from common.cli import another_page as page
+
+
+def show_another(chapter: str) -> None:
+    """Show predicted and measured ratios of a chapter, how far all predictions are off, and the worst of all.
+
+    One section for each machine that was predicted and measured since; a line that says so if there is none.
+    """
+    shown = False
+    for _, predicted, found in page.predictions({}):
+        if mine := [each for each in found if each.row.chapter == chapter]:
+            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst(found))
+            lines = [f"**{name}**, this chapter", "", *page.table(predicted, mine), "", "All chapters:", ""]
+            lines += [*page.summary(predicted, found), "", f"The {page.WORST} worst:", "", *worst]
+            display(Markdown("\n".join(lines)))
+            shown = True
+    if not shown:
+        print("no machine that was predicted has been measured since")

@@ -1,0 +1,112 @@
+"""A second machine is predicted from the first one's record, before it is measured, and compared with it afterwards."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from samples import one_pair, pair_result, record, rows_of, version
+
+from common.cli import another, another_page, counts
+from common.pairs.one_line import OneLine
+from common.pairs.source import source_hash
+from common.record.archive import keep_record
+from common.traffic.data import Kernel, Traffic
+from common.traffic.predict import Rates
+from common.traffic.versions import Counted
+from common.xray.occupancy import MACHINES
+
+H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
+SIZES = {"check": {"n": 7}, "default": {"n": 8}}
+RATES = Rates(H200, memory=4e12, per_key={"fp32_flops": 5e13, "dram_bytes": 4e12}, launch_s=0.0, issue_s=0.0)
+SLOWER = 4.8e12 / 3.35e12  # the datasheets' memory
+
+
+def traffic(**amounts):
+    return Traffic((Kernel("k", 1, 1, **amounts),))
+
+
+def elsewhere(recorded_s, work):
+    old, new = {"dram_bytes": 4.8e12, "fp32_flops": 67e12}, {"dram_bytes": 3.35e12, "fp32_flops": 67e12}
+    return another.elsewhere(recorded_s, work, RATES, another.moved(RATES, old, new, H100), is_wall=False)
+
+
+def test_the_part_that_memory_explains_gets_slower_and_the_rest_stays():
+    there = elsewhere(5e-6, traffic(distinct_bytes=4e6))  # 1 us of 5 us
+    assert there == another.There(pytest.approx(4e-6 + SLOWER * 1e-6), "memory", pytest.approx(0.2))
+
+
+def test_a_least_time_above_the_recorded_time_explains_all_of_it():
+    there = elsewhere(5e-6, traffic(distinct_bytes=40e6))
+    assert (there.seconds, there.explained) == (pytest.approx(5e-6 * SLOWER), pytest.approx(2.0))
+
+
+def test_what_the_datasheets_share_stays_until_memory_takes_longer():
+    assert elsewhere(1.5e-6, traffic(flops={"fp32_flops": 5e7})).seconds == pytest.approx(1.5e-6)
+    there = elsewhere(1e-6, traffic(flops={"fp32_flops": 5e7}, distinct_bytes=3.2e6))  # 1 us; 0.8 us, then 1.146
+    assert (there.seconds, there.by) == (pytest.approx(0.8e-6 * SLOWER), "memory")
+
+
+def test_a_version_that_was_not_counted_has_what_its_pair_declares():
+    work = another.declared({"dram_bytes": 4e6, "fp32_flops": 5e6, "h2d_bytes": 7.0})
+    assert (work.distinct_bytes, work.flops, work.copied) == (4e6, {"fp32_flops": 5e6}, {"h2d_bytes": 7.0})
+    assert elsewhere(1e-6, another.declared({})) == another.There(1e-6, "", 0.0)
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A chapter of one pair that the H200 ran in 2 and 1 ms, as the memory says. keep(...) records another run."""
+    recorded = tmp_path / "recorded"
+    recorded.mkdir()
+    monkeypatch.setattr("common.record.files.RECORDED", recorded)
+    pair = one_pair(tmp_path / "ch1", version(sizes=SIZES), version(sizes=SIZES))
+    monkeypatch.setattr(another, "chapters", lambda: {1: tmp_path / "ch1"})
+    sheet = SimpleNamespace(environment={"device": {"kind": "cuda", "name": H200}})
+    monkeypatch.setattr(another, "measured", lambda problems: [(recorded / "nvidia_h200/hardware.json", sheet)])
+    monkeypatch.setattr(another, "of_sheet", lambda found, folder: RATES)
+    versions = [Counted("baseline", traffic(distinct_bytes=8e9)), Counted("optimized", traffic(distinct_bytes=1.0))]
+    kept = [counts.CountedPair.of(pair, "default", versions)]
+    counts.save(counts.made(kept, MACHINES["sm_90"]), recorded / "counts.json")
+
+    def keep(device, ratio, **fields):
+        result = pair_result(ratio=ratio, **{"source_hash": source_hash(pair), **fields})
+        keep_record(record(result, name=device), recorded)
+
+    keep(H200, 2.0)
+    keep.folder = recorded / "nvidia_h100_80gb_hbm3"
+    return keep
+
+
+def test_a_prediction_is_written_before_the_machine_is_measured_and_compared_afterwards(course):
+    path = another.predict(H100)
+    (row,) = another.FORMAT.load(path).rows
+    assert path == course.folder / another.FILE
+    assert (row.recorded, row.predicted) == (2.0, pytest.approx(2 * SLOWER))  # the optimized one moves nothing
+    assert another_page.pages() == {}  # nothing is measured yet
+    course(H100, 2.5)
+    ((page, text),) = another_page.pages().items()
+    worst, of_chapter = (rows_of(part)[1] for part in text.split("\n## ")[1:])
+    shown = ["double", "optimized", "2.00x", "2.87x", "2.50x", "1.15", "0%, 100%"]
+    assert page == path.with_suffix(".md") and worst == of_chapter == shown
+    assert "1 of 1 predicted ratios" in text and "worst off by 1.15x" in text and "worst off by 1.25x" in text
+
+
+def test_a_pair_that_has_changed_since_is_not_compared(course):
+    another.predict(H100)
+    course(H100, 2.5, source_hash="another")
+    assert another_page.pages() == {}
+
+
+def test_a_machine_that_is_measured_is_not_predicted(course):
+    course(H100, 2.5)
+    with pytest.raises(OneLine, match=r"nvidia_h100_80gb_hbm3 is already measured \(ch1.json\)"):
+        another.predict(H100)
+
+
+def test_a_machine_without_a_datasheet_is_not_predicted(course):
+    with pytest.raises(OneLine, match="NVIDIA H9: no datasheet of this name"):
+        another.predict("NVIDIA H9")
+
+
+def test_a_stale_result_is_not_predicted_from(course, tmp_path):
+    course(H200, 2.0, source_hash="another")
+    assert json.loads(another.predict(H100).read_text())["rows"] == []
