@@ -60,7 +60,7 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr, TAIL: tl.constexpr
 
 def run(x, y, out):
     tail = x.numel() % 16
-    n = x.numel() - tail  # a multiple of 16: the compiler is told so, and sees that 16 bytes are inside or outside
+    n = x.numel() - tail  # a multiple of 16, as the compiler is told: so 16 bytes are all masked or all not
     if not out.is_contiguous():
         raise ValueError("out must be contiguous: it is written from end to end")
     grid = (triton.cdiv(n, 1024) or 1,)

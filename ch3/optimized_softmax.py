@@ -22,7 +22,7 @@ import triton
 import triton.language as tl
 from compiled import compiled
 
-ELEMENTS = 16  # a thread's: 4 loads of 16 bytes in flight, and registers for as many more threads
+ELEMENTS = 16  # of a thread: 4 loads of 16 bytes in flight, and few enough registers for many threads
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):

@@ -32,8 +32,9 @@ def show(name: str) -> Markdown:
     what = f"{exercise.kind}, about {exercise.minutes} minutes"
     questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
     asked = "\n".join([exercise.spec.strip(), "", *questions])
-    how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell;"
-    how += f" alone in a cell, it grades your file `{own.named(exercise.work)}`, and makes it if there is none."
+    how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell."
+    how += f" Alone in a cell, this line grades your file `{own.named(exercise.work)}`;"
+    how += " it creates the file if there is none."
     how += " In a terminal: `python learn.py start`, `check`, `hint`."
     return Markdown(
         f"**Exercise {exercise.id}: {exercise.title}** ({what}). {exercise.objective}\n\n"
