@@ -6,6 +6,7 @@ Such a load reads what lies there: mostly nothing happens, and now and then the 
 from types import SimpleNamespace
 
 import numpy as np
+from torch.utils._pytree import tree_leaves
 
 
 def enforce():
@@ -16,7 +17,7 @@ def enforce():
 
     def converted(self, *arguments):
         found = args, kwargs = convert(self, *arguments)
-        tensors = [getattr(each, "base", each) for each in (*args, *kwargs.values())]  # .base: of a descriptor
+        tensors = [getattr(each, "base", each) for each in tree_leaves((args, kwargs))]  # .base: of a descriptor
         storages = [each.untyped_storage() for each in tensors if hasattr(each, "untyped_storage")]
         spans[:] = [(each.data_ptr(), each.data_ptr() + each.nbytes()) for each in storages]
         return found

@@ -159,11 +159,11 @@ def why_not(version: Version, device: dict[str, Any], gpus: int) -> str:
     missing = [name for name in sorted(version.imports - beside) if not importlib.util.find_spec(name)]
     if missing:
         return f"needs the package {', '.join(missing)}"
-    if version.needs_cuda and device["kind"] != "cuda":
+    least = version.constants.get("REQUIRES", {}).get("gpus", 1)
+    if version.needs_cuda and device["kind"] != "cuda" and not 0 < gpus < least:
         return NOT_INTERPRETED if version.is_gluon else "needs an NVIDIA GPU"
     if device["kind"] == "cuda" and (needed := version.capability_needed(tuple(device["capability"]))):
         return f"{needed}, this GPU has {'.'.join(map(str, device['capability']))}"
-    least = version.constants.get("REQUIRES", {}).get("gpus", 1)
     return f"needs {least} GPUs, this machine has {gpus}" if version.needs_cuda and gpus < least else ""
 
 

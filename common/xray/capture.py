@@ -15,6 +15,8 @@ from typing import Any
 from unittest.mock import MagicMock, patch
 
 import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric_memory
 
 from common.isolation.process import one_line
 from common.pairs.one_line import OneLine
@@ -83,7 +85,7 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
 @contextmanager
 def recorded_launches(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
     """Inside, launches are passed to `keep` instead of executed, as if on `machine`."""
-    with as_if_on(machine), ExitStack() as stack:
+    with as_if_on(machine), _as_if_one_of_two(), ExitStack() as stack:
         for package, stand_ins in {"triton": _triton, "cupy": _cupy}.items():
             if find_spec(package):  # otherwise a version that needs it says so
                 stack.enter_context(stand_ins(keep, machine))
@@ -104,6 +106,24 @@ def as_if_on(machine: Machine) -> Any:
     idle = ("Stream", "Event", "CUDAGraph", "stream", "graph", "current_stream", "synchronize")
     stand_ins = {name: MagicMock() for name in idle} | {name: _always(value) for name, value in answers.items()}
     return patch.multiple(torch.cuda, **stand_ins)
+
+
+@contextmanager
+def _as_if_one_of_two() -> Iterator[None]:
+    """Inside, this process seems to be rank 0 of two that have symmetric memory."""
+
+    def empty(shape: Any, dtype: Any = None, device: Any = None) -> Any:
+        return torch.empty(shape, dtype=dtype, device="meta")
+
+    handle = SimpleNamespace(
+        rank=0, world_size=2, barrier=_always(None), get_remote_tensor=lambda _, *like: empty(*like)
+    )
+    world = SimpleNamespace(WORLD=SimpleNamespace(group_name="of two"))
+    with (
+        patch.multiple(dist, get_rank=_always(0), get_world_size=_always(2), group=world),
+        patch.multiple(symmetric_memory, empty=empty, rendezvous=_always(handle)),
+    ):
+        yield
 
 
 def _always(value: Any) -> Any:

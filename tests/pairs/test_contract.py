@@ -394,6 +394,8 @@ def test_the_hash_covers_a_variant_that_is_added(tmp_path):
         ("from triton.experimental import gluon", H200, 1, ""),
         ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', H200, 1, "needs 2 GPUs, this machine has 1"),
         ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', H200, 2, ""),
+        ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', CPU, 0, "needs an NVIDIA GPU"),
+        ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', CPU, 1, "needs 2 GPUs, this machine has 1"),  # RANKS: with gloo
     ],
 )
 def test_why_a_version_cannot_run(extra, device, gpus, expected, tmp_path):

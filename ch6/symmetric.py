@@ -1,0 +1,25 @@
+"""Symmetric memory: each process allocates the same, and then knows where that memory is on the GPU of each other one.
+
+A kernel or a copy engine reads and writes it there, over the link, without a call of a library. Whoever does so has to
+wait until the others are ready: see the barriers of the versions that use it.
+"""
+
+from functools import cache
+
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symmetric_memory
+
+
+@cache
+def symmetric(shape, dtype, device):
+    """(handle, this memory on the GPU of each process, by rank). It is 0 at first, and made once for each `shape`.
+
+    All processes must call it, with the same arguments. The handle has barriers, which wait on the current stream. It
+    has several channels of them: two barriers that may be pending at the same time need different ones.
+    """
+    own = symmetric_memory.empty(shape, dtype=dtype, device=device).zero_()
+    handle = symmetric_memory.rendezvous(own, dist.group.WORLD.group_name)
+    handle.barrier()  # no process writes to another one that has yet to write its zeros
+    everywhere = [handle.get_remote_tensor(rank, shape, dtype) for rank in range(handle.world_size)]
+    everywhere[handle.rank] = own  # the others are addresses, and keep no memory
+    return handle, tuple(everywhere)
