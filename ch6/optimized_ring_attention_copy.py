@@ -1,0 +1,68 @@
+"""Ring attention: copy engines pass the keys and values on, so that all SMs are left for the attention.
+
+Problem: in optimized_ring_attention.py kernels of NCCL move the keys and values. They run on SMs, which the attention
+then lacks.
+
+Idea: each process copies the part that it has into symmetric memory of the next one with `copy_`, on a second stream. A
+copy from one GPU to another runs on a copy engine, and takes no SM.
+
+    copy engine    [own keys on]      [part 1 on]
+    SMs       [b]  [own keys]     [b] [part 1]    [b][part 2]
+
+`b` is a barrier of all GPUs. The first one ends when no process reads the parts of the call before; the others, when
+the next part has come. Each step has a place of its own, so nothing is overwritten within a call.
+
+Cost: places for all parts except the own one, made once in `setup`, where the ring of NCCL has two at a time.
+
+Predict: could a part be multiplied where it is, in the memory of the other GPU, without a copy?
+"""
+
+import torch
+import torch.distributed as dist
+from symmetric import symmetric
+
+DEVICE = "cuda"  # gloo has no symmetric memory
+REQUIRES = {"gpus": 2}
+VERSUS = ""
+
+
+def inputs(heads=8, length=4096, dim=128, rank=0, ranks=2, device="cuda"):
+    shape, dtype = (ranks, 3, heads, length, dim), torch.float32 if device == "cpu" else torch.bfloat16
+    q, k, v = torch.randn(shape, device=device)[rank].to(dtype)
+    return {"q": q.clone(), "k": k.clone(), "v": v.clone()}
+
+
+def reference(q, k, v):
+    k, v = torch.cat(k, dim=1), torch.cat(v, dim=1)
+    return [torch.softmax(each @ k.mT / each.shape[-1] ** 0.5, dim=-1) @ v for each in q]
+
+
+def cost(q, k, v):
+    ranks, key = dist.get_world_size(), "fp32_flops" if q.dtype == torch.float32 else "bf16_flops"
+    return {"link_bytes": (ranks - 1) * 2 * k.nbytes, key: 4 * ranks * q.numel() * q.shape[1]}
+
+
+def setup(q, k, v):
+    handle, parts = symmetric((dist.get_world_size() - 1, 2, *k.shape), k.dtype, k.device)
+    return {"handle": handle, "parts": parts, "copies": torch.cuda.Stream(k.device)}
+
+
+def run(q, k, v, handle, parts, copies):
+    ranks, rank, products = dist.get_world_size(), dist.get_rank(), torch.cuda.current_stream()
+    part, most, total, y = torch.stack((k, v)), None, 0.0, 0.0
+    for step in range(ranks):
+        handle.barrier()
+        part = parts[rank][step - 1] if step else part
+        copies.wait_stream(products)
+        if step < ranks - 1:
+            with torch.cuda.stream(copies):
+                parts[(rank + 1) % ranks][step].copy_(part)
+        scores = (q @ part[0].mT).float() / q.shape[-1] ** 0.5
+        highest = scores.amax(dim=-1, keepdim=True)
+        highest = highest if most is None else torch.maximum(most, highest)
+        earlier = 0.0 if most is None else torch.exp(most - highest)  # corrects the earlier parts
+        weights, most = torch.exp(scores - highest), highest
+        total = total * earlier + weights.sum(dim=-1, keepdim=True)
+        y = y * earlier + (weights.to(q.dtype) @ part[1]).float()
+        products.wait_stream(copies)
+    return (y / total).to(q.dtype)
