@@ -8,7 +8,7 @@ NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
 ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration
 
-.PHONY: help setup ch1 ch2 ch3 ch4 ch5 ch6 bench calibrate test test-all mutants rest lab learn notebooks readme
+.PHONY: help setup ch1 ch2 ch3 ch4 ch5 ch6 bench calibrate record test test-all mutants rest lab learn notebooks readme
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
@@ -38,6 +38,9 @@ bench: .venv/.ready ## what you ask for: make bench ARGS="--chapter 1 --only 'co
 
 calibrate: .venv/.ready ## does the harness measure truly on this machine? Minutes, and only while it does nothing else
 	$(PY) -m common.calibration $(ARGS)
+
+record: .venv/.ready ## measure all that recorded/ lacks, or that is stale there, on this machine; ARGS=--help lists options
+	$(PY) -m common.cli.record $(ARGS)
 
 # Two at a time (the rest: notebooks first, they are long); then, one after the other, those that compare times. All of
 # it runs, whatever fails.

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from common.engine.job import Alone, Errand, Job
@@ -33,9 +34,16 @@ def link_limits(pairs: list[Pair], info: dict[str, Any], limits: dict[str, Any])
     if least == 1:
         return limits
     kind, count = ("cuda", info["gpus"]) if info["gpus"] >= least and info["kind"] == "cuda" else ("cpu", least)
-    rate, how = process.call(_measure_link, count, kind)
+    rate, how = _link_rate(count, kind)
     known = limits.get("link_bytes", {"datasheet": None, "source": ""})
     return {**limits, "link_bytes": {**known, "measured": rate, "how": how}}
+
+
+@cache
+def _link_rate(count: int, kind: str) -> tuple[float, str]:
+    """(Bytes per second, how they were measured), found once in child processes."""
+    found: tuple[float, str] = process.call(_measure_link, count, kind)
+    return found
 
 
 def _measure_link(count: int, kind: str, line: Line) -> tuple[float, str]:

@@ -89,13 +89,13 @@ def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours
     """Measure one pair in its process. Versions that cannot run here are skipped; without the baseline all are."""
     job = group.placed(job)
     on_cpu = job.info["kind"] == "cpu"
-    reasons = {version.label: why_not(version, job.info, job.info["gpus"]) for version in job.pair.versions}
+    reasons = _reasons(job)
     labels = [label for label, reason in reasons.items() if not reason]
     if "baseline" not in labels or len(labels) == 1:
         missing = reasons.pop("baseline")
         return _untimed(job, {label: ("skipped", reason or missing) for label, reason in reasons.items()})
-    interpreted = {version.label for version in job.pair.versions if on_cpu and "triton" in version.imports}
-    timed = [label for label in labels if label not in interpreted and not check_only and group.is_timed(job)]
+    interpreted = _interpreted(job)
+    timed = [] if check_only else _timed(job, labels)
     result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
     why = "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU"
     if job.ranks > 1 and on_cpu and not check_only and not timed:
@@ -106,6 +106,26 @@ def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours
     ]
     rows += [Row(label, "baseline", "skipped", reason) for label, reason in reasons.items() if reason]
     return replace(result, rows=rows)
+
+
+def _reasons(job: Job) -> dict[str, str]:
+    """Version -> why it cannot run on the job's device, or an empty text."""
+    return {version.label: why_not(version, job.info, job.info["gpus"]) for version in job.pair.versions}
+
+
+def _interpreted(job: Job) -> set[str]:
+    return {version.label for version in job.pair.versions if job.info["kind"] == "cpu" and "triton" in version.imports}
+
+
+def _timed(job: Job, labels: list[str]) -> list[str]:
+    return [label for label in labels if label not in _interpreted(job) and group.is_timed(job)]
+
+
+def can_time(pair: Pair, size: str, info: dict[str, Any]) -> bool:
+    """Whether a pair's baseline and a variant can be timed on a machine (see common.machine.device.describe)."""
+    job = group.placed(Job(pair, size, "", info, {}, [], []))
+    timed = _timed(job, [label for label, reason in _reasons(job).items() if not reason])
+    return "baseline" in timed and len(timed) > 1
 
 
 def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:

@@ -1,0 +1,154 @@
+"""Record all that this machine can record and that is stale or missing: python -m common.cli.record
+
+A step measures one pair at all sizes of a class, or the machine's sheet, or the calibration. Its result is kept under
+recorded/ before the next step begins. A run that was stopped is started again: it goes on with what is left. Stale
+results come first, then missing ones: default sizes, calibration, other sizes.
+
+Exit status: 0 nothing is left; 1 something is left; 2 wrong usage, or a device that cannot be used; 130 interrupted.
+"""
+
+import signal
+
+if __name__ == "__main__":  # imports take a second; Ctrl-C during them ends the program without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from common.cli import recording
+from common.cli.recording import Part
+from common.isolation import interrupt
+from common.machine.device import default_device
+from common.machine.survey import survey_apart
+from common.pairs.one_line import OneLine, printable
+from common.pairs.pair import chapters, discover
+from common.pairs.sizes import class_of
+from common.program import Parser, device_name, finish, status_of
+from common.record import archive
+from common.record.files import RECORDED, Problems, check_writable
+
+RECENT = 3  # steps whose times count for a step that was never carried out here
+
+
+@dataclass(frozen=True)
+class Step:
+    """`do` returns why it is still left, or an empty text."""
+
+    what: str
+    part: Part
+    do: Callable[[], str]
+
+    def expected_s(self, recent: list[float]) -> float:
+        """Its last time here; else the longest of its last time elsewhere and of the last steps."""
+        return self.part.here_s or max([self.part.elsewhere_s, *recent[-RECENT:]])
+
+    def line(self, recent: list[float]) -> str:
+        about = f", about {expected} s" if (expected := round(self.expected_s(recent))) else ""
+        return f"{self.what} ({'stale' if self.part.is_stale else 'missing'}{about})"
+
+
+def plan(device: str, info: dict[str, Any], folder: Path, only_default: bool, problems: Problems) -> list[Step]:
+    """All steps in their order. Files that cannot be read are noted in `problems`. Raises OneLine."""
+    pairs = [pair for path in chapters().values() for pair in discover(path)]
+    classes = dict.fromkeys(class_of(size) for pair in pairs for size in pair.timed_sizes)
+    of_class: dict[str, list[Step]] = {name: [] for name in (["default"] if only_default else ["default", *classes])}
+    recorded, runs = cache(lambda chapter, name: archive.recorded(chapter, name, folder, problems)), recording.Runs()
+    for name, pair in ((name, pair) for name in of_class for pair in pairs):
+        for part in recording.of_pair(pair, name, info, recorded):
+            more = f" and {len(part.sizes) - 1} more" if len(part.sizes) > 1 else ""
+            what = f"{pair.chapter} {pair.name} {part.sizes[0]}{more}"
+            do = partial(recording.record_pair, pair, name, part.sizes, device, folder, runs)
+            of_class[name].append(Step(what, part, do))
+    sheet, calibration = (
+        [Step(what, part, partial(do, device, folder)) for part in of(info, folder, problems)]
+        for what, of, do in (
+            ("hardware", recording.of_sheet, recording.record_sheet),
+            ("calibration", recording.of_calibration, recording.calibrate),
+        )
+    )
+    steps = [*sheet, *of_class.pop("default"), *calibration, *(step for steps in of_class.values() for step in steps)]
+    return sorted(steps, key=lambda step: not step.part.is_stale)
+
+
+def carry_out(steps: list[Step], budget_s: float, now: Callable[[], float] = time.monotonic) -> Iterator[str]:
+    """Carry out the steps that are expected to end within the budget. Yields a line for each that is left.
+
+    Raises KeyboardInterrupt after the lines of all that is left then.
+    """
+    begin, took = now(), list[float]()
+    for number, step in enumerate(steps):
+        start = now()
+        if start - begin + step.expected_s(took) > budget_s:
+            yield step.line(took)
+            continue
+        print(printable(f"[{number + 1} of {len(steps)}] {step.line(took)}"), flush=True)
+        try:
+            why = step.do()
+        except KeyboardInterrupt:
+            yield from (each.line(took) for each in steps[number:])
+            raise
+        except OneLine as error:
+            why = str(error)
+        took.append(now() - start)
+        if why:
+            yield f"{step.what}: {why}"
+
+
+def seconds(text: str) -> float:
+    """For argparse: a time above zero."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: not a number of seconds above 0")
+    return found
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the arguments. Raises UsageError."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser("python -m common.cli.record", description=str(__doc__), formatter_class=raw)
+    add = parser.add_argument
+    add("--budget", type=seconds, default=math.inf, metavar="SECONDS", help="begin no step that would end later")
+    add("--only-default", action="store_true", help="default sizes, the sheet and the calibration only")
+    add("--dry-run", action="store_true", help="list the steps in their order, and measure nothing")
+    add("--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
+    return parser.parse_args(argv)
+
+
+def run(argv: list[str] | None, folder: Path) -> int:
+    """Plan, measure, say what is left. Raises OneLine, KeyboardInterrupt."""
+    begin, args, problems = time.monotonic(), parse(argv), Problems()
+    device, left = args.device or default_device(), list[str]()
+    check_writable(folder / "any", makes_folder=True)
+    info, _ = survey_apart(device, not args.dry_run)
+    steps = plan(device, info, folder, args.only_default, problems)
+    for problem in problems.values():
+        print(f"record: not read: {problem}", file=sys.stderr)
+    if args.dry_run:
+        print("\n".join(step.line([]) for step in steps) or "nothing is left")
+        return 1 if steps else 0
+    try:
+        for line in carry_out(steps, args.budget - (time.monotonic() - begin)):
+            left.append(line)
+    finally:
+        print("\n".join(printable(f"left: {line}") for line in left) or "nothing is left")
+    return 1 if left else 0
+
+
+def main(argv: list[str] | None = None, folder: Path = RECORDED) -> int:
+    with interrupt.held_back():
+        status = status_of("record", lambda: run(argv, folder))
+        return 130 if interrupt.came() else status
+
+
+if __name__ == "__main__":
+    finish(main)

@@ -1,0 +1,138 @@
+"""What is recorded of this device, what of it is stale or missing, and how it is measured and kept."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from common.calibration import checks, findings
+from common.engine import runner
+from common.hardware import sheet as sheets
+from common.pairs.pair import Pair, discover
+from common.pairs.sizes import sizes_of
+from common.pairs.source import source_hash
+from common.record import archive
+from common.record.files import Problems
+from common.record.result import FAILED, PairResult, Record
+
+Recorded = Callable[[str, str], Sequence[tuple[Path, Record]]]  # chapter, class -> files, newest first
+Runs = dict[tuple[str, str], tuple[Record, list[Path]]]  # (chapter, class) -> what this run has recorded, and where
+LONG_S = 120.0  # a pair whose sizes of a class take longer is measured in parts, so that less is lost by a stop
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one step measures. `here_s`: what it took on this device the last time, 0 if unknown."""
+
+    sizes: list[str]  # of a pair; empty for the sheet and the calibration
+    is_stale: bool  # else missing
+    here_s: float = 0.0
+    elsewhere_s: float = 0.0  # on another device
+
+
+def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded) -> list[Part]:
+    """The sizes of a class that are stale or missing, if the pair can be timed here in this class; see LONG_S."""
+    sizes = sizes_of(pair, of_class, info["kind"] == "cpu")
+    if not any(runner.can_time(pair, size, info) for size in sizes):
+        return []
+    found, is_current = recorded(pair.chapter, of_class), archive.current([pair])
+    here, elsewhere = (_newest(pair, found, info["name"], is_here) for is_here in (True, False))
+    is_timed = any(here[size].arms for size in sizes if size in here)
+    parts: list[Part] = []
+    for size in [size for size in sizes if not (is_timed and size in here and is_current(here[size]))]:
+        times = [known[size].spent_s.get("total", 0.0) if size in known else 0.0 for known in (here, elsewhere)]
+        is_stale = size in here and not is_current(here[size])
+        if parts and max(parts[-1].here_s + times[0], parts[-1].elsewhere_s + times[1]) <= LONG_S:
+            last = parts.pop()
+            times = [last.here_s + times[0], last.elsewhere_s + times[1]]
+            parts.append(Part([*last.sizes, size], last.is_stale or is_stale, *times))
+        else:
+            parts.append(Part([size], is_stale, *times))
+    return parts
+
+
+def _newest(pair: Pair, found: Sequence[tuple[Path, Record]], device: str, is_here: bool) -> dict[str, PairResult]:
+    """A pair's newest results of this device, or of the others, by size."""
+    records = [record for _, record in found if (record.environment["device"]["name"] == device) == is_here]
+    results = [result for record in reversed(records) for result in record.pairs if result.name == pair.name]
+    return {result.size: result for result in sorted(results, key=lambda result: bool(result.arms))}  # timed ones last
+
+
+def of_sheet(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
+    """One part if the machine's sheet is missing, or stale: measured with fewer GPUs it lacks links between them."""
+    found = [each.environment["device"] for _, each in sheets.FORMAT.recorded(sheets.FILE, folder, problems)]
+    gpus = [device["gpus"] for device in found if device["name"] == info["name"]]
+    return [] if gpus and max(gpus) >= info["gpus"] else [Part([], bool(gpus))]
+
+
+def of_calibration(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
+    """One part if the calibration is missing, or stale: its pairs have changed since."""
+    found = [each for _, each in checks.FORMAT.recorded(findings.FILE, folder, problems)]
+    here = [each for each in found if each.environment["device"]["name"] == info["name"]]
+    hashes = {pair.name: source_hash(pair) for pair in discover(findings.PAIRS)}
+    if here and here[0].source_hashes == hashes:
+        return []
+    times = [sum(each.environment["took_s"] for each in some[:1]) for some in (here, found)]
+    return [Part([], bool(here), *times)]
+
+
+def record_pair(pair: Pair, of_class: str, sizes: list[str], device: str, folder: Path, runs: Runs) -> str:
+    """Measure a pair at sizes of a class and keep the result. Returns why it is not kept, or an empty text.
+
+    Raises OneLine, and KeyboardInterrupt after the sizes that were measured are kept.
+    """
+    from common.show import console  # imports rich
+
+    with console.measuring(len(sizes)) as (tell, warn):
+        record = runner.run_pairs([pair], ",".join(sizes), device, on_progress=tell, on_neighbours=warn)
+    is_current = archive.current([pair])
+    failed = {result.size: row for result in record.pairs for row in result.rows if row.verdict in FAILED}
+    kept = [result for result in record.pairs if result.size not in failed and is_current(result)]
+    if any(result.arms for result in kept):
+        _keep(replace(record, pairs=kept), (pair.chapter, of_class), folder, runs)
+    elif not failed and kept:  # as where nothing fits in this device's memory
+        print(f"nothing could be timed: {kept[0].rows[0].reason}", flush=True)
+    if record.environment["interrupted"]:
+        raise KeyboardInterrupt
+    return "; ".join(f"{size}: {row.variant} {row.verdict}: {row.reason}" for size, row in failed.items())
+
+
+def _keep(record: Record, key: tuple[str, str], folder: Path, runs: Runs) -> None:
+    """Keep a record together with what this run has kept of the same chapter and class: one file instead of many.
+
+    It becomes the class's own file if it has all that is recorded of the class on this device.
+    """
+    before, written = runs.get(key, (record, list[Path]()))
+    if before.limits != record.limits:  # they belong to all results of a file
+        before, written = record, []
+    results = {(result.name, result.size): result for each in (before, record) for result in each.pairs}
+    record, device = replace(record, pairs=[*results.values()]), record.environment["device"]["name"]
+    recorded = [each for _, each in archive.recorded(*key, folder, {}) if each.environment["device"]["name"] == device]
+    is_part = any((result.name, result.size) not in results for each in recorded for result in each.pairs)
+    paths = archive.keep_record(record, folder, is_part)
+    for path in set(written) - set(paths):
+        path.unlink(missing_ok=True)
+    runs[key] = record, paths
+    print("\n".join(f"recorded in {path}" for path in paths), flush=True)
+
+
+def record_sheet(device: str, folder: Path) -> str:
+    """Measure the machine's sheet and keep it. Raises OneLine."""
+    sheet = sheets.measured_apart(device, lambda stage, fraction: print(f"measuring: {stage}", file=sys.stderr))
+    print(f"recorded in {sheets.keep(sheet, folder)}", flush=True)
+    return ""
+
+
+def calibrate(device: str, folder: Path) -> str:
+    """Calibrate and keep the result, whichever checks it passed. Returns why it was not kept, or an empty text."""
+    from common.calibration.__main__ import main  # imports rich
+
+    before = _calibrations(folder)
+    if main(["--record", "--device", device], folder) == 130:
+        raise KeyboardInterrupt
+    return "" if _calibrations(folder) != before else "not kept"
+
+
+def _calibrations(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.glob(f"*/{findings.FILE}")}

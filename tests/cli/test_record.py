@@ -1,0 +1,317 @@
+"""What is stale or missing, in its order; a budget, a stop and a second start; what is kept, and where."""
+
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+from samples import pair_result, refused, version, write_pair
+from samples import record as record_of
+
+from common.cli import record, recording
+from common.cli.recording import Part
+from common.engine import runner
+from common.pairs.one_line import OneLine
+from common.pairs.pair import discover
+from common.pairs.source import source_hash
+from common.record.load import load_record
+from common.record.result import Row
+
+CPU = {"kind": "cpu", "name": "A CPU", "capability": None, "gpus": 0, "cores": 2, "threads": 1}
+SIZES = {"check": {"n": 127}, "default": {"n": 4096}, "large/a": {"n": 8192}, "large/b": {"n": 8193}}
+UNTIMED = {"arms": {}, "noise_floor": None, "orders": []}
+WHOLE = [
+    "hardware",
+    "ch1 a default",
+    "ch1 b default",
+    "calibration",
+    "ch1 a large/a and 1 more",
+    "ch1 b large/a and 1 more",
+]
+
+
+def step(what, do=lambda: "", **part):
+    return record.Step(what, Part([], **{"is_stale": False, **part}), do)
+
+
+class Clock:
+    """Time passes only in `work`."""
+
+    def __init__(self):
+        self.now, self.done = 0.0, []
+
+    def __call__(self):
+        return self.now
+
+    def work(self, what, took_s, **part):
+        def do():
+            self.now += took_s
+            self.done.append(what)
+            return ""
+
+        return step(what, do, **part)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_no_step_begins_that_would_end_after_the_budget_and_a_shorter_one_still_does(clock):
+    steps = [
+        clock.work("a", 30, here_s=30.0), clock.work("b", 60, here_s=60.0), clock.work("c", 5, here_s=5.0),
+        clock.work("d", 70, here_s=70.0),
+    ]  # fmt: skip
+    left = [*record.carry_out(steps, 100, clock)]
+    assert clock.done == ["a", "b", "c"] and left == ["d (missing, about 70 s)"]
+    clock.done.clear()
+    assert [*record.carry_out(steps, record.math.inf, clock)] == [] and clock.done == ["a", "b", "c", "d"]
+
+
+def test_what_was_never_carried_out_here_is_expected_to_take_as_long_as_the_last_steps_or_as_elsewhere(clock):
+    steps = [clock.work("a", 40), clock.work("b", 40), clock.work("c", 1, elsewhere_s=50.0), clock.work("d", 1)]
+    left = [*record.carry_out(steps, 125, clock)]
+    assert clock.done == ["a", "b", "d"] and left == ["c (missing, about 50 s)"]
+
+
+def test_a_stop_leaves_all_that_was_not_done_and_the_step_that_it_stopped(clock):
+    def stopped():
+        raise KeyboardInterrupt
+
+    lines = record.carry_out([clock.work("a", 1), step("b", stopped, is_stale=True), step("c")], 9, clock)
+    left = [next(lines), next(lines)]
+    with pytest.raises(KeyboardInterrupt):
+        next(lines)
+    assert clock.done == ["a"] and left == ["b (stale, about 1 s)", "c (missing, about 1 s)"]
+
+
+def test_a_step_that_fails_is_left_with_its_reason_and_the_others_go_on(clock):
+    def fails():
+        raise OneLine("no such device")
+
+    steps = [step("a", fails), step("b", lambda: "default: optimized invalid: wrong"), clock.work("c", 1)]
+    left = [*record.carry_out(steps, 9, clock)]
+    assert left == ["a: no such device", "b: default: optimized invalid: wrong"] and clock.done == ["c"]
+
+
+# A chapter of two pairs, a machine that measures at once
+
+
+@pytest.fixture
+def chapter(tmp_path, monkeypatch):
+    folder = tmp_path / "ch1"
+    for name in "ab":
+        write_pair(folder, name, version(), version(sizes=SIZES))
+    monkeypatch.setattr(record, "chapters", lambda: {1: folder})
+    monkeypatch.setattr(record, "survey_apart", lambda device, with_limits: (CPU, {}))
+    return folder
+
+
+def measured(pair, size, **fields):
+    as_it_is = {"chapter": "ch1", "source_hash": source_hash(pair), "sizes": pair.sizes[size]}
+    return pair_result(pair.name, size=size, **{**as_it_is, "spent_s": {"total": 50.0}, **fields})
+
+
+def on_cpu(*results, **environment):
+    return record_of(*results, kind="cpu", name="A CPU", **environment)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """What was asked of it; `answers`: (pair, size) -> fields of the result, or an exception that is raised."""
+    asked, answers = [], {}
+
+    def run_pairs(pairs, size, device, **callbacks):
+        asked.append((pairs[0].name, size))
+        results, interrupted = [], False
+        for name in size.split(","):
+            fields = answers.get((pairs[0].name, name), {})
+            interrupted = fields is KeyboardInterrupt
+            if interrupted:
+                break
+            results.append(measured(pairs[0], name, **fields))
+        return on_cpu(*results, date=f"2026-01-02T03:04:{len(asked):02}+00:00", interrupted=interrupted)
+
+    monkeypatch.setattr(runner, "run_pairs", run_pairs)
+    monkeypatch.setattr(recording, "of_sheet", lambda *where: [])
+    monkeypatch.setattr(recording, "of_calibration", lambda *where: [])
+    return asked, answers
+
+
+def planned(folder, only_default=False):
+    return [each.what for each in record.plan("cpu", CPU, folder, only_default, {})]
+
+
+def files(folder):
+    return {path.name: [(each.name, each.size) for each in load_record(path).pairs] for path in folder.glob("*/*.json")}
+
+
+def test_on_a_new_machine_all_is_missing_the_default_sizes_first(chapter, tmp_path):
+    assert planned(tmp_path / "recorded") == WHOLE
+    assert planned(tmp_path / "recorded", only_default=True) == WHOLE[:4]
+
+
+def test_what_is_stale_comes_first_and_what_is_recorded_not_at_all(chapter, tmp_path):
+    a, b = discover(chapter)
+    old = measured(b, "large/b", source_hash="of another code")
+    new = [measured(a, "default"), measured(b, "default"), measured(a, "large/b"), measured(b, "large/a")]
+    record.archive.keep_record(on_cpu(*new, old), tmp_path / "recorded")
+    steps = record.plan("cpu", CPU, tmp_path / "recorded", False, {})
+    lines = [each.line([]) for each in steps]
+    assert lines[0] == "ch1 b large/b (stale, about 50 s)"
+    assert [line.split(" (")[0] for line in lines[1:]] == ["hardware", "calibration", "ch1 a large/a"]
+
+
+def test_what_another_device_has_is_missing_here_and_says_how_long_it_takes(chapter, tmp_path):
+    a, _ = discover(chapter)
+    record.archive.keep_record(record_of(measured(a, "default")), tmp_path)
+    lines = [each.line([]) for each in record.plan("cpu", CPU, tmp_path, True, {})]
+    assert lines[1:3] == ["ch1 a default (missing, about 50 s)", "ch1 b default (missing)"]
+
+
+def test_sizes_that_take_long_are_measured_in_parts(chapter, tmp_path):
+    a, _ = discover(chapter)
+    results = [measured(a, size, source_hash="old", spent_s={"total": 90.0}) for size in ("large/a", "large/b")]
+    record.archive.keep_record(on_cpu(*results), tmp_path)
+    lines = [each.line([]) for each in record.plan("cpu", CPU, tmp_path, False, {})]
+    assert lines[:2] == ["ch1 a large/a (stale, about 90 s)", "ch1 a large/b (stale, about 90 s)"]
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(chapter, machine, tmp_path, capsys):
+    asked, answers = machine
+    answers["b", "large/a"] = KeyboardInterrupt
+    folder = tmp_path / "recorded"
+    assert record.main([], folder) == 130
+    assert asked == [("a", "default"), ("b", "default"), ("a", "large/a,large/b"), ("b", "large/a,large/b")]
+    assert capsys.readouterr().out.endswith("left: ch1 b large/a and 1 more (missing)\n")
+    answers.clear(), asked.clear()
+    assert record.main([], folder) == 0
+    assert asked == [("b", "large/a,large/b")]
+    assert capsys.readouterr().out.endswith("nothing is left\n")
+    asked.clear()
+    assert record.main(["--dry-run"], folder) == record.main([], folder) == 0 and asked == []
+    found = files(folder)
+    assert found.pop("ch1.json") == [("a", "default"), ("b", "default")]
+    assert sorted(chain(*found.values())) == [(name, size) for name in "ab" for size in ("large/a", "large/b")]
+
+
+def test_the_sizes_before_a_stop_are_kept(chapter, machine, tmp_path):
+    machine[1]["a", "large/b"] = KeyboardInterrupt
+    assert record.main([], tmp_path / "recorded") == 130
+    assert files(tmp_path / "recorded")["ch1_large.json"] == [("a", "large/a")]
+    assert planned(tmp_path / "recorded")[0] == "ch1 a large/b"
+
+
+def test_a_whole_class_anew_takes_the_place_of_its_files_and_a_part_does_not(chapter, machine, tmp_path):
+    a, b = discover(chapter)
+    stale = [measured(pair, "default", source_hash="old") for pair in (a, b)]
+    record.archive.keep_record(on_cpu(*stale), tmp_path)
+    assert record.main(["--only-default"], tmp_path) == 0
+    assert files(tmp_path) == {"ch1.json": [("a", "default"), ("b", "default")]}
+    assert not any(each.source_hash == "old" for each in load_record(tmp_path / "a_cpu/ch1.json").pairs)
+    record.archive.keep_record(on_cpu(measured(a, "default"), replace(stale[1], name="gone"), stale[1]), tmp_path)
+    assert record.main(["--only-default"], tmp_path) == 0
+    assert sorted(files(tmp_path)) == ["ch1.20260102-030403.json", "ch1.json"]
+
+
+def test_a_run_leaves_one_part_also_where_a_size_was_skipped(chapter, machine, tmp_path):
+    skipped = {"rows": [Row("optimized", "baseline", "skipped", "does not fit")], **UNTIMED}
+    machine[1]["a", "large/b"] = skipped
+    gone = replace(measured(discover(chapter)[0], "large/a"), name="gone")
+    record.archive.keep_record(on_cpu(gone), tmp_path)
+    assert record.main([], tmp_path) == 0
+    assert sorted(files(tmp_path)) == ["ch1.json", "ch1_large.20260102-030404.json", "ch1_large.json"]
+
+
+def test_what_fails_is_left_and_what_does_not_fit_is_not(chapter, machine, tmp_path, capsys):
+    answers = machine[1]
+    answers["a", "default"] = {"rows": [Row("optimized", "baseline", "invalid", "wrong answer")], **UNTIMED}
+    answers["b", "default"] = {"rows": [Row("optimized", "baseline", "skipped", "does not fit in memory")], **UNTIMED}
+    assert record.main(["--only-default"], tmp_path / "recorded") == 1
+    said = capsys.readouterr().out
+    assert "nothing could be timed: does not fit in memory\n" in said
+    assert said.endswith("left: ch1 a default: default: optimized invalid: wrong answer\n") and said.count("left") == 1
+    assert files(tmp_path / "recorded") == {}
+
+
+def test_the_sheet_is_measured_again_with_more_gpus_only(tmp_path, monkeypatch):
+    gpu = {"kind": "cuda", "name": "GPU", "gpus": 2}
+    sheet = recording.sheets.Sheet(1, {"device": gpu, "date": "2026", "versions": {}}, [], {}, {}, [], {}, {}, [])
+    monkeypatch.setattr(recording.sheets.FORMAT.__class__, "load", lambda self, path: sheet)
+    (tmp_path / "gpu").mkdir()
+    (tmp_path / "gpu" / recording.sheets.FILE).touch()
+    states = [recording.of_sheet({**gpu, "gpus": gpus}, tmp_path, {}) for gpus in (1, 2, 8)]
+    assert states == [[], [], [Part([], True)]]
+    assert recording.of_sheet({**gpu, "name": "another"}, tmp_path, {}) == [Part([], False)]
+
+
+def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypatch):
+    (_, known), *_ = recording.checks.FORMAT.recorded(recording.findings.FILE)
+    info = known.environment["device"]
+    hashes = {pair.name: source_hash(pair) for pair in discover(recording.findings.PAIRS)}
+    for of, stale in ((hashes, []), ({**hashes, "work": "old"}, [True])):
+        found = [(tmp_path, replace(known, source_hashes=of))]
+        monkeypatch.setattr(recording.checks.FORMAT.__class__, "recorded", lambda *where, found=found: found)
+        assert [part.is_stale for part in recording.of_calibration(info, tmp_path, {})] == stale
+        (missing,) = recording.of_calibration({"name": "another"}, tmp_path, {})
+        assert missing == Part([], False, 0, known.environment["took_s"])
+
+
+@pytest.mark.rest
+def test_a_pair_is_measured_and_kept(chapter, monkeypatch, tmp_path, capsys):
+    monkeypatch.undo()
+    monkeypatch.setattr(record, "chapters", lambda: {1: chapter})
+    for name in ("of_sheet", "of_calibration"):
+        monkeypatch.setattr(recording, name, lambda *where: [])
+    assert record.main(["--only-default", "--device", "cpu"], tmp_path / "recorded") == 0
+    assert list(files(tmp_path / "recorded").values()) == [[("a", "default"), ("b", "default")]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--budget", "banana"], "banana: not a number of seconds above 0"),
+        (["--budget", "0"], "0: not a number"),
+        (["--budget", "nan"], "nan: not a number"),
+        (["--budget", "inf"], "inf: not a number"),
+        (["--device", "banana"], "must be cpu or cuda:N"),
+        (["--chapter", "1"], "unrecognized arguments"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, said, tmp_path, capsys):
+    assert record.main(arguments, tmp_path) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("record: ") and said in error and error.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_found_before_anything_is_measured(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with refused("cannot be written"):
+        record.run([], tmp_path / "file")
+
+
+# Which pairs a machine can time
+
+GPU = {"kind": "cuda", "name": "GPU", "capability": [9, 0], "gpus": 1}
+
+
+@pytest.mark.parametrize(
+    ("extra", "on_cpu", "on_gpu"),
+    [
+        ("", True, True),
+        ("import triton", False, True),
+        ('DEVICE = "cuda"', False, True),
+        ("import no_such", False, False),
+    ],
+)
+def test_a_machine_times_what_it_can_run_without_an_interpreter(extra, on_cpu, on_gpu, tmp_path):
+    pytest.importorskip("triton")
+    write_pair(tmp_path / "ch1", "a", version(), version(extra=extra))
+    (pair,) = discover(tmp_path / "ch1")
+    assert [runner.can_time(pair, "default", info) for info in (CPU, GPU)] == [on_cpu, on_gpu]
+
+
+def test_several_processes_are_timed_on_as_many_gpus_or_at_the_size_cpu():
+    pairs = {pair.name: pair for pair in discover(record.RECORDED.parent / "ch6")}
+    infos = (CPU, GPU, {**GPU, "gpus": 2})
+    assert [runner.can_time(pairs["buckets"], "default", info) for info in infos] == [False, False, True]
+    assert runner.can_time(pairs["buckets"], "cpu", CPU) and "cpu" not in pairs["pipeline"].sizes
