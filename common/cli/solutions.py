@@ -1,0 +1,108 @@
+"""Grade the exercises' own solutions on this machine: python -m common.cli.solutions [ID ...]
+
+Each must pass all gates that this machine can judge, the speed with a GPU among them. `--record` keeps what the gates
+say in recorded/<device>/exercises.json, with the hash of each exercise: those that are recorded and unchanged are left
+out then.
+
+Exit status: 0 all passed; 1 a solution did not pass; 2 wrong usage; 130 interrupted, what was graded is kept.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from common import program
+from common.learn.exercise import Exercise, exercises, find
+from common.learn.gate import CANNOT, PASSED
+from common.learn.grade import grade
+from common.machine.device import default_device, versions
+from common.machine.survey import survey_apart
+from common.record import files
+
+SCHEMA = 1
+FILE = "exercises.json"
+SAID = {True: "passed", False: "failed", None: "not judged"}
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A solution. `status`: of `common.learn.gate`. `gates`: name, passed (None: not judged here), text."""
+
+    id: str
+    hash: str
+    status: int
+    took_s: float
+    gates: list[dict[str, Any]]
+
+    @property
+    def line(self) -> str:
+        said = ", ".join(f"{gate['name']} {SAID[gate['passed']]}" for gate in self.gates)
+        why = "".join(f"; {gate['text']}" for gate in self.gates if gate["passed"] is False or gate["name"] == "speed")
+        return f"{self.id}: {said}{why} ({self.took_s:.1f} s)"
+
+
+@dataclass(frozen=True)
+class Solutions:
+    schema: int
+    environment: dict[str, Any]  # device, versions, date
+    solutions: list[Graded]
+
+
+FORMAT = files.Format(
+    "solutions", SCHEMA, lambda data: Solutions(**{**data, "solutions": [Graded(**each) for each in data["solutions"]]})
+)
+
+
+def known(device: str, folder: Path | None = None) -> dict[str, Graded]:
+    """What is recorded on a device of exercises as they are now, by id. Raises RecordError."""
+    recorded = [each for _, each in FORMAT.recorded(FILE, folder) if each.environment["device"]["name"] == device]
+    hashes = {each.id: each.hash for each in exercises()}
+    return {each.id: each for of in recorded for each in of.solutions if hashes.get(each.id) == each.hash}
+
+
+def graded(exercise: Exercise) -> Graded:
+    begin = time.monotonic()
+    found = grade(exercise, exercise.solution)
+    gates = [{"name": gate.name, "passed": gate.passed, "text": gate.text} for gate in found.gates if not gate.is_extra]
+    return Graded(exercise.id, exercise.hash, found.status, time.monotonic() - begin, gates)
+
+
+def record(wanted: Sequence[Exercise], info: dict[str, Any], folder: Path | None = None) -> list[Graded]:
+    """Grade those that are not recorded yet; what is known is written after each. Returns all of `wanted`."""
+    found = known(info["name"], folder)
+    environment = {"device": info, "versions": versions(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    path = files.file_of_device(environment, FILE, folder)
+    for exercise in [each for each in wanted if each.id not in found]:
+        found[exercise.id] = graded(exercise)
+        print(found[exercise.id].line, flush=True)
+        everything = sorted(found.values(), key=lambda each: each.id)
+        text = json.dumps(asdict(Solutions(SCHEMA, environment, everything)), indent=1, allow_nan=False)
+        files.write_text(path, text + "\n")
+    return [found[each.id] for each in wanted]
+
+
+def main() -> int:
+    parser = program.Parser("python -m common.cli.solutions", description=str(__doc__).partition("\n")[0])
+    parser.add_argument("id", nargs="*", help="an exercise: ch1/coalesce (all)")
+    parser.add_argument("--record", action="store_true", help="keep it in recorded/<device>/exercises.json")
+    args = parser.parse_args()
+    wanted = [find(name) for name in args.id] or exercises()
+    if args.record:
+        found = record(wanted, survey_apart(default_device(), with_limits=False)[0])
+    else:
+        found = []
+        for exercise in wanted:
+            found.append(graded(exercise))
+            print(found[-1].line, flush=True)
+    passed = sum(each.status == PASSED for each in found)
+    cannot = sum(each.status == CANNOT for each in found)
+    print(f"{passed} of {len(found)} solutions passed" + (f", {cannot} cannot be graded here" if cannot else ""))
+    return 0 if passed + cannot == len(found) else 1
+
+
+if __name__ == "__main__":
+    program.finish(lambda: program.status_of("python -m common.cli.solutions", main))

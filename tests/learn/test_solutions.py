@@ -1,0 +1,65 @@
+"""The exercises' own solutions, graded and kept: each once, again where its exercise has changed."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from common.cli import solutions
+from common.learn.exercise import find
+from common.learn.gate import CANNOT, NOT_YET, PASSED, Gate, Grade
+
+INFO = {"kind": "cuda", "name": "A made-up GPU"}
+WANTED = [find("ch1/pencil"), find("ch1/referee")]
+
+
+@pytest.fixture
+def grades(monkeypatch):
+    """What `grade` was called with; each passes, with a gate that this machine cannot judge."""
+    asked = []
+
+    def grade(exercise, path):
+        asked.append((exercise.id, path.name))
+        return Grade(
+            exercise, path, (Gate("right", True, "yes"), Gate("speed", None, "no GPU"), Gate("star", True, "", True))
+        )
+
+    monkeypatch.setattr(solutions, "grade", grade)
+    return asked
+
+
+def test_each_is_graded_once_and_kept_with_what_its_gates_say(grades, tmp_path):
+    found = solutions.record(WANTED[:1], INFO, tmp_path)
+    assert solutions.record(WANTED, INFO, tmp_path)[:1] == found
+    assert grades == [("ch1/pencil", "solution.py"), ("ch1/referee", "solution.py")]
+    kept = solutions.FORMAT.load(tmp_path / "a_made_up_gpu/exercises.json")
+    assert [(each.id, each.hash, each.status) for each in kept.solutions] == [(e.id, e.hash, PASSED) for e in WANTED]
+    assert [gate["name"] for gate in kept.solutions[0].gates] == ["right", "speed"]
+    assert kept.solutions[0].line.startswith("ch1/pencil: right passed, speed not judged; no GPU (")
+
+
+def test_an_exercise_that_has_changed_is_graded_again_and_another_device_is_another(grades, tmp_path):
+    solutions.record(WANTED, INFO, tmp_path)
+    path = tmp_path / "a_made_up_gpu/exercises.json"
+    data = json.loads(path.read_text())
+    data["solutions"][0]["hash"] = "another"
+    path.write_text(json.dumps(data))
+    solutions.record(WANTED, INFO, tmp_path)
+    solutions.record(WANTED[:1], {**INFO, "name": "Another"}, tmp_path)
+    assert [name for name, _ in grades] == ["ch1/pencil", "ch1/referee", "ch1/pencil", "ch1/pencil"]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "status", "said"),
+    [
+        ([PASSED, PASSED], 0, "2 of 2 solutions passed"),
+        ([PASSED, CANNOT], 0, "1 of 2 solutions passed, 1 cannot be graded here"),
+        ([PASSED, NOT_YET], 1, "1 of 2 solutions passed"),
+    ],
+)
+def test_a_solution_that_does_not_pass_is_a_failure(statuses, status, said, monkeypatch, capsys):
+    left = iter(statuses)
+    monkeypatch.setattr("sys.argv", ["solutions", "ch1/pencil", "ch1/referee"])
+    monkeypatch.setattr(solutions, "graded", lambda each: SimpleNamespace(status=next(left), line=each.id))
+    assert solutions.main() == status
+    assert capsys.readouterr().out.splitlines() == ["ch1/pencil", "ch1/referee", said]
