@@ -31,11 +31,9 @@ class Parser(program.Parser):
 
     def pick_device(self, requested: str | None) -> str:
         """`cpu` or `cuda:N`, made current; a device that is not there is an error."""
-        import torch
+        from common.machine.device import default_device, describe, use_device
 
-        from common.machine.device import describe, use_device
-
-        device = requested or ("cuda:0" if torch.cuda.is_available() else "cpu")
+        device = requested or default_device()
         try:
             describe(device)
         except ValueError as error:

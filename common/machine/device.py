@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import sys
+import warnings
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +18,10 @@ from common.machine.state import CORES, nvml_handle
 
 DATASHEETS = Path(__file__).with_name("datasheets.json")
 UNITS = {"K": 1 << 10, "M": 1 << 20}  # units of cache sizes there
-PACKAGES = ("torch", "triton", "cupy-cuda13x", "numpy")
+PACKAGES = ("torch", "triton", "cupy-cuda13x", "cupy-cuda12x", "numpy")
+LEAST_DRIVER = {12: 525, 13: 580}  # by major version of CUDA; source: NVIDIA's CUDA Compatibility, minor versions
+CUDA_12 = "cu126"  # torch's only build for CUDA 12; source: its RELEASE.md, 2.12 to 2.14
+TOO_NEW = (10, 0)  # the first compute capability that this build lacks
 
 
 def has_gpu() -> bool:
@@ -50,9 +54,11 @@ def describe(device: str) -> dict[str, Any]:
             "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
             "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": last_cache_bytes(),
         }  # fmt: skip
-    if not torch.cuda.is_available():
-        why = "no GPU, a driver older than 580, or a CPU build of torch; --device cpu runs the pairs that need none"
-        raise ValueError(f"device {device}: torch {torch.__version__} sees no CUDA device here ({why})")
+    with warnings.catch_warnings(action="ignore"):  # torch's own is longer, and says less
+        is_available = torch.cuda.is_available()
+    if not is_available:
+        why = f"torch {torch.__version__} sees no CUDA device here (no GPU, a driver older than 580, or a CPU build)"
+        raise ValueError(f"device {device}: {_too_old() or why}; --device cpu runs the pairs that need none")
     index = torch.device(device).index or 0
     if index >= torch.cuda.device_count():
         raise ValueError(f"device {device}: this machine has {torch.cuda.device_count()} GPU(s)")
@@ -68,6 +74,28 @@ def describe(device: str) -> dict[str, Any]:
         "max_memory_mhz": pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_MEM),
         "host": _cpu_name(),
     }  # fmt: skip
+
+
+def _too_old() -> str:
+    """What to do about a driver that is too old for this torch; an empty text if there is none, or a newer one."""
+    import torch
+
+    built = torch.version.cuda or ""
+    try:
+        pynvml.nvmlInit()
+        driver, runs = pynvml.nvmlSystemGetDriverVersion(), pynvml.nvmlSystemGetCudaDriverVersion()
+        capability = pynvml.nvmlDeviceGetCudaComputeCapability(pynvml.nvmlDeviceGetHandleByIndex(0))
+    except pynvml.NVMLError:  # no driver, or no GPU
+        return ""
+    if not built or runs // 1000 >= (major := int(built.split(".")[0])):
+        return ""
+    release, _, _ = torch.__version__.partition("+")
+    needed = f"install driver {LEAST_DRIVER.get(major, f'for CUDA {built}')} or newer"
+    said = f"the NVIDIA driver {driver} is for CUDA {runs // 1000}.{runs % 1000 // 10}, torch {release} is for {built}"
+    if runs // 1000 < 12 or tuple(capability) >= TOO_NEW:
+        return f"{said}: {needed}"
+    wheel = f"torch=={release}+{CUDA_12} from https://download.pytorch.org/whl/{CUDA_12}"
+    return f"{said}: {needed}, or {wheel} and cupy-cuda12x instead of cupy-cuda13x (README.md, `Where it runs`)"
 
 
 def cupy_on(device: str) -> Any:

@@ -1,11 +1,14 @@
 """What a machine tells of itself, where it tells it in more than one way."""
 
+import re
+import warnings
 from types import SimpleNamespace
 
 import pynvml
 import pytest
 
 from common.machine import device, state
+from common.pairs.pair import ROOT
 
 GPU = {"kind": "cuda", "uuid": "GPU-1"}
 HOT = "thermal slowdown (hardware)"
@@ -91,3 +94,71 @@ def test_a_device_has_one_name(text, name):
 def test_no_other_device_has_one(text):
     with pytest.raises(ValueError, match="it must be cpu or cuda:N"):
         device.device_named(text)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """gpu(...): what describe says of a GPU with this driver under this torch, which sees none."""
+    import torch
+
+    def said(runs, built, driver="550.54.15", capability=(9, 0), version="2.13.0"):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: warnings.warn("driver is too old", stacklevel=2))
+        monkeypatch.setattr(torch.version, "cuda", built)
+        monkeypatch.setattr(torch, "__version__", version)
+        monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
+        monkeypatch.setattr(pynvml, "nvmlSystemGetDriverVersion", lambda: driver)
+        monkeypatch.setattr(pynvml, "nvmlSystemGetCudaDriverVersion", lambda: runs)
+        monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", lambda index: index)
+        monkeypatch.setattr(pynvml, "nvmlDeviceGetCudaComputeCapability", lambda handle: [*capability])
+        with (
+            warnings.catch_warnings(record=True) as heard,
+            pytest.raises(ValueError, match=r"^device cuda:0: ") as error,
+        ):
+            device.describe("cuda:0")
+        assert not heard and "\n" not in str(error.value)
+        return str(error.value)
+
+    return said
+
+
+CUDA_12 = "or torch==2.13.0+cu126 from https://download.pytorch.org/whl/cu126 and cupy-cuda12x instead of cupy-cuda13x"
+
+
+@pytest.mark.parametrize("version", ["2.13.0", "2.13.0+cu130"])
+def test_a_driver_for_cuda_12_is_named_with_what_to_install(gpu, version):
+    said = gpu(12040, "13.0", version=version)
+    assert "the NVIDIA driver 550.54.15 is for CUDA 12.4, torch 2.13.0 is for 13.0" in said
+    assert "install driver 580 or newer, " in said and CUDA_12 in said and "--device cpu runs" in said
+
+
+@pytest.mark.parametrize("where", [{"runs": 11080}, {"runs": 12080, "capability": (12, 0)}])
+def test_where_no_build_fits_an_old_driver_it_must_be_a_newer_driver(gpu, where):
+    said = gpu(**where, built="13.0")
+    assert "install driver 580 or newer;" in said and "cu126" not in said
+
+
+def test_a_driver_for_cuda_11_is_too_old_for_the_build_for_cuda_12(gpu):
+    assert "is for CUDA 11.8, torch 2.13.0 is for 12.6: install driver 525 or newer;" in gpu(11080, "12.6")
+
+
+@pytest.mark.parametrize(("runs", "built"), [(13000, "13.0"), (13020, "13.0"), (12040, "12.6"), (12040, None)])
+def test_a_driver_that_is_new_enough_is_not_called_old(gpu, runs, built):
+    assert "sees no CUDA device here (no GPU, a driver older than 580, or a CPU build); " in gpu(runs, built)
+
+
+def test_without_a_driver_no_driver_is_named(monkeypatch):
+    import torch
+
+    def missing():
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    monkeypatch.setattr(pynvml, "nvmlInit", missing)
+    assert device._too_old() == ""
+
+
+def test_the_readme_names_the_versions_of_the_requirements_for_cuda_12_too():
+    pins = dict(re.findall(r"^([\w-]+)==([\d.]+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE))
+    command = next(line for line in (ROOT / "README.md").read_text().splitlines() if "cupy-cuda12x==" in line)
+    named = dict(re.findall(r"([\w-]+)==([\d.]+)", command))
+    assert named == {"torch": pins["torch"], "cupy-cuda12x": pins["cupy-cuda13x"]} and device.CUDA_12 in command
