@@ -1,13 +1,13 @@
-"""Train a step on several processes: gradients are summed during backward by 4 CTAs, and the other SMs are left to it.
+"""Train a step on several processes: gradients are summed during backward by 8 CTAs, and the other SMs are left to it.
 
 Problem: in optimized_overlap.py kernels of NCCL run on the same GPU as backward. NCCL gives a sum as many CTAs (thread
 blocks) as make it fast if it is alone. Each of them takes registers and shared memory of an SM until the sum ends.
 
-Idea: a second group of the same processes, whose sums have at most 4 CTAs. Each sum takes longer, which costs nothing
+Idea: a second group of the same processes, whose sums have at most 8 CTAs. Each sum takes longer, which costs nothing
 while backward goes on, and the products keep nearly all SMs:
 
     most SMs    [forward][backward]
-    4 SMs                [gradients, last layer first]
+    8 SMs                [gradients, last layer first]
 
 Cost: the sum that begins last is not hidden, and takes longer than with more CTAs. The group, with its buffers, is made
 once, in `setup`.
@@ -23,7 +23,7 @@ import torch.distributed as dist
 DEVICE = "cuda"  # gloo has no CTAs
 REQUIRES = {"gpus": 2}
 VERSUS = ""
-CTAS = 4
+CTAS = 8
 
 
 def inputs(batch=2048, dim=4096, layers=16, rank=0, ranks=2, device="cuda"):
