@@ -1,8 +1,8 @@
 """Record all that this machine can record and that is stale or missing: python -m common.cli.record
 
-A step measures one pair at all sizes of a class, or the machine's sheet, or the calibration. Its result is kept under
-recorded/ before the next step begins. A run that was stopped is started again: it goes on with what is left. Stale
-results come first, then missing ones: default sizes, calibration, other sizes.
+A step measures a pair at the sizes of a class, the machine's sheet or the calibration, or grades a solution. Its result
+is kept under recorded/ before the next step begins. Started again after a stop, it goes on with what is left. Stale
+results come first, then missing ones: default sizes, calibration, exercises, other sizes.
 
 Exit status: 0 nothing is left; 1 something is left; 2 wrong usage, or a device that cannot be used; 130 interrupted.
 """
@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +67,18 @@ def plan(device: str, info: dict[str, Any], folder: Path, only_default: bool, pr
             what = f"{pair.chapter} {pair.name} {part.sizes[0]}{more}"
             do = partial(recording.record_pair, pair, name, part.sizes, device, folder, runs)
             of_class[name].append(Step(what, part, do))
-    sheet, calibration = (
-        [Step(what, part, partial(do, device, folder)) for part in of(info, folder, problems)]
-        for what, of, do in (
-            ("hardware", recording.of_sheet, recording.record_sheet),
-            ("calibration", recording.of_calibration, recording.calibrate),
-        )
-    )
-    steps = [*sheet, *of_class.pop("default"), *calibration, *(step for steps in of_class.values() for step in steps)]
+
+    def steps_of(what: str, parts: list[Part], do: Callable[[str, Path], str]) -> list[Step]:
+        return [Step(what, part, partial(do, device, folder)) for part in parts]
+
+    sheet = steps_of("hardware", recording.of_sheet(info, folder, problems), recording.record_sheet)
+    calibration = steps_of("calibration", recording.of_calibration(info, folder, problems), recording.calibrate)
+    solutions = [
+        Step(f"exercise {exercise.id}", part, partial(recording.record_solution, exercise, info, folder))
+        for exercise, part in recording.of_exercises(info, folder, problems)
+        if not only_default and device == default_device()  # on which they are graded
+    ]
+    steps = [*sheet, *of_class.pop("default"), *calibration, *solutions, *chain(*of_class.values())]
     return sorted(steps, key=lambda step: not step.part.is_stale)
 
 

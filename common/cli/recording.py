@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from common.calibration import checks, findings
+from common.cli import solutions
 from common.engine import runner
 from common.hardware import sheet as sheets
+from common.learn.exercise import Exercise, exercises
 from common.pairs.pair import Pair, discover
 from common.pairs.sizes import sizes_of
 from common.pairs.source import source_hash
@@ -25,7 +27,7 @@ LONG_S = 120.0  # a pair whose sizes of a class take longer is measured in parts
 class Part:
     """What one step measures. `here_s`: what it took on this device the last time, 0 if unknown."""
 
-    sizes: list[str]  # of a pair; empty for the sheet and the calibration
+    sizes: list[str]  # of a pair; empty for what is no pair
     is_stale: bool  # else missing
     here_s: float = 0.0
     elsewhere_s: float = 0.0  # on another device
@@ -77,6 +79,20 @@ def of_calibration(info: dict[str, Any], folder: Path, problems: Problems) -> li
     return [Part([], bool(here), *times)]
 
 
+def of_exercises(info: dict[str, Any], folder: Path, problems: Problems) -> list[tuple[Exercise, Part]]:
+    """The exercises whose solutions were not graded here as they are now."""
+    files = solutions.FORMAT.recorded(solutions.FILE, folder, problems)
+    graded = [(each.environment["device"]["name"] == info["name"], of) for _, each in files for of in each.solutions]
+    known = {(is_here, of.id): of for is_here, of in reversed(graded)}
+    found = []
+    for exercise in exercises():
+        here, elsewhere = known.get((True, exercise.id)), known.get((False, exercise.id))
+        if here is None or here.hash != exercise.hash:
+            times = [of.took_s if of else 0.0 for of in (here, elsewhere)]
+            found.append((exercise, Part([], here is not None, *times)))
+    return found
+
+
 def record_pair(pair: Pair, of_class: str, sizes: list[str], device: str, folder: Path, runs: Runs) -> str:
     """Measure a pair at sizes of a class and keep the result. Returns why it is not kept, or an empty text.
 
@@ -121,6 +137,12 @@ def record_sheet(device: str, folder: Path) -> str:
     """Measure the machine's sheet and keep it. Raises OneLine."""
     sheet = sheets.measured_apart(device, lambda stage, fraction: print(f"measuring: {stage}", file=sys.stderr))
     print(f"recorded in {sheets.keep(sheet, folder)}", flush=True)
+    return ""
+
+
+def record_solution(exercise: Exercise, info: dict[str, Any], folder: Path) -> str:
+    """Grade a solution and keep what its gates say, whichever it passed. Raises OneLine."""
+    solutions.record([exercise], info, folder)
     return ""
 
 

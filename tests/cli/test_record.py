@@ -1,13 +1,14 @@
 """What is stale or missing, in its order; a budget, a stop and a second start; what is kept, and where."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from itertools import chain
 
 import pytest
 from samples import pair_result, refused, version, write_pair
 from samples import record as record_of
 
-from common.cli import record, recording
+from common.cli import record, recording, solutions
 from common.cli.recording import Part
 from common.engine import runner
 from common.pairs.one_line import OneLine
@@ -102,6 +103,7 @@ def chapter(tmp_path, monkeypatch):
     for name in "ab":
         write_pair(folder, name, version(), version(sizes=SIZES))
     monkeypatch.setattr(record, "chapters", lambda: {1: folder})
+    monkeypatch.setattr(recording, "exercises", list)
     monkeypatch.setattr(record, "survey_apart", lambda device, with_limits: (CPU, {}))
     return folder
 
@@ -244,6 +246,41 @@ def test_the_sheet_is_measured_again_with_more_gpus_only(tmp_path, monkeypatch):
     assert recording.of_sheet({**gpu, "name": "another"}, tmp_path, {}) == [Part([], False)]
 
 
+def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed(tmp_path, monkeypatch):
+    def solved(exercise, of="A CPU", **fields):
+        path = tmp_path / of.lower().replace(" ", "_") / solutions.FILE
+        path.parent.mkdir(exist_ok=True)
+        each = {**asdict(solutions.Graded(exercise.id, exercise.hash, 0, 7.0, [])), **fields}
+        path.write_text(
+            json.dumps({"schema": 1, "environment": {"device": {"name": of}, "date": ""}, "solutions": [each]})
+        )
+
+    first, second, *_ = recording.exercises()
+    monkeypatch.setattr(recording, "exercises", lambda: [first, second])
+    assert recording.of_exercises(CPU, tmp_path, {}) == [(first, Part([], False)), (second, Part([], False))]
+    solved(second, "another")
+    assert recording.of_exercises(CPU, tmp_path, {})[1] == (second, Part([], False, 0.0, 7.0))
+    solved(first)
+    assert [each for each, _ in recording.of_exercises(CPU, tmp_path, {})] == [second]
+    solved(first, hash="of another text")
+    assert recording.of_exercises(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
+
+
+@pytest.mark.rest
+def test_a_solution_is_graded_once(tmp_path, monkeypatch, capsys):
+    (exercise,) = [each for each in recording.exercises() if each.id == "ch1/pencil"]
+    monkeypatch.setattr(recording, "exercises", lambda: [exercise])
+    monkeypatch.setattr(record, "chapters", dict)
+    for name in ("of_sheet", "of_calibration"):
+        monkeypatch.setattr(recording, name, lambda *where: [])
+    folder = tmp_path / "recorded"
+    assert (
+        record.main([], folder) == 0
+        and "[1 of 1] exercise ch1/pencil (missing)\nch1/pencil: " in capsys.readouterr().out
+    )
+    assert record.main([], folder) == 0 and capsys.readouterr().out == "nothing is left\n"
+
+
 def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypatch):
     (_, known), *_ = recording.checks.FORMAT.recorded(recording.findings.FILE)
     info = known.environment["device"]
@@ -260,6 +297,7 @@ def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypat
 def test_a_pair_is_measured_and_kept(chapter, monkeypatch, tmp_path, capsys):
     monkeypatch.undo()
     monkeypatch.setattr(record, "chapters", lambda: {1: chapter})
+    monkeypatch.setattr(recording, "exercises", list)
     for name in ("of_sheet", "of_calibration"):
         monkeypatch.setattr(recording, name, lambda *where: [])
     assert record.main(["--only-default", "--device", "cpu"], tmp_path / "recorded") == 0
