@@ -6,6 +6,7 @@ wait until the others are ready: see the barriers of the versions that use it.
 
 from functools import cache
 
+import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric_memory
 
@@ -14,12 +15,14 @@ import torch.distributed._symmetric_memory as symmetric_memory
 def symmetric(shape, dtype, device):
     """(handle, this memory on the GPU of each process, by rank). It is 0 at first, and made once for each `shape`.
 
-    All processes must call it, with the same arguments. The handle has barriers, which wait on the current stream. It
-    has several channels of them: two barriers that may be pending at the same time need different ones.
+    All processes must call it, with the same arguments. `handle.barrier()` makes the current stream wait until the
+    current streams of all processes are there.
     """
-    own = symmetric_memory.empty(shape, dtype=dtype, device=device).zero_()
+    strides = torch.empty(shape, device="meta").stride()
+    # `symmetric_memory.empty` would take it from a pool, in which several tensors share one allocation and its barriers
+    own = symmetric_memory._SymmetricMemory.empty_strided_p2p(shape, strides, dtype, device).zero_()
     handle = symmetric_memory.rendezvous(own, dist.group.WORLD.group_name)
     handle.barrier()  # no process writes to another one that has yet to write its zeros
-    everywhere = [handle.get_remote_tensor(rank, shape, dtype) for rank in range(handle.world_size)]
+    everywhere = [handle.get_buffer(rank, shape, dtype) for rank in range(handle.world_size)]
     everywhere[handle.rank] = own  # the others are addresses, and keep no memory
     return handle, tuple(everywhere)

@@ -112,16 +112,15 @@ def as_if_on(machine: Machine) -> Any:
 def _as_if_one_of_two() -> Iterator[None]:
     """Inside, this process seems to be rank 0 of two that have symmetric memory."""
 
-    def empty(shape: Any, dtype: Any = None, device: Any = None) -> Any:
+    def empty(shape: Any, dtype: Any) -> Any:
         return torch.empty(shape, dtype=dtype, device="meta")
 
-    handle = SimpleNamespace(
-        rank=0, world_size=2, barrier=_always(None), get_remote_tensor=lambda _, *like: empty(*like)
-    )
+    handle = SimpleNamespace(rank=0, world_size=2, barrier=_always(None), get_buffer=lambda _, *like: empty(*like))
+    memory = SimpleNamespace(empty_strided_p2p=lambda shape, strides, dtype, device: empty(shape, dtype))
     world = SimpleNamespace(WORLD=SimpleNamespace(group_name="of two"))
     with (
         patch.multiple(dist, get_rank=_always(0), get_world_size=_always(2), group=world),
-        patch.multiple(symmetric_memory, empty=empty, rendezvous=_always(handle)),
+        patch.multiple(symmetric_memory, _SymmetricMemory=memory, rendezvous=_always(handle)),
     ):
         yield
 
