@@ -46,8 +46,12 @@ class Step:
     part: Part
     do: Callable[[], str]
 
+    @property
+    def kind(self) -> str:
+        return "pair" if self.part.sizes else self.what.split()[0]
+
     def expected_s(self, recent: list[float]) -> float:
-        """Its last time here; else the longest of its last time elsewhere and of the last steps."""
+        """Its last time here; else the longest of its last time elsewhere and of the last steps of its kind."""
         return self.part.here_s or max([self.part.elsewhere_s, *recent[-RECENT:]])
 
     def line(self, recent: list[float]) -> str:
@@ -87,9 +91,9 @@ def carry_out(steps: list[Step], budget_s: float, now: Callable[[], float] = tim
 
     Raises KeyboardInterrupt after the lines of all that is left then.
     """
-    begin, took = now(), list[float]()
+    begin, times = now(), dict[str, list[float]]()
     for number, step in enumerate(steps):
-        start = now()
+        start, took = now(), times.setdefault(step.kind, [])
         if start - begin + step.expected_s(took) > budget_s:
             yield step.line(took)
             continue
@@ -97,7 +101,7 @@ def carry_out(steps: list[Step], budget_s: float, now: Callable[[], float] = tim
         try:
             why = step.do()
         except KeyboardInterrupt:
-            yield from (each.line(took) for each in steps[number:])
+            yield from (each.line(times.get(each.kind, [])) for each in steps[number:])
             raise
         except OneLine as error:
             why = str(error)

@@ -31,7 +31,7 @@ WHOLE = [
 
 
 def step(what, do=lambda: "", **part):
-    return record.Step(what, Part([], **{"is_stale": False, **part}), do)
+    return record.Step(what, Part(**{"sizes": ["default"], "is_stale": False, **part}), do)
 
 
 class Clock:
@@ -69,9 +69,16 @@ def test_no_step_begins_that_would_end_after_the_budget_and_a_shorter_one_still_
 
 
 def test_what_was_never_carried_out_here_is_expected_to_take_as_long_as_the_last_steps_or_as_elsewhere(clock):
-    steps = [clock.work("a", 40), clock.work("b", 40), clock.work("c", 1, elsewhere_s=50.0), clock.work("d", 1)]
+    works = [("a", 40, 0.0), ("b", 40, 0.0), ("c", 1, 50.0), ("d", 1, 0.0)]
+    steps = [clock.work(what, took_s, elsewhere_s=known) for what, took_s, known in works]
     left = [*record.carry_out(steps, 125, clock)]
     assert clock.done == ["a", "b", "d"] and left == ["c (missing, about 50 s)"]
+
+
+def test_what_takes_long_does_not_count_for_steps_of_another_kind(clock):
+    works = [("calibration", 90), ("exercise a", 4), ("exercise b", 4), ("calibration", 1)]
+    left = [*record.carry_out([clock.work(what, took_s, sizes=[]) for what, took_s in works], 110, clock)]
+    assert clock.done == ["calibration", "exercise a", "exercise b"] and left == ["calibration (missing, about 90 s)"]
 
 
 def test_a_stop_leaves_all_that_was_not_done_and_the_step_that_it_stopped(clock):
