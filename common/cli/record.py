@@ -17,14 +17,13 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from common.cli import recording
-from common.cli.recording import Part
+from common.cli.recording import Part, Step
 from common.isolation import interrupt
 from common.machine.device import default_device
 from common.machine.survey import survey_apart
@@ -34,29 +33,6 @@ from common.pairs.sizes import class_of
 from common.program import Parser, device_name, finish, status_of
 from common.record import archive
 from common.record.files import RECORDED, Problems, check_writable
-
-RECENT = 3  # steps whose times count for a step that was never carried out here
-
-
-@dataclass(frozen=True)
-class Step:
-    """`do` returns why it is still left, or an empty text."""
-
-    what: str
-    part: Part
-    do: Callable[[], str]
-
-    @property
-    def kind(self) -> str:
-        return "pair" if self.part.sizes else self.what.split()[0]
-
-    def expected_s(self, recent: list[float]) -> float:
-        """Its last time here; else the longest of its last time elsewhere and of the last steps of its kind."""
-        return self.part.here_s or max([self.part.elsewhere_s, *recent[-RECENT:]])
-
-    def line(self, recent: list[float]) -> str:
-        about = f", about {expected} s" if (expected := round(self.expected_s(recent))) else ""
-        return f"{self.what} ({'stale' if self.part.is_stale else 'missing'}{about})"
 
 
 def plan(device: str, info: dict[str, Any], folder: Path, only_default: bool, problems: Problems) -> list[Step]:

@@ -21,6 +21,7 @@ from common.record.result import FAILED, PairResult, Record
 Recorded = Callable[[str, str], Sequence[tuple[Path, Record]]]  # chapter, class -> files, newest first
 Runs = dict[tuple[str, str], tuple[Record, list[Path]]]  # (chapter, class) -> what this run has recorded, and where
 LONG_S = 120.0  # a pair whose sizes of a class take longer is measured in parts, so that less is lost by a stop
+RECENT = 3  # steps whose times count for a step that was never carried out here
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,27 @@ class Part:
     is_stale: bool  # else missing
     here_s: float = 0.0
     elsewhere_s: float = 0.0  # on another device
+
+
+@dataclass(frozen=True)
+class Step:
+    """`do` returns why it is still left, or an empty text."""
+
+    what: str
+    part: Part
+    do: Callable[[], str]
+
+    @property
+    def kind(self) -> str:
+        return "pair" if self.part.sizes else self.what.split()[0]
+
+    def expected_s(self, recent: list[float]) -> float:
+        """Its last time here; else the longest of its last time elsewhere and of the last steps of its kind."""
+        return self.part.here_s or max([self.part.elsewhere_s, *recent[-RECENT:]])
+
+    def line(self, recent: list[float]) -> str:
+        about = f", about {expected} s" if (expected := round(self.expected_s(recent))) else ""
+        return f"{self.what} ({'stale' if self.part.is_stale else 'missing'}{about})"
 
 
 def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded) -> list[Part]:
