@@ -97,14 +97,19 @@ def own_views(tree: Tree) -> Tree:
 def overlapping(tree: Tree, other: Tree) -> str:
     """The path of an array in `tree` that shares memory with one in `other`; empty if none does."""
 
-    def spans(tree: Tree) -> Iterator[tuple[str, int, int]]:
+    def spans(tree: Tree, is_mine: bool) -> Iterator[tuple[int, int, bool, str]]:
         for path, t in tensors(tree):
             if t.layout == torch.strided and t.numel():
                 reach = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride(), strict=True)) + 1
-                yield path, t.data_ptr(), t.data_ptr() + reach * t.element_size()
+                yield t.data_ptr(), t.data_ptr() + reach * t.element_size(), is_mine, path
 
-    taken, others = list(spans(tree)), spans(other)
-    return next((path for _, start, end in others for path, low, high in taken if low < end and start < high), "")
+    last = {True: (0, ""), False: (0, "")}  # of those that begin earlier, the one that ends last
+    for start, end, is_mine, path in sorted([*spans(tree, True), *spans(other, False)]):
+        reaches, theirs = last[not is_mine]
+        if start < reaches:
+            return path if is_mine else theirs
+        last[is_mine] = max(last[is_mine], (end, path))
+    return ""
 
 
 def clone(tree: Tree) -> Tree:

@@ -16,7 +16,7 @@ from common.checks.arrays import Tree, as_tensor, is_array, is_plain, leaves
 from common.checks.tolerance import Custom, Tolerance
 
 WRONG, MOST_WRONG = 0.5, 0.01  # off by half of their own size; the share of such values that rounding may cause
-CHUNKS = 64
+CHUNKS, IN_ALL = 64, 512  # of an array; of an answer of many arrays, each of which has at least one
 LEAST_CHUNK = 256  # values: fewer do not give a stable RMS
 LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # the least finite part of an answer; the number of values to estimate it from
 # values compared at once: in float64 2 MiB, which fit in a core's cache, or 32 MiB, which fit in a GPU's
@@ -34,9 +34,9 @@ def compare(
     model = dict.fromkeys(truth) if base is None else dict(leaves(base))
     if not mine or mine.keys() != truth.keys() or mine.keys() != model.keys():
         return f"returns {len(mine)} value(s), expected {len(truth)}"
-    sizes = dict(leaves(usual))
+    sizes, chunks = dict(leaves(usual)), max(1, min(CHUNKS, IN_ALL // len(mine)))
     for path, value in mine.items():
-        if reason := _compare_leaf(value, truth[path], model[path], precision, custom, sizes.get(path)):
+        if reason := _compare_leaf(value, truth[path], model[path], precision, custom, sizes.get(path), chunks):
             return f"{path}: {reason}" if path else reason
     return ""
 
@@ -68,13 +68,15 @@ def same_form(out: Tree, base: Tree) -> str:
     return next(filter(None, (_compare_form(mine[path], model[path], model[path]) for path in mine)), "")
 
 
-def _compare_leaf(value: Any, truth: Any, model: Any, precision: str, custom: Custom, usual: Any = None) -> str:
+def _compare_leaf(
+    value: Any, truth: Any, model: Any, precision: str, custom: Custom, usual: Any = None, chunks: int = CHUNKS
+) -> str:
     if (problem := _compare_form(value, truth, model)) or as_tensor(value).numel() == 0:
         return problem
     out, oracle = as_tensor(value).reshape(-1), as_tensor(truth).reshape(-1)
     base = as_tensor(model).reshape(-1) if model is not None and usual is None else None
     least = 0.0 if usual is None else float(as_tensor(usual).double().square().mean()) ** 0.5
-    return _compare_values(out, oracle, base, Tolerance.of(out.dtype, precision, custom), least)
+    return _compare_values(out, oracle, base, Tolerance.of(out.dtype, precision, custom), chunks, least)
 
 
 def _compare_form(value: Any, truth: Any, model: Any) -> str:
@@ -97,14 +99,14 @@ def _compare_form(value: Any, truth: Any, model: Any) -> str:
 
 
 def _compare_values(
-    out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor | None, tolerance: Tolerance, least: float = 0.0
+    out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor | None, tolerance: Tolerance, chunks: int, least: float
 ) -> str:
     """Compare flat tensors of one shape in chunks. `least`: the least RMS that errors are measured by."""
     if not tolerance.precision:
         wrong = int((out.to(oracle.device) != oracle.to(out.dtype)).sum())
         return f"{wrong} of {out.numel()} values differ" if wrong else ""
-    step = min(BLOCK[out.device.type], max(LEAST_CHUNK, -(-out.numel() // CHUNKS)))
-    chunks, models = [], []
+    step = min(BLOCK[out.device.type], max(LEAST_CHUNK, -(-out.numel() // chunks)))
+    compared, models = [], []
     for start in range(0, out.numel(), step):
         part, largest = slice(start, start + step), torch.finfo(out.dtype).max
         ref, values = oracle[part].to(out.device).double(), [x[part].double() for x in (out, base) if x is not None]
@@ -115,13 +117,13 @@ def _compare_values(
             known = ref.isfinite()
             ref, *values = (torch.where(known, x, 0.0) for x in (ref, *values))
         errors, size = [(x - ref).abs_() for x in values], ref.abs()
-        chunks.append(_chunk(errors[0], size, out.dtype))
+        compared.append(_chunk(errors[0], size, out.dtype))
         excess = torch.sub(errors[0], size, alpha=tolerance.rtol)
-        if float(excess.max()) > tolerance.atol * max(chunks[-1].scale, least):
+        if float(excess.max()) > tolerance.atol * max(compared[-1].scale, least):
             at = int(excess.argmax())
             return f"element {start + at} of {out.numel()} is {float(values[0][at]):.6g}, expected {float(ref[at]):.6g}"
         models += [_chunk(error, size, out.dtype) for error in errors[1:]]
-    return _compare_chunks(chunks, models, tolerance) if models else ""
+    return _compare_chunks(compared, models, tolerance) if models else ""
 
 
 class Chunk(NamedTuple):
