@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from common import program
 from common.cli import counts
@@ -29,29 +28,11 @@ from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, chapters, discover
 from common.record import archive, files
 from common.record.result import PairResult
+from common.show.another import FILE, FORMAT, SCHEMA, Predicted, Row
 from common.traffic.data import Kernel, Traffic
 from common.traffic.predict import Rates, predicted
 
-SCHEMA = 1
-FILE = "predicted.json"
 WHAT = ("seconds", "by", "explained")  # of There; in Row of both arms
-
-
-@dataclass(frozen=True)
-class Row:
-    """A ratio recorded on the first machine, and predicted for the second; seconds of both arms there."""
-
-    chapter: str
-    name: str
-    variant: str
-    versus: str
-    source_hash: str
-    clock: str
-    recorded: float
-    predicted: float
-    seconds: dict[str, float]  # variant, versus -> predicted
-    by: dict[str, str]  # variant, versus -> what most of the second machine's least time is
-    explained: dict[str, float]  # variant, versus -> least time / recorded time on the first machine
 
 
 @dataclass(frozen=True)
@@ -61,20 +42,6 @@ class There:
     seconds: float
     by: str
     explained: float
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """All rows. `environment`: device (name), machine (the first one's name), date and commit."""
-
-    schema: int
-    environment: dict[str, Any]
-    rows: list[Row]
-
-
-FORMAT = files.Format(
-    "predictions", SCHEMA, lambda data: Predicted(**{**data, "rows": [Row(**row) for row in data["rows"]]})
-)
 
 
 def moved(rates: Rates, old: dict[str, float], new: dict[str, float], name: str) -> Rates:

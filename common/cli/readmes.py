@@ -10,14 +10,14 @@ from common.calibration import markdown as calibrations
 from common.calibration import truth_page
 from common.calibration.checks import newest
 from common.calibration.findings import PAIRS
-from common.cli import another_page, answers, counts_page
+from common.cli import answers, counts_page
 from common.hardware import markdown as sheets
 from common.hardware import sheet
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.record import archive, files
-from common.show import quoted, summary
+from common.show import another, quoted, summary
 from common.show.tables import NOTHING, link
 
 MARKER = "<!-- results of {} from recorded/: python -m common.cli.readmes -->"
@@ -63,7 +63,7 @@ def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     for chapter, of_chapter in pairs.items():
         made |= summary.pages(chapter, of_chapter, problems)
     made |= answers.pages() | counts_page.pages(pairs, problems) | truth_page.pages(problems)
-    return made | another_page.pages(problems)
+    return made | another.pages(problems)
 
 
 def main() -> int:

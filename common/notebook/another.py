@@ -2,7 +2,7 @@
 
 from IPython.display import Markdown, display
 
-from common.cli import another_page as page
+from common.show import another as page
 
 
 def show_another(chapter: str) -> None:

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import pytest
 from samples import one_pair, pair_result, record, rows_of, version
 
-from common.cli import another, another_page, counts
+from common.cli import another, counts
 from common.pairs.one_line import OneLine
 from common.pairs.source import source_hash
 from common.record.archive import keep_record
+from common.show import another as compared
 from common.traffic.data import Kernel, Traffic
 from common.traffic.predict import Rates
 from common.traffic.versions import Counted
@@ -78,12 +79,12 @@ def course(tmp_path, monkeypatch):
 
 def test_a_prediction_is_written_before_the_machine_is_measured_and_compared_afterwards(course):
     path = another.predict(H100)
-    (row,) = another.FORMAT.load(path).rows
-    assert path == course.folder / another.FILE
+    (row,) = compared.FORMAT.load(path).rows
+    assert path == course.folder / compared.FILE
     assert (row.recorded, row.predicted) == (2.0, pytest.approx(2 * SLOWER))  # the optimized one moves nothing
-    assert another_page.pages() == {}  # nothing is measured yet
+    assert compared.pages() == {}  # nothing is measured yet
     course(H100, 2.5)
-    ((page, text),) = another_page.pages().items()
+    ((page, text),) = compared.pages().items()
     worst, of_chapter = (rows_of(part)[1] for part in text.split("\n## ")[1:])
     shown = ["double", "optimized", "2.00x", "2.87x", "2.50x", "1.15", "0%, 100%"]
     assert page == path.with_suffix(".md") and worst == of_chapter == shown
@@ -93,7 +94,7 @@ def test_a_prediction_is_written_before_the_machine_is_measured_and_compared_aft
 def test_a_pair_that_has_changed_since_is_not_compared(course):
     another.predict(H100)
     course(H100, 2.5, source_hash="another")
-    assert another_page.pages() == {}
+    assert compared.pages() == {}
 
 
 def test_a_machine_that_is_measured_is_not_predicted(course):

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from common.cli.another import FILE, FORMAT, Predicted, Row
 from common.record import archive, files
 from common.record.result import PairResult
 from common.show.formats import digits
 from common.show.tables import head, line
 
+SCHEMA = 1
+FILE = "predicted.json"
 WORST = 5
 HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained")
 INTRODUCTION = """# {name}: predicted, then measured
@@ -19,6 +21,37 @@ INTRODUCTION = """# {name}: predicted, then measured
 Predicted on {date}, when commit {commit} was the newest and nothing of this machine was recorded, from the record of
 {first}, the traffic counts and the two datasheets: [how](/common/cli/another.py). *Explained*: the share of the time
 recorded on the {first} that the counts explain, of the version and of what it is compared with."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A ratio recorded on the first machine, and predicted for the second; seconds of both arms there."""
+
+    chapter: str
+    name: str
+    variant: str
+    versus: str
+    source_hash: str
+    clock: str
+    recorded: float
+    predicted: float
+    seconds: dict[str, float]  # variant, versus -> predicted
+    by: dict[str, str]  # variant, versus -> what most of the second machine's least time is
+    explained: dict[str, float]  # variant, versus -> least time / recorded time on the first machine
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """All rows. `environment`: device (name), machine (the first one's name), date and commit."""
+
+    schema: int
+    environment: dict[str, Any]
+    rows: list[Row]
+
+
+FORMAT = files.Format(
+    "predictions", SCHEMA, lambda data: Predicted(**{**data, "rows": [Row(**row) for row in data["rows"]]})
+)
 
 
 @dataclass(frozen=True)
