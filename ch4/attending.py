@@ -67,13 +67,13 @@ def flops(products, q, causal):
     return {f"{kind}_flops": products * 2 * batch * heads * scores * d}
 
 
-def widened(*tensors):
-    """Contiguous, with zeros up to a power of two of dimensions, 16 at least: zeros add nothing to any product.
+def widened(*tensors, to=0):
+    """Contiguous, with zeros up to `to` dimensions, or a power of two, 16 at least: zeros add nothing to any product.
 
     At multiples of 16 bytes, as descriptors need it.
     """
     d = tensors[0].shape[3]
-    more = max(16, 1 << (d - 1).bit_length()) - d
+    more = (to or max(16, 1 << (d - 1).bit_length())) - d
     wide = [torch.nn.functional.pad(each, (0, more)) if more else each.contiguous() for each in tensors]
     return [each.clone() if each.data_ptr() % 16 else each for each in wide]
 

@@ -11,11 +11,15 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 barrier = getattr(gl, "barrier", None) or gl.thread_barrier  # of a partition's threads; Triton 3.6 has the second name
 
 
-def tiles(x, rows):
-    """A descriptor of x [batch, heads, n, d] as blocks [1, rows, d] of [batch * heads, n, d], swizzled."""
+def tiles(x, rows, width=0):
+    """A descriptor of x [batch, heads, n, d] as blocks [1, rows, width or d] of [batch * heads, n, d], swizzled.
+
+    TMA fills what a block has beyond n or d with zeros, and stores none of it.
+    """
     n, d = x.shape[-2:]
-    layout = gl.NVMMASharedLayout(min(128, d * x.element_size()), 8 * x.element_size(), 3)
-    return TensorDescriptor.from_tensor(x.view(-1, n, d), [1, rows, d], layout)
+    width = width or d
+    layout = gl.NVMMASharedLayout(min(128, width * x.element_size()), 8 * x.element_size(), 3)
+    return TensorDescriptor.from_tensor(x.view(-1, n, d), [1, rows, width], layout)
 
 
 def flat(x, length=64):
@@ -31,9 +35,9 @@ def tma_add(desc, coord, src, _semantic=None):
 
 
 @gluon.jit
-def barriers(COUNT: gl.constexpr):
-    """Barriers that one arrival completes, or the bytes that a copy was expected to bring."""
+def barriers(COUNT: gl.constexpr, ARRIVALS: gl.constexpr = 1):
+    """Barriers that so many arrivals complete, with the bytes that a copy was expected to bring."""
     found = gl.allocate_shared_memory(gl.int64, [COUNT, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(COUNT):
-        mbarrier.init(found.index(i), count=1)
+        mbarrier.init(found.index(i), count=ARRIVALS)
     return found

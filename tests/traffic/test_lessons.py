@@ -197,6 +197,7 @@ CHAPTER_4 = {
         "optimized/overlapped": says(
             "the same in another order", asked=(2 + 36 / 8 * 2) / 4, tma=11 / 4, flops=36 * 64**2 / CAUSAL
         ),
+        "optimized/gluon": says("written in Gluon"),
     },
     "ch4/attention_backward": {  # the unit is 7 u; no mask; a row's number (lse, delta) is 1/32 u
         "baseline": says(
