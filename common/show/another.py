@@ -12,6 +12,7 @@ from common.record.result import PairResult
 from common.show.formats import digits
 from common.show.tables import head, line
 
+Key = tuple[str, str, str, str]  # chapter, name, variant, versus
 SCHEMA = 1
 FILE = "predicted.json"
 WORST = 5
@@ -79,20 +80,22 @@ class Compared:
 
 
 def compared(found: Predicted, folder: Path) -> list[Compared]:
-    """The predicted rows that were measured since, on the same code."""
-    measured: dict[tuple[str, ...], float] = {}
+    """The predicted rows that were measured since: on the same code, or on code that the first record was carried to."""
+    measured, carried = dict[Key, tuple[float, str]](), dict[str, list[str]]()
     for chapter in dict.fromkeys(row.chapter for row in found.rows):
-        records = [record for path, record in archive.recorded(chapter, problems={}) if path.parent == folder]
-        for pair in [pair for record in reversed(records) for pair in record.pairs if pair.size == "default"]:
-            measured |= _ratios(pair)
-    keys = [(row.chapter, row.name, row.source_hash, row.variant, row.versus) for row in found.rows]
-    return [Compared(row, measured[key]) for key, row in zip(keys, found.rows, strict=True) if key in measured]
+        for path, record in reversed(archive.recorded(chapter, problems={})):
+            for pair in record.pairs:
+                carried.setdefault(pair.source_hash, []).extend(pair.carried)
+                if path.parent == folder and pair.size == "default":
+                    measured |= _ratios(pair)
+    pairs = [(row, *measured.get((row.chapter, row.name, row.variant, row.versus), (0.0, ""))) for row in found.rows]
+    return [Compared(row, ratio) for row, ratio, code in pairs if row.source_hash in (code, *carried.get(code, []))]
 
 
-def _ratios(pair: PairResult) -> dict[tuple[str, ...], float]:
-    rows = [row for row in pair.rows if row.ratio is not None]
-    hashes = (pair.source_hash, *pair.carried)
-    return {(pair.chapter, pair.name, of, row.variant, row.versus): row.ratio or 0.0 for row in rows for of in hashes}
+def _ratios(pair: PairResult) -> dict[Key, tuple[float, str]]:
+    """The ratios of a result, each with the hash of its code."""
+    rows = [(row, row.ratio) for row in pair.rows if row.ratio is not None]
+    return {(pair.chapter, pair.name, row.variant, row.versus): (ratio, pair.source_hash) for row, ratio in rows}
 
 
 def spread(factors: Sequence[float]) -> str:

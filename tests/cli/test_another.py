@@ -91,10 +91,12 @@ def test_a_prediction_is_written_before_the_machine_is_measured_and_compared_aft
     assert "1 of 1 predicted ratios" in text and "worst off by 1.15x" in text and "worst off by 1.25x" in text
 
 
-def test_a_pair_that_has_changed_since_is_not_compared(course):
-    another.predict(H100)
+def test_a_pair_that_has_changed_since_is_compared_only_if_a_record_was_carried_over_the_change(course):
+    (row,) = compared.FORMAT.load(another.predict(H100)).rows
     course(H100, 2.5, source_hash="another")
     assert compared.pages() == {}
+    course(H200, 2.0, source_hash="another", carried=[row.source_hash])
+    assert len(compared.pages()) == 1
 
 
 def test_a_machine_that_is_measured_is_not_predicted(course):
