@@ -80,7 +80,7 @@ class Compared:
 
 
 def compared(found: Predicted, folder: Path) -> list[Compared]:
-    """The predicted rows that were measured since: on the same code, or on code that the first record was carried to."""
+    """The predicted rows that were measured since: on the same code, or on code that a record was carried to."""
     measured, carried = dict[Key, tuple[float, str]](), dict[str, list[str]]()
     for chapter in dict.fromkeys(row.chapter for row in found.rows):
         for path, record in reversed(archive.recorded(chapter, problems={})):
