@@ -45,6 +45,8 @@ WRECKS = {  # text of the variant, verdict, what is said
     ),
 }  # fmt: skip
 
+LONG_ENOUGH = {"check": {"n": 127}, "default": {"n": 1 << 24}}  # for the clock
+
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory):
@@ -52,7 +54,7 @@ def record(tmp_path_factory):
     for name, (text, *_) in WRECKS.items():
         write_pair(folder, name, text, text if name == "i_too_large" else None)
     for letter in "bdfhj":  # after each of them, in the order of names
-        write_pair(folder, f"{letter}_unharmed", version())
+        write_pair(folder, f"{letter}_unharmed", version(sizes=LONG_ENOUGH))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "call", partial(process.call, deadline_s=HUNG_S))
         return runner.run_pairs(discover(folder), device="cuda:0", fast=True)
@@ -69,7 +71,7 @@ def test_what_a_pair_does_to_the_gpu_is_told(name, record):
 def test_the_next_pair_is_unharmed(letter, record):
     (pair,) = [pair for pair in record.pairs if pair.name == f"{letter}_unharmed"]
     (row,) = pair.rows
-    assert row.verdict in (*BELIEVED, "verified"), row.reason  # two microseconds may be too short for the clock
+    assert row.verdict in BELIEVED, row.reason
     assert pair.arms["baseline"].median_s > 0
     assert pair.clocks["sm_mhz"] > 0
 
