@@ -128,12 +128,11 @@ def oracle(
     With several ranks the reference is given each input as a list, one of each rank, and returns a list of answers.
     Raises Disqualified if the reference returns lower precision.
     """
-    exact = to_float64(inputs)
     reference = getattr(baseline.module, "reference", None)
     if reference is None:
+        exact = to_float64(inputs)
         return clone(baseline.bind(exact, baseline.prepared(to_float64(other), exact))())
-    if ranks.count > 1:
-        exact = ranks.gather(exact)
+    exact = to_float64(ranks.gather(inputs) if ranks.count > 1 else inputs)
     truth = reference(**exact, rows=rows) if rows else reference(**exact)
     truth = truth[ranks.rank] if ranks.count > 1 else truth
     for _, answer in tensors(truth):
