@@ -1,5 +1,6 @@
-"""What versions in Gluon share: descriptors for TMA, barriers in shared memory, operations under one name."""
+"""What versions in Gluon share: descriptors for TMA, barriers in shared memory, operations under one name, tiles."""
 
+import triton
 from triton._C.libtriton import ir
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -22,6 +23,11 @@ def tiles(x, rows, width=0):
     return TensorDescriptor.from_tensor(x.view(-1, n, d), [1, rows, width], layout)
 
 
+def blocks(x, rows, columns):
+    """A descriptor of a matrix as blocks [rows, columns] of 16 bits, at least 64 columns, swizzled."""
+    return TensorDescriptor.from_tensor(x, [rows, columns], gl.NVMMASharedLayout(128, 16, 2))
+
+
 def flat(x, length=64):
     """A descriptor of x, of 4-byte elements in a row, as blocks [length]."""
     return TensorDescriptor.from_tensor(x.view(-1), [length], gl.NVMMASharedLayout(0, 32, 1))
@@ -41,3 +47,36 @@ def barriers(COUNT: gl.constexpr, ARRIVALS: gl.constexpr = 1):
     for i in gl.static_range(COUNT):
         mbarrier.init(found.index(i), count=ARRIVALS)
     return found
+
+
+@gluon.jit
+def halves(x):
+    """The left and the right half of the columns of x, each where it is in the registers."""
+    return x.reshape([x.shape[0], 2, x.shape[1] // 2]).permute([0, 2, 1]).split()
+
+
+@gluon.jit
+def parts(x):
+    """x, of 64, 128 or 256 columns, in parts of 64 columns."""
+    if x.shape[1] == 256:
+        left, right = halves(x)
+        found = halves(left) + halves(right)
+    elif x.shape[1] == 128:
+        found = halves(x)
+    else:
+        found = (x,)
+    return found
+
+
+def soonest(rates, m, n, programs):
+    """The tile (rows, columns) with which [m, n] takes the shortest time. rates: {tile: sums a time, of a program}.
+
+    In a wave each program computes a tile. Small tiles have a lower rate, and waste less beyond the edges and in the
+    last wave.
+    """
+
+    def time(rows, columns):
+        waves = triton.cdiv(triton.cdiv(m, rows) * triton.cdiv(n, columns), programs)
+        return waves * rows * columns / rates[rows, columns]
+
+    return min(rates, key=lambda tile: time(*tile))

@@ -224,6 +224,7 @@ CHAPTER_4 = {
         "optimized": says("written once; a 2 times, b 4 times", launches=1, asked=(1 + 2 + 1) / 2, distinct=1, flops=1),
         "optimized/tma": says("the same by descriptor", launches=1, asked=4 / 2, tma=4 / 2, distinct=1, flops=1),
         "optimized/specialized": says("the same", launches=1, asked=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "optimized/gluon": says("written in Gluon"),
     },
     "ch4/matmul": {  # as of fused_activation
         "baseline": says("tiles of 32 x 32: a and b 16 times", asked=(8 + 8 + 1) / 2, distinct=1, flops=1),
@@ -232,6 +233,7 @@ CHAPTER_4 = {
         "optimized/pipelined": says("the same, earlier", asked=4 / 2, distinct=1, flops=1),
         "optimized/tma": says("the same by descriptor", asked=4 / 2, tma=4 / 2, distinct=1, flops=1),
         "optimized/specialized": says("the same by descriptor", asked=4 / 2, tma=4 / 2, distinct=1, flops=1),
+        "optimized/gluon": says("written in Gluon"),
     },
     "ch4/precision": {
         "baseline": says("sums in float32", launches=1, flops=1),

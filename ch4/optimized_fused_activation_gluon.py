@@ -1,0 +1,200 @@
+"""Multiply two matrices and apply an activation, in Gluon for capability 9.0: 64 columns leave while 64 are activated.
+
+Problem: in `optimized_fused_activation_specialized.py` a whole tile of y, 64 KiB, lies in shared memory on its way out,
+and a group of warps stores nothing before it has activated all of its sums. That leaves room for 3 stages.
+Idea: the kernel of `optimized_matmul_gluon.py`. A program, one an SM, walks over tiles in parts:
+
+    load       1 warp                 asks TMA for blocks of a and b as stages become free, also across tiles
+    compute    2 or 3 times 4 warps   each multiplies 64 rows of a tile, frees stages, activates and stores its sums
+
+A group activates 64 columns while TMA stores the 64 columns before, from two buffers in turn. It waits for stages and
+for no other group.
+Cost: it runs on capability 9.0 only, and multiplies 16 bits (float32: torch's operations). Layouts, barriers and
+registers are in the program.
+Predict: a group may be ahead of the other by up to 4 stages, and could activate while that one multiplies. Nothing in
+the program puts it ahead. Is a GELU hidden behind products, or does it cost what it costs in
+`optimized_fused_activation_tma.py`?
+"""
+
+import torch
+import triton
+from activations import activate
+from compiled import compiled
+from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest
+from operands import describable, operand, padded, product_cost
+from torch.nn import functional
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
+
+VERSUS = "specialized"
+REQUIRES = {"capability": (9, 0), "exact": True}
+BLOCK_K, ROWS = gl.constexpr(64), gl.constexpr(64)  # a step along k; rows of a tile that a group multiplies
+# Rows and columns of a tile -> its rate on large matrices (the first has 1), stages, tiles of rows side by side
+TILES = {(128, 256): (1.0, 4, 16), (192, 128): (0.99, 4, 8), (128, 64): (0.6, 8, 8)}
+
+
+def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
+    a = operand(m, k, dtype, "a" in transposed, step, device)
+    return {"a": a, "b": operand(k, n, dtype, "b" in transposed, step, device), "activation": activation}
+
+
+def library(a, b, activation):
+    return getattr(functional, activation)(a @ b)
+
+
+def yardstick_product(a, b, activation):
+    return a @ b
+
+
+def library_compiled(a, b, activation):
+    return compiled(library, a, b.shape, b.stride(), activation)(a, b, activation)
+
+
+def library_autotuned(a, b, activation):
+    mode = "max-autotune-no-cudagraphs"
+    return compiled(library, a, b.shape, b.stride(), activation, mode=mode)(a, b, activation)
+
+
+def cost(a, b, activation):
+    return product_cost(a, b)
+
+
+@gluon.jit
+def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: gl.constexpr):
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = gl.minimum(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
+
+
+@gluon.jit
+def load(
+    descs, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
+    GROUP_M: gl.constexpr,
+):  # fmt: skip
+    a_desc, b_desc = descs
+    a_smem, b_smem = smem
+    full, empty = bars
+    num_pid_m, num_pid_n = tiles
+    STAGES: gl.constexpr = b_smem.shape[0]
+    GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
+    BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
+    step = 0
+    for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
+        pid_m, pid_n = swizzle(pid, num_pid_m, num_pid_n, GROUP_M)
+        start_m, start_n = pid_m * GROUPS * ROWS, pid_n * BLOCK_N
+        for k in range(num_k):
+            slot, is_odd, start_k = step % STAGES, (step // STAGES) & 1, k * BLOCK_K
+            mbarrier.wait(empty.index(slot), is_odd ^ 1)
+            bar = full.index(slot)
+            mbarrier.expect(bar, (GROUPS * ROWS + BLOCK_N) * BLOCK_K * 2)  # bytes, also of zeros beyond the edges
+            for i in gl.static_range(GROUPS):
+                place = [start_k, start_m + i * ROWS] if A_IS_TRANSPOSED else [start_m + i * ROWS, start_k]
+                tma.async_copy_global_to_shared(a_desc, place, bar, a_smem.index(slot * GROUPS + i))
+            place = [start_n, start_k] if B_IS_TRANSPOSED else [start_k, start_n]
+            tma.async_copy_global_to_shared(b_desc, place, bar, b_smem.index(slot))
+            step += 1
+
+
+@gluon.jit
+def compute(
+    c_desc, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
+    GROUP_M: gl.constexpr, ACTIVATION: gl.constexpr, GROUP: gl.constexpr,
+):  # fmt: skip
+    a_smem, b_smem, c_smem = smem
+    full, empty = bars
+    num_pid_m, num_pid_n = tiles
+    STAGES: gl.constexpr = b_smem.shape[0]
+    GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
+    BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
+    step, stored = 0, 0
+    for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
+        pid_m, pid_n = swizzle(pid, num_pid_m, num_pid_n, GROUP_M)
+        acc = gl.zeros([ROWS, BLOCK_N], gl.float32, layout)
+        for k in range(num_k):
+            slot, is_odd = step % STAGES, (step // STAGES) & 1
+            a, b = a_smem.index(slot * GROUPS + GROUP), b_smem.index(slot)
+            a = a.permute([1, 0]) if A_IS_TRANSPOSED else a
+            b = b.permute([1, 0]) if B_IS_TRANSPOSED else b
+            mbarrier.wait(full.index(slot), is_odd)
+            acc = warpgroup_mma(a, b, acc, is_async=True)
+            acc = warpgroup_mma_wait(1, [acc])  # the product of the step before is complete
+            barrier()  # all four warps have read its stage
+            mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1, pred=k > 0)
+            step += 1
+        acc = warpgroup_mma_wait(0, [acc])
+        barrier()
+        mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1)
+        sums = parts(acc)
+        for i in gl.static_range(len(sums)):
+            start_m, start_n = (pid_m * GROUPS + GROUP) * ROWS, pid_n * BLOCK_N + i * 64
+            if start_n < c_desc.shape[1]:  # the condition also keeps ptxas from activating all parts at once
+                c = c_smem.index(GROUP * 2 + stored % 2)
+                tma.store_wait(1)
+                barrier()  # TMA has read what was in c
+                c.store(activate(sums[i], ACTIVATION).to(c_desc.dtype))
+                fence_async_shared()
+                barrier()
+                tma.async_copy_shared_to_global(c_desc, [start_m, start_n], c)
+                stored += 1
+    tma.store_wait(0)
+
+
+@gluon.jit(do_not_specialize=["num_pid_m", "num_pid_n", "num_k"])  # one compilation for all of their values
+def matmul_kernel(
+    a_desc, b_desc, c_desc, num_pid_m, num_pid_n, num_k,
+    A_T: gl.constexpr, B_T: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, GROUP_M: gl.constexpr,
+    ACTIVATION: gl.constexpr,
+):  # fmt: skip
+    b_block: gl.constexpr = b_desc.block_shape
+    a_smem = gl.allocate_shared_memory(a_desc.dtype, [STAGES * GROUPS, ROWS, BLOCK_K], a_desc.layout)
+    b_smem = gl.allocate_shared_memory(b_desc.dtype, [STAGES, b_block[0], b_block[1]], b_desc.layout)
+    c_smem = gl.allocate_shared_memory(c_desc.dtype, [GROUPS * 2, ROWS, 64], c_desc.layout)
+    bars = barriers(STAGES), barriers(STAGES, GROUPS)
+    fence_async_shared()
+    smem, tiles = (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n)
+    # Each list: the warps and registers of all partitions but the first
+    if GROUPS == 2:
+        gl.warp_specialize(
+            [
+                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 0)),
+                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
+                (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
+            ],
+            [4, 1], [232, 24],
+        )  # fmt: skip
+    else:
+        gl.warp_specialize(
+            [
+                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 0)),
+                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
+                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 2)),
+                (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
+            ],
+            [4, 4, 1], [152, 152, 24],
+        )  # fmt: skip
+
+
+def setup(a, b, activation):
+    return {"programs": torch.cuda.get_device_properties(a.device).multi_processor_count}
+
+
+def run(a, b, activation, programs):
+    if a.dtype == torch.float32:
+        return library(a, b, activation)
+    (M, K), N = a.shape, b.shape[1]
+    c = padded(a, M, N)
+    if not (a.numel() and b.numel()):
+        return c.zero_().contiguous()  # all of the activations map 0 to 0
+    (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
+    rows, columns = soonest({tile: rate for tile, (rate, *_) in TILES.items()}, M, N, programs)
+    _, stages, group_m = TILES[rows, columns]
+    tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
+    b_block = (columns, 64) if b_is_transposed else (64, columns)
+    matmul_kernel[(min(programs, tiles[0] * tiles[1]),)](
+        blocks(a, 64, 64), blocks(b, *b_block), blocks(c, 64, 64), *tiles, triton.cdiv(K, 64),
+        a_is_transposed, b_is_transposed, rows // 64, stages, group_m, activation, num_warps=4,
+    )  # fmt: skip
+    return c.contiguous()
