@@ -120,11 +120,12 @@ def on_one_gpu(found: Sequence[tuple[Path, Any]]) -> list[tuple[Path, Any]]:
     So a second GPU of which less is recorded does not take the first one's place. Of equal ones the newest counts.
     """
     on_gpus = [item for item in found if item[1].environment["device"]["kind"] == "cuda"]
-    chosen = max((path.parent for path, _ in on_gpus), key=_classes, default=None)
+    chosen = max((path.parent for path, _ in on_gpus), key=classes, default=None)
     return [item for item in on_gpus if item[0].parent == chosen]
 
 
-def _classes(folder: Path) -> int:
+def classes(folder: Path) -> int:
+    """How many classes of sizes are recorded of a device, in all chapters."""
     return len({path.name.split(".")[0] for path in folder.glob("ch[0-9]*.json")})
 
 

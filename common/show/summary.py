@@ -7,7 +7,7 @@ from pathlib import Path
 from common.pairs.pair import Pair
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded, recorded_classes, together
-from common.record.files import Problems, write_text
+from common.record.files import Problems, classes, write_text
 from common.record.result import UNTIMED, PairResult, Record, Row
 from common.show import tables
 from common.show.formats import digits
@@ -108,8 +108,8 @@ def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> 
 
 
 def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
-    """For each device: its files, and one record with all that they contain."""
-    for folder in dict.fromkeys(path.parent for path, _ in files):
+    """For each device, that with the most recorded first: its files, and one record with all that they contain."""
+    for folder in sorted(dict.fromkeys(path.parent for path, _ in files), key=classes, reverse=True):
         of_device = [(path, record) for path, record in files if path.parent == folder]
         if record := together([each for _, each in of_device]):
             yield of_device, record
