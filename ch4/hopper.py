@@ -24,7 +24,7 @@ def tiles(x, rows, width=0):
 
 
 def blocks(x, rows, columns):
-    """A descriptor of a matrix as blocks [rows, columns] of 16 bits, at least 64 columns, swizzled."""
+    """A descriptor of a matrix of 16-bit elements as blocks [rows, columns], swizzled. columns: a multiple of 64."""
     return TensorDescriptor.from_tensor(x, [rows, columns], gl.NVMMASharedLayout(128, 16, 2))
 
 
@@ -42,7 +42,7 @@ def tma_add(desc, coord, src, _semantic=None):
 
 @gluon.jit
 def barriers(COUNT: gl.constexpr, ARRIVALS: gl.constexpr = 1):
-    """Barriers that so many arrivals complete, with the bytes that a copy was expected to bring."""
+    """COUNT barriers. Each is complete after ARRIVALS arrivals, and all bytes that copies are expected to bring."""
     found = gl.allocate_shared_memory(gl.int64, [COUNT, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(COUNT):
         mbarrier.init(found.index(i), count=ARRIVALS)
@@ -51,7 +51,7 @@ def barriers(COUNT: gl.constexpr, ARRIVALS: gl.constexpr = 1):
 
 @gluon.jit
 def halves(x):
-    """The left and the right half of the columns of x, each where it is in the registers."""
+    """The left and the right half of the columns of x. No value leaves its register."""
     return x.reshape([x.shape[0], 2, x.shape[1] // 2]).permute([0, 2, 1]).split()
 
 
@@ -69,10 +69,10 @@ def parts(x):
 
 
 def soonest(rates, m, n, programs):
-    """The tile (rows, columns) with which [m, n] takes the shortest time. rates: {tile: sums a time, of a program}.
+    """The tile (rows, columns) that is expected to take the shortest time for a matrix [m, n].
 
-    In a wave each program computes a tile. Small tiles have a lower rate, and waste less beyond the edges and in the
-    last wave.
+    rates: {tile: elements that a program computes in a unit of time}. In a wave each program computes a tile. Small
+    tiles have a lower rate, and waste less beyond the edges and in the last wave.
     """
 
     def time(rows, columns):

@@ -1,20 +1,20 @@
-"""Attention in Gluon for capability 9.0: one warp loads, and groups of four warps take powers while products run.
+"""Attention in Gluon for capability 9.0: one warp loads, and the softmax runs beside products.
 
 Problem: in `optimized_attention_overlapped.py` the compiler decides who copies, who waits, and what a thread holds. The
-warps that multiply also ask for the copies, and a program has 64 queries: it reads k and v as often as 64 go into n.
+warps that multiply also ask for the copies. Each program, of 64 or 128 queries, reads k and v for itself.
 Idea: Gluon is Triton with these decisions in the program. A program has 128 or 192 queries of a head, and partitions:
 
-    load      1 warp      asks TMA for q, then for blocks of k and v, as stages become free
-    attend    4 warps     two or three times: 64 queries, with o and the online softmax of these rows in registers
+    load      1 warp                 asks TMA for q, then for blocks of k and v, as stages become free
+    attend    2 or 3 times 4 warps   each has 64 queries, with o and the online softmax of these rows in registers
 
-They meet at barriers in shared memory (`mbarrier`) only: a stage is full, a stage is free. Products are asynchronous
+They meet only at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. Products are asynchronous
 (`wgmma`): a group issues q @ k[j].T and p @ v[j-1], and waits for the first only. The softmax of block j runs beside
 the second, and beside the products of the other groups. Only the block in which a group's rows end is masked, and it
 comes first.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits (float32, and more than 256 dimensions: torch's plain
 operations). With 128 keys of d = 128, the scores, the weights and o take 64 + 32 + 64 registers of a thread.
 Predict: for 128 queries and 128 keys an SM needs 2048 cycles for both products at d = 128, 1024 at d = 64, and 1024 for
-the powers. How many times as fast as products and powers in turn can it be at most, at each d?
+the exponentials. How many times as fast as products and exponentials in turn can it be at most, at each d?
 """
 
 import attending
@@ -61,7 +61,7 @@ def cost(q, k, v, causal):
 
 @gluon.jit
 def load(descs, smem, bars, head, start_m, steps, N_CTX):
-    """A stage is what a group multiplies by at once: a block of k, the last one first, and the block of v before it."""
+    """A stage is what a group multiplies by in a step: a block of k (the last one first), v of the step before."""
     q_desc, k_desc, v_desc = descs
     q_smem, k_smem, v_smem = smem
     q_full, full, empty = bars
@@ -112,7 +112,7 @@ def attend(GROUP: gl.constexpr, o_desc, smem, bars, work, CAUSAL: gl.constexpr):
     offs_n = (steps - 1 - first) * BLOCK_N + gl.arange(0, BLOCK_N, gl.SliceLayout(0, s_layout))
     limits = gl.expand_dims(offs_m, 1) if CAUSAL else N_CTX - 1
     qk = gl.where(gl.expand_dims(offs_n, 0) <= limits, qk, float("-inf"))
-    m_i = gl.max(qk, 1)  # of column 0 of the block on, which every row sees: finite
+    m_i = gl.max(qk, 1)  # finite: every row sees column 0 of this block
     p = gl.exp2(qk * qk_scale - gl.expand_dims(m_i * qk_scale, 1))
     l_i = gl.sum(p, 1)
     weights = gl.convert_layout(p.to(q_smem.dtype), p_layout)
@@ -128,7 +128,7 @@ def attend(GROUP: gl.constexpr, o_desc, smem, bars, work, CAUSAL: gl.constexpr):
         alpha = gl.exp2((m_i - m_ij) * qk_scale)
         l_i = l_i * alpha + gl.sum(p, 1)
         m_i = m_ij
-        # A wait at a barrier is a branch, and ptxas moves no instruction across it: the powers stay before acc's end
+        # A wait at a barrier is a branch, and ptxas moves no instruction across it: exponentials stay before acc's end
         mbarrier.wait(full.index((step + 1) % STAGES), ((step + 1) // STAGES) & 1)
         acc = warpgroup_mma_wait(0, [acc])
         barrier()  # all have read k and v

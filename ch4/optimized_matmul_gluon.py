@@ -1,7 +1,7 @@
 """Multiply two matrices in 16 bits, in Gluon for capability 9.0: one warp loads, two or three groups multiply.
 
 Problem: in `optimized_matmul_specialized.py` the compiler decides: four warps load, and a whole tile of c, 64 KiB, lies
-in shared memory on its way out. That leaves room for 3 stages, and for one shape of tile.
+in shared memory on its way out. That leaves room for 3 stages. All products have the same tile.
 Idea: Gluon is Triton with these decisions in the program. A program, one an SM, walks over tiles in parts:
 
     load       1 warp                 asks TMA for blocks of a and b as stages become free, also across tiles

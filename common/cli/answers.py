@@ -6,7 +6,8 @@ a table for each pair, under the version's name as in the tables (`baseline`, `o
     [coalescing]
     optimized = "Eight times the sectors, and the ratio is {coalescing optimized: ratio}: more than 8, because ..."
 
-In braces: the title of a figure, as in quoted.py.
+In braces: the title of a figure, as in quoted.py. A figure of another GPU than the page's is a whole link, as there:
+`[](/recorded/DEVICE/ch1.md "coalescing optimized: ratio")`.
 """
 
 import ast
@@ -76,7 +77,7 @@ def page(chapter: str, pairs: list[Pair]) -> str:
         lines += [f"## {pair.name}", ""]
         for version in pair.versions:
             if (pair.name, name(version)) in known:
-                answer = re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name(version)])
+                answer = quoted.filled_in(re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name(version)]))
                 lines += [f"**{name(version)}**, [`{version.path.name}`]({version.path.name})", ""]
                 lines += [f"*Question.* {question(version)}", "", f"*Answer.* {answer}", ""]
                 lines += _measured(results.get(pair.name), version)

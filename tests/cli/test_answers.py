@@ -81,6 +81,17 @@ def test_a_page_has_question_answer_and_measurement(course):
     assert "*Measured.* optimized: faster, 2.00x [1.98, 2.02], 2.00 ms -> 1.00 ms" in text
 
 
+def test_an_answer_quotes_another_gpu_by_a_whole_link(course):
+    """The page is of the GPU with the most recorded, here the H200: two classes of sizes."""
+    link = '[](/recorded/nvidia_h100/ch1.md "double optimized: ratio")'
+    folder = course(f"[double]\noptimized = 'Twice: {{double optimized: ratio}}, and {link}.'\n")
+    (pair,) = discover(folder)
+    keep_record(record(pair_result(size="large")), archived := folder.parent / "recorded")
+    keep_record(record(pair_result(ratio=3.0, source_hash=source_hash(pair)), name="NVIDIA H100"), archived)
+    text = answers.page("ch1", [pair])
+    assert "Twice: [2.00x](/recorded/nvidia_h200/" in text and "and [3.00x](/recorded/nvidia_h100/" in text
+
+
 def test_of_a_pair_that_has_changed_nothing_measured_is_shown(course):
     folder = course('[double]\noptimized = "Twice."\n', source_hash="another")
     assert "*Measured.*" not in answers.page("ch1", discover(folder))
