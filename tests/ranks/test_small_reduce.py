@@ -14,6 +14,7 @@ from common.pairs.pair import ROOT, load
 pytest.importorskip("triton")
 KERNEL = ROOT / "ch6/optimized_small_reduce_kernel.py"
 CALLS = 50
+HANGS_S = 60  # a process that waits in vain would keep the tests from ending
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def summed(path, folder, rank, ranks, n, late_s):
     """The sums that one process has. `late_s`: seconds that it waits before each sum, and before it reads."""
     from triton.runtime.interpreter import interpreter_builder as builder
 
-    module, atomic = load(path), builder.create_atomic_rmw
+    module, atomic, end = load(path), builder.create_atomic_rmw, time.monotonic() + HANGS_S
 
     def memory(what, size, dtype):
         files = [str(folder / f"{what}.{each}") for each in range(ranks)]
@@ -43,6 +44,8 @@ def summed(path, folder, rank, ranks, n, late_s):
     def late(*arguments):
         found = atomic(*arguments)
         time.sleep(late_s)
+        if time.monotonic() > end:
+            raise TimeoutError("waits for a flag that no process sets")
         return found
 
     halves = memory("halves", 2 * n, torch.float32)
@@ -64,7 +67,7 @@ def everywhere(processes, folder, n, path=KERNEL, late_s=0.0, ranks=2):
         processes[rank].submit(summed, path, folder, rank, ranks, n, late_s * (rank == ranks - 1))
         for rank in range(ranks)
     ]
-    return [each.result(timeout=60) for each in running]
+    return [each.result() for each in running]
 
 
 @pytest.mark.parametrize("late_s", [0.0, 0.001], ids=["together", "one is late"])
