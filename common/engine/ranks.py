@@ -85,15 +85,16 @@ class Ranks:
         return found
 
     def gather(self, tree: dict[str, Any]) -> dict[str, list[Any]]:
-        """Each input of all ranks as a list, on this rank's device. Raises ValueError if an array's size differs."""
+        """Each input of all ranks as a list, on this rank's device. An array's shape may differ between ranks."""
         device = next((t.device for _, t in tensors(tree)), torch.device("cpu"))
         group = self._on_device if device.type == "cuda" else self._own
         forms = self.share(map_arrays(lambda x: torch.empty_like(x.detach(), device="meta"), tree), "inputs")
         there = [map_arrays(lambda x: torch.empty(x.shape, dtype=x.dtype, device=device), each) for each in forms]
-        for (path, mine), *every in zip(tensors(tree), *map(tensors, there), strict=True):
-            if any(each.nbytes != mine.nbytes for _, each in every):
-                raise ValueError(f"the size of the input `{path}` differs between ranks")
-            dist.all_gather([_bytes(each) for _, each in every], _bytes(mine.to(device)), group=group)
+        for (_, mine), (_, copied) in zip(tensors(tree), tensors(there[self.rank]), strict=True):
+            copied.copy_(mine)
+        for rank, each in enumerate(there):
+            for _, x in tensors(each):
+                dist.broadcast(x.view(-1).view(torch.uint8), src=rank, group=group)
         return {name: [each[name] for each in there] for name in tree}
 
     def stagger(self, rng: random.Random) -> None:
@@ -105,11 +106,6 @@ class Ranks:
         """What the device does next begins at about the same time on all ranks: a barrier on its stream."""
         if self.count > 1:
             dist.all_reduce(torch.zeros(1, device=device), group=self._on_device)
-
-
-def _bytes(x: torch.Tensor) -> torch.Tensor:
-    """An array's memory; of an array that is not contiguous, a copy's."""
-    return x.contiguous().reshape(-1).view(torch.uint8)
 
 
 ONE = Ranks()

@@ -1,4 +1,4 @@
-"""What a timed pair of several processes keeps: the times of all, the bytes that each sends, the group."""
+"""What a pair of several processes keeps: the times of all, the bytes that each sends; what its reference is given."""
 
 import pytest
 from samples import write_pair
@@ -32,3 +32,29 @@ def test_the_bytes_that_each_rank_sends_are_those_of_the_cost(record):
     (pair,) = record.pairs
     for label in ("baseline", "optimized"):
         assert pair.arms[label].sent_bytes == [pair.cost["link_bytes"]] * 2
+
+
+UNEVEN = '''"""Sum parts of unequal length: 4 bytes sent."""
+import torch
+import torch.distributed as dist
+RANKS = 2
+SIZES = {"check": {"n": 127}, "check/empty": {"n": 1}, "default": {"n": 4096}}
+def inputs(n=127, rank=0, ranks=2, device="cuda"):
+    part = torch.randn(n, 3, device=device).tensor_split(ranks)[rank]
+    return {"x": part.mT, "others": [part > 0, {"scale": 2 + rank}]}
+def reference(x, others):
+    sums = [x * is_used.mT * each["scale"] for x, (is_used, each) in zip(x, others)]
+    return [torch.stack([each.sum() for each in sums]).sum()[None]] * len(x)
+def cost(x, others):
+    return {"link_bytes": 4}
+def run(x, others):
+    total = (x * others[0].mT * others[1]["scale"]).sum()[None]
+    dist.all_reduce(total)
+    return total
+'''
+
+
+def test_a_reference_is_given_the_parts_of_all_ranks_also_of_unequal_sizes(machine, tmp_path):
+    write_pair(tmp_path, "uneven", UNEVEN.replace("RANKS = 2", "").replace("SIZES", "_SIZES"), UNEVEN)
+    (pair,) = run_pairs(discover(tmp_path), device="cpu", check_only=True, stressed=False).pairs
+    assert [row.verdict for row in pair.rows] == ["verified"], pair.rows
