@@ -24,7 +24,7 @@ from typing import Any
 
 from common.cli import recording
 from common.cli.recording import Part, Step
-from common.isolation import interrupt
+from common.isolation import interrupt, process
 from common.machine.device import default_device
 from common.machine.survey import survey_apart
 from common.pairs.one_line import OneLine, printable
@@ -79,7 +79,7 @@ def carry_out(steps: list[Step], budget_s: float, now: Callable[[], float] = tim
         except KeyboardInterrupt:
             yield from (each.line(times.get(each.kind, [])) for each in steps[number:])
             raise
-        except OneLine as error:
+        except (OneLine, process.Death) as error:
             why = str(error)
         took.append(now() - start)
         if why:
@@ -102,7 +102,7 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
     raw = argparse.RawDescriptionHelpFormatter
     parser = Parser("python -m common.cli.record", description=str(__doc__), formatter_class=raw)
     add = parser.add_argument
-    add("--budget", type=seconds, default=math.inf, metavar="SECONDS", help="begin no step that would end later")
+    add("--budget", type=seconds, default=math.inf, metavar="SECONDS", help="begin no step expected to end later")
     add("--only-default", action="store_true", help="default sizes, the sheet and the calibration only")
     add("--dry-run", action="store_true", help="list the steps in their order, and measure nothing")
     add("--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
@@ -125,7 +125,10 @@ def run(argv: list[str] | None, folder: Path) -> int:
         for line in carry_out(steps, args.budget - (time.monotonic() - begin)):
             left.append(line)
     finally:
-        print("\n".join(printable(f"left: {line}") for line in left) or "nothing is left")
+        for line in left:
+            print(printable(f"left: {line}"))
+    if not left:
+        print("nothing is left")
     return 1 if left else 0
 
 

@@ -133,7 +133,9 @@ def record_pair(pair: Pair, of_class: str, sizes: list[str], device: str, folder
         print(f"nothing could be timed: {kept[0].rows[0].reason}", flush=True)
     if record.environment["interrupted"]:
         raise KeyboardInterrupt
-    return "; ".join(f"{size}: {row.variant} {row.verdict}: {row.reason}" for size, row in failed.items())
+    why = [f"{size}: {row.variant} {row.verdict}: {row.reason}" for size, row in failed.items()]
+    why += [f"{result.size}: the pair has changed since" for result in record.pairs if not is_current(result)]
+    return "; ".join(why)
 
 
 def _keep(record: Record, key: tuple[str, str], folder: Path, runs: Runs) -> None:

@@ -1,6 +1,7 @@
 """What is stale or missing, in its order; a budget, a stop and a second start; what is kept, and where."""
 
 import json
+import math
 from dataclasses import asdict, replace
 from itertools import chain
 
@@ -11,6 +12,7 @@ from samples import record as record_of
 from common.cli import record, recording, solutions
 from common.cli.recording import Part
 from common.engine import runner
+from common.isolation import process
 from common.pairs.one_line import OneLine
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
@@ -65,7 +67,7 @@ def test_no_step_begins_that_would_end_after_the_budget_and_a_shorter_one_still_
     left = [*record.carry_out(steps, 100, clock)]
     assert clock.done == ["a", "b", "c"] and left == ["d (missing, about 70 s)"]
     clock.done.clear()
-    assert [*record.carry_out(steps, record.math.inf, clock)] == [] and clock.done == ["a", "b", "c", "d"]
+    assert [*record.carry_out(steps, math.inf, clock)] == [] and clock.done == ["a", "b", "c", "d"]
 
 
 def test_what_was_never_carried_out_here_is_expected_to_take_as_long_as_the_last_steps_or_as_elsewhere(clock):
@@ -96,9 +98,13 @@ def test_a_step_that_fails_is_left_with_its_reason_and_the_others_go_on(clock):
     def fails():
         raise OneLine("no such device")
 
-    steps = [step("a", fails), step("b", lambda: "default: optimized invalid: wrong"), clock.work("c", 1)]
-    left = [*record.carry_out(steps, 9, clock)]
-    assert left == ["a: no such device", "b: default: optimized invalid: wrong"] and clock.done == ["c"]
+    def dies():
+        raise process.Death("no progress for 120 s")
+
+    steps = [step("a", fails), step("b", dies), step("c", lambda: "default: optimized invalid: wrong")]
+    left = [*record.carry_out([*steps, clock.work("d", 1)], 9, clock)]
+    assert left == ["a: no such device", "b: no progress for 120 s", "c: default: optimized invalid: wrong"]
+    assert clock.done == ["d"]
 
 
 # A chapter of two pairs, a machine that measures at once
@@ -242,6 +248,13 @@ def test_what_fails_is_left_and_what_does_not_fit_is_not(chapter, machine, tmp_p
     assert files(tmp_path / "recorded") == {}
 
 
+def test_a_pair_that_changes_while_it_is_measured_is_not_kept_and_left(chapter, machine, tmp_path, capsys):
+    machine[1]["a", "default"] = {"source_hash": "of the code before"}
+    assert record.main(["--only-default"], tmp_path / "recorded") == 1
+    assert capsys.readouterr().out.endswith("left: ch1 a default: default: the pair has changed since\n")
+    assert files(tmp_path / "recorded") == {"ch1.json": [("b", "default")]}
+
+
 def test_the_sheet_is_measured_again_with_more_gpus_only(tmp_path, monkeypatch):
     gpu = {"kind": "cuda", "name": "GPU", "gpus": 2}
     sheet = recording.sheets.Sheet(1, {"device": gpu, "date": "2026", "versions": {}}, [], {}, {}, [], {}, {}, [])
@@ -271,6 +284,17 @@ def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed
     assert [each for each, _ in recording.of_exercises(CPU, tmp_path, {})] == [second]
     solved(first, hash="of another text")
     assert recording.of_exercises(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
+
+
+def test_solutions_are_graded_on_the_default_device_only(tmp_path, monkeypatch):
+    first, *_ = recording.exercises()
+    monkeypatch.setattr(recording, "exercises", lambda: [first])
+    monkeypatch.setattr(record, "chapters", dict)
+    monkeypatch.setattr(record, "default_device", lambda: "cuda:0")
+    plans = [
+        record.plan(device, GPU, tmp_path, only, {}) for device, only in (("cuda:0", 0), ("cuda:0", 1), ("cpu", 0))
+    ]
+    assert [f"exercise {first.id}" in [each.what for each in plan] for plan in plans] == [True, False, False]
 
 
 @pytest.mark.rest
