@@ -13,6 +13,11 @@ The prediction is written into the second machine's folder, recorded/<device>/pr
 that machine is recorded. Once it is measured, `python -m common.cli.readmes` writes the comparison beside it.
 """
 
+import signal
+
+if __name__ == "__main__":  # Ctrl-C during the imports ends the program without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import json
 import subprocess
 from collections.abc import Iterator

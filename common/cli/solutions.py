@@ -1,11 +1,17 @@
 """Grade the exercises' own solutions on this machine: python -m common.cli.solutions [ID ...]
 
-Each must pass all gates that this machine can judge, the speed with a GPU among them. `--record` keeps what the gates
-say in recorded/<device>/exercises.json, with the hash of each exercise: those that are recorded and unchanged are left
-out then.
+Each must pass all gates that this machine can judge. On a GPU the speed is one of them. `--record` keeps what the gates
+say in recorded/<device>/exercises.json, with the hash of each exercise. It then grades only the solutions that are not
+recorded there, or whose exercise has changed.
 
-Exit status: 0 all passed; 1 a solution did not pass; 2 wrong usage; 130 interrupted, what was graded is kept.
+Exit status: 0 all that can be graded here passed; 1 a solution did not pass; 2 wrong usage or a bad file; 130
+interrupted: with `--record`, what was graded is kept.
 """
+
+import signal
+
+if __name__ == "__main__":  # Ctrl-C during the imports ends the program without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import json
 import time
@@ -57,11 +63,11 @@ FORMAT = files.Format(
 )
 
 
-def known(device: str, folder: Path | None = None) -> dict[str, Graded]:
-    """What is recorded on a device of exercises as they are now, by id. Raises RecordError."""
-    recorded = [each for _, each in FORMAT.recorded(FILE, folder) if each.environment["device"]["name"] == device]
+def known(path: Path) -> dict[str, Graded]:
+    """What a device's file has of exercises as they are now, by id. Raises RecordError."""
     hashes = {each.id: each.hash for each in exercises()}
-    return {each.id: each for of in recorded for each in of.solutions if hashes.get(each.id) == each.hash}
+    recorded = FORMAT.load(path).solutions if path.exists() else []
+    return {each.id: each for each in recorded if hashes.get(each.id) == each.hash}
 
 
 def graded(exercise: Exercise) -> Graded:
@@ -72,10 +78,13 @@ def graded(exercise: Exercise) -> Graded:
 
 
 def record(wanted: Sequence[Exercise], info: dict[str, Any], folder: Path | None = None) -> list[Graded]:
-    """Grade those that are not recorded yet; what is known is written after each. Returns all of `wanted`."""
-    found = known(info["name"], folder)
+    """Grade those that are not recorded yet; what is known is written after each. Returns all of `wanted`.
+
+    Raises RecordError.
+    """
     environment = {"device": info, "versions": versions(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
     path = files.file_of_device(environment, FILE, folder)
+    found = known(path)
     for exercise in [each for each in wanted if each.id not in found]:
         found[exercise.id] = graded(exercise)
         print(found[exercise.id].line, flush=True)
@@ -90,7 +99,7 @@ def main() -> int:
     parser.add_argument("id", nargs="*", help="an exercise: ch1/coalesce (all)")
     parser.add_argument("--record", action="store_true", help="keep it in recorded/<device>/exercises.json")
     args = parser.parse_args()
-    wanted = [find(name) for name in args.id] or exercises()
+    wanted = [*{each.id: each for each in map(find, args.id)}.values()] or exercises()
     if args.record:
         found = record(wanted, survey_apart(default_device(), with_limits=False)[0])
     else:

@@ -4,6 +4,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from samples import refused
 
 from common.cli import solutions
 from common.learn.exercise import find
@@ -47,6 +48,24 @@ def test_an_exercise_that_has_changed_is_graded_again_and_another_device_is_anot
     solutions.record(WANTED, INFO, tmp_path)
     solutions.record(WANTED[:1], {**INFO, "name": "Another"}, tmp_path)
     assert [name for name, _ in grades] == ["ch1/pencil", "ch1/referee", "ch1/pencil", "ch1/pencil"]
+
+
+def test_a_bad_file_of_another_device_does_no_harm_and_one_of_this_device_is_not_replaced(grades, tmp_path):
+    for name in ("another", "a_made_up_gpu"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "another/exercises.json").write_text("no JSON")
+    solutions.record(WANTED[:1], INFO, tmp_path)
+    own = tmp_path / "a_made_up_gpu/exercises.json"
+    own.write_text("no JSON")
+    with refused("not JSON"):
+        solutions.record(WANTED, INFO, tmp_path)
+    assert own.read_text() == "no JSON" and len(grades) == 1
+
+
+def test_an_exercise_that_is_named_twice_is_graded_once(grades, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["solutions", "ch1/pencil", "pencil"])
+    assert solutions.main() == 0 and grades == [("ch1/pencil", "solution.py")]
+    assert capsys.readouterr().out.endswith("1 of 1 solutions passed\n")
 
 
 @pytest.mark.parametrize(
