@@ -12,7 +12,7 @@ SLACK = 0.99  # of the useful minimum: a cost may be rounded
 def count_sent(session: Session, inputs: InputSet, other: InputSet) -> dict[str, list[int]]:
     """Label -> bytes that each rank sends in a call; empty for one process. Who sends too little is disqualified.
 
-    A version that calls no collective is not counted: it may read another GPU's memory itself.
+    A version that calls no collective is not counted, and not in the result: it may access another GPU's memory itself.
     """
     found: dict[str, list[int]] = {}
     if session.ranks.count == 1:
@@ -26,7 +26,8 @@ def count_sent(session: Session, inputs: InputSet, other: InputSet) -> dict[str,
         if sent.counted and sent.total < SLACK * least and not each.differs:
             why = f"sends {sent.total:,} bytes to others, the work needs at least {least:,.0f}"
             session.disqualify(each.label, why)
-        found[each.label] = session.ranks.share(sent.total, "sent")
+        if session.ranks.any(sent.counted):
+            found[each.label] = session.ranks.share(sent.total, "sent")
         session.agree()
     return found
 

@@ -9,12 +9,21 @@ from common.record.load import load_record, save_record
 
 pytestmark = [pytest.mark.rest, pytest.mark.xdist_group("ranks")]
 
+STORE = """    import pickle
+    store, rank, turn = dist.distributed_c10d._get_default_store(), dist.get_rank(), next(TURNS)
+    store.set(f"{turn}/{rank}", pickle.dumps(grads))
+    return [a + b for a, b in zip(grads, pickle.loads(store.get(f"{turn}/{1 - rank}")))]
+from itertools import count
+TURNS = count()
+"""
+
 
 @pytest.fixture(scope="module")
 def record(machine, tmp_path_factory):
     folder = tmp_path_factory.mktemp("timed")
     texts = [(ROOT / f"ch6/{kind}_buckets.py").read_text() for kind in ("baseline", "optimized")]
-    write_pair(folder, "buckets", texts[1], texts[0].replace('"cpu": {"count": 40,', '"cpu": {"count": 10,'))
+    variants = {"": texts[1], "store": texts[1].partition("    flat = ")[0] + STORE}
+    write_pair(folder, "buckets", variants, texts[0].replace('"cpu": {"count": 40,', '"cpu": {"count": 10,'))
     return run_pairs(discover(folder), device="cpu", fast=True)
 
 
@@ -22,7 +31,7 @@ def test_a_sample_is_the_largest_of_the_ranks_times(record, tmp_path):
     save_record(record, tmp_path / "r.json")
     (pair,) = load_record(tmp_path / "r.json").pairs
     assert pair.group["count"] == 2 and pair.group["backend"] == "gloo"
-    assert {"baseline", "optimized", "control"} <= pair.arms.keys(), pair.rows
+    assert {"baseline", "optimized", "optimized/store", "control"} <= pair.arms.keys(), pair.rows
     for arm in pair.arms.values():
         assert arm.seconds == [[max(ranks) for ranks in block] for block in arm.by_rank]
         assert {len(ranks) for block in arm.by_rank for ranks in block} == {2}
@@ -32,6 +41,7 @@ def test_the_bytes_that_each_rank_sends_are_those_of_the_cost(record):
     (pair,) = record.pairs
     for label in ("baseline", "optimized"):
         assert pair.arms[label].sent_bytes == [pair.cost["link_bytes"]] * 2
+    assert pair.arms["optimized/store"].sent_bytes == []  # not counted, which is not 0
 
 
 UNEVEN = '''"""Sum parts of unequal length: 4 bytes sent."""
