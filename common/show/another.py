@@ -19,9 +19,9 @@ WORST = 5
 HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained")
 INTRODUCTION = """# {name}: predicted, then measured
 
-Predicted on {date}, when commit {commit} was the newest and nothing of this machine was recorded, from the record of
-{first}, the traffic counts and the two datasheets: [how](/common/cli/another.py). *Explained*: the share of the time
-recorded on the {first} that the counts explain, of the version and of what it is compared with."""
+Predicted on {date}, when commit {commit} was the newest, from the record of {first}, the traffic counts and the two
+datasheets: [how](/common/cli/another.py). All that is compared here was measured later. *Explained*: the share of the
+time recorded on the {first} that the counts explain, of the version and of what it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,14 @@ class Compared:
 
 
 def compared(found: Predicted, folder: Path) -> list[Compared]:
-    """The predicted rows that were measured since: on the same code, or on code that a record was carried to."""
+    """The predicted rows that were measured later: on the same code, or on code that a record was carried to."""
     measured, carried = dict[Key, tuple[float, str]](), dict[str, list[str]]()
     for chapter in dict.fromkeys(row.chapter for row in found.rows):
         for path, record in reversed(archive.recorded(chapter, problems={})):
+            is_later = path.parent == folder and record.environment["date"] > found.environment["date"]
             for pair in record.pairs:
                 carried.setdefault(pair.source_hash, []).extend(pair.carried)
-                if path.parent == folder and pair.size == "default":
+                if is_later and pair.size == "default":
                     measured |= _ratios(pair)
     pairs = [(row, *measured.get((row.chapter, row.name, row.variant, row.versus), (0.0, ""))) for row in found.rows]
     return [Compared(row, ratio) for row, ratio, code in pairs if row.source_hash in (code, *carried.get(code, []))]
@@ -101,7 +102,7 @@ def _ratios(pair: PairResult) -> dict[Key, tuple[float, str]]:
 def spread(factors: Sequence[float]) -> str:
     """How far predictions are off, in factors: 2 and 1/2 are equally far."""
     off = np.exp(np.abs(np.log(factors)))
-    half, most = np.quantile(off, (0.5, 0.9))
+    half, most = np.quantile(off, (0.5, 0.9), method="inverted_cdf")  # of the predictions themselves: none between two
     return f"half of them within {half - 1:.0%}, nine in ten within {most - 1:.0%}, the worst off by {max(off):.2f}x"
 
 

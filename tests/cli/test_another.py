@@ -20,6 +20,7 @@ H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
 SIZES = {"check": {"n": 7}, "default": {"n": 8}}
 RATES = Rates(H200, memory=4e12, per_key={"fp32_flops": 5e13, "dram_bytes": 4e12}, launch_s=0.0, issue_s=0.0)
 SLOWER = 4.8e12 / 3.35e12  # the datasheets' memory
+LATER = "2999-01-02T03:04:05+00:00"
 
 
 def traffic(**amounts):
@@ -68,9 +69,9 @@ def course(tmp_path, monkeypatch):
     kept = [counts.CountedPair.of(pair, "default", versions)]
     counts.save(counts.made(kept, MACHINES["sm_90"]), recorded / "counts.json")
 
-    def keep(device, ratio, **fields):
+    def keep(device, ratio, date=LATER, **fields):
         result = pair_result(ratio=ratio, **{"source_hash": source_hash(pair), **fields})
-        keep_record(record(result, name=device), recorded)
+        keep_record(record(result, name=device, date=date), recorded)
 
     keep(H200, 2.0)
     keep.folder = recorded / "nvidia_h100_80gb_hbm3"
@@ -97,6 +98,16 @@ def test_a_pair_that_has_changed_since_is_compared_only_if_a_record_was_carried_
     assert compared.pages() == {}
     course(H200, 2.0, source_hash="another", carried=[row.source_hash])
     assert len(compared.pages()) == 1
+
+
+def test_what_was_measured_before_the_prediction_is_not_compared(course):
+    another.predict(H100)
+    course(H100, 2.5, date="2000-01-02T03:04:05+00:00")
+    assert compared.pages() == {}
+
+
+def test_as_many_predictions_as_are_said_are_within_their_spread():
+    assert compared.spread([1.0, 1 / 1.5]) == "half of them within 0%, nine in ten within 50%, the worst off by 1.50x"
 
 
 def test_a_machine_that_is_measured_is_not_predicted(course):
