@@ -9,10 +9,10 @@ copy from one GPU to another runs on a copy engine, and takes no SM.
     copy engine    [own keys on]      [part 1 on]
     SMs       [b]  [own keys]     [b] [part 1]    [b][part 2]
 
-`b` is a barrier of all GPUs. The first one ends when no process reads the parts of the call before; the others, when
-the next part has come. Each step has a place of its own, so nothing is overwritten within a call.
+`b` is a barrier of all GPUs. The first one ends when no process reads the parts of the call before. Each other one ends
+when the next part has come. Each step has a place of its own, so nothing is overwritten within a call.
 
-Cost: places for all parts except the own one, made once in `setup`, where the ring of NCCL has two at a time.
+Cost: memory for all parts except the own one, made once in `setup`. The ring of NCCL has two parts in memory.
 
 Predict: could a part be multiplied where it is, in the memory of the other GPU, without a copy?
 """

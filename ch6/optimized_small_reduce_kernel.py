@@ -17,8 +17,8 @@ program of the same number has written on another GPU, and waits only for that o
 and flag for the whole system (`sys`), not only for one GPU.
 
 Cost: two halves in place of one buffer. The programs of a kernel must run at the same time: a program that waits keeps
-its place on an SM, and the one that it waits for needs a place, too. So there are at most 64. The copy into the half is
-a part of the timed work.
+its place on an SM, and the one that it waits for needs a place, too. So a sum has at most 64 programs. The copy into
+the half is a part of the timed work.
 
 Predict: a write over the link takes 1 us, a read 1.5 us. What is the least time of such a sum?
 """

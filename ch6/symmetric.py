@@ -1,7 +1,7 @@
 """Symmetric memory: each process allocates the same, and then knows where that memory is on the GPU of each other one.
 
-A kernel or a copy engine reads and writes it there, over the link, without a call of a library. Whoever does so has to
-wait until the others are ready: see the barriers of the versions that use it.
+A kernel or a copy engine reads and writes it there, over the link, without a call of a library. Before each access a
+process must wait until the others are ready: see the barriers of the versions that use it.
 """
 
 from functools import cache
@@ -13,9 +13,9 @@ import torch.distributed._symmetric_memory as symmetric_memory
 
 @cache
 def symmetric(shape, dtype, device):
-    """(handle, this memory on the GPU of each process, by rank). It is 0 at first, and made once for each `shape`.
+    """(handle, this memory on the GPU of each process, by rank). It is 0 at first. Equal arguments get the same memory.
 
-    All processes must call it, with the same arguments. `handle.barrier()` makes the current stream wait until the
+    All processes must call it, with the same shape and type. `handle.barrier()` makes the current stream wait until the
     current streams of all processes are there.
     """
     strides = torch.empty(shape, device="meta").stride()
