@@ -160,11 +160,13 @@ def why_not(version: Version, device: dict[str, Any], gpus: int) -> str:
     if missing:
         return f"needs the package {', '.join(missing)}"
     least = version.constants.get("REQUIRES", {}).get("gpus", 1)
-    if version.needs_cuda and device["kind"] != "cuda" and not 0 < gpus < least:
+    if version.needs_cuda and 0 < gpus < least:  # before the kind: with too few GPUs the ranks of a pair are on the CPU
+        return f"needs {least} GPUs, this machine has {gpus}"
+    if version.needs_cuda and device["kind"] != "cuda":
         return NOT_INTERPRETED if version.is_gluon else "needs an NVIDIA GPU"
     if device["kind"] == "cuda" and (needed := version.capability_needed(tuple(device["capability"]))):
         return f"{needed}, this GPU has {'.'.join(map(str, device['capability']))}"
-    return f"needs {least} GPUs, this machine has {gpus}" if version.needs_cuda and gpus < least else ""
+    return ""
 
 
 def load(path: Path) -> ModuleType:
