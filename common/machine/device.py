@@ -54,11 +54,13 @@ def describe(device: str) -> dict[str, Any]:
             "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
             "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": last_cache_bytes(),
         }  # fmt: skip
-    with warnings.catch_warnings(action="ignore"):  # torch's own is longer, and says less
+    with warnings.catch_warnings(record=True, action="always") as heard:
         is_available = torch.cuda.is_available()
     if not is_available:
-        why = f"torch {torch.__version__} sees no CUDA device here (no GPU, a driver older than 580, or a CPU build)"
-        raise ValueError(f"device {device}: {_too_old() or why}; --device cpu runs the pairs that need none")
+        told = " ".join(word for each in heard for word in str(each.message).split())
+        why = told or "no GPU, a driver older than 580, or a CPU build"
+        why = _too_old() or f"torch {torch.__version__} sees no CUDA device here ({why})"
+        raise ValueError(f"device {device}: {why}; --device cpu runs the pairs that need none")
     index = torch.device(device).index or 0
     if index >= torch.cuda.device_count():
         raise ValueError(f"device {device}: this machine has {torch.cuda.device_count()} GPU(s)")

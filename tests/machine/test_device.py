@@ -98,11 +98,11 @@ def test_no_other_device_has_one(text):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """gpu(...): what describe says of a GPU with this driver under this torch, which sees none."""
+    """gpu(...): what describe says of a GPU with this driver under this torch, which sees none and may warn."""
     import torch
 
-    def said(runs, built, driver="550.54.15", capability=(9, 0), version="2.13.0"):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: warnings.warn("driver is too old", stacklevel=2))
+    def said(runs, built, driver="550.54.15", capability=(9, 0), version="2.13.0", warned="driver is too old"):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: warned and warnings.warn(warned, stacklevel=2))
         monkeypatch.setattr(torch.version, "cuda", built)
         monkeypatch.setattr(torch, "__version__", version)
         monkeypatch.setattr(pynvml, "nvmlInit", lambda: None)
@@ -143,7 +143,13 @@ def test_a_driver_for_cuda_11_is_too_old_for_the_build_for_cuda_12(gpu):
 
 @pytest.mark.parametrize(("runs", "built"), [(13000, "13.0"), (13020, "13.0"), (12040, "12.6"), (12040, None)])
 def test_a_driver_that_is_new_enough_is_not_called_old(gpu, runs, built):
-    assert "sees no CUDA device here (no GPU, a driver older than 580, or a CPU build); " in gpu(runs, built)
+    said = gpu(runs, built, warned="")
+    assert "sees no CUDA device here (no GPU, a driver older than 580, or a CPU build); " in said
+
+
+def test_what_torch_warns_of_is_told_where_the_driver_is_not_the_reason(gpu):
+    said = gpu(13000, "13.0", warned="CUDA initialization: Error 802:\n system not yet initialized")
+    assert "sees no CUDA device here (CUDA initialization: Error 802: system not yet initialized); " in said
 
 
 def test_without_a_driver_no_driver_is_named(monkeypatch):
