@@ -105,9 +105,9 @@ def overlapping(tree: Tree, other: Tree) -> str:
 
     last = {True: (0, ""), False: (0, "")}  # of those that begin earlier, the one that ends last
     for start, end, is_mine, path in sorted([*spans(tree, True), *spans(other, False)]):
-        reaches, theirs = last[not is_mine]
+        reaches, begun = last[not is_mine]
         if start < reaches:
-            return path if is_mine else theirs
+            return path if is_mine else begun
         last[is_mine] = max(last[is_mine], (end, path))
     return ""
 

@@ -7,7 +7,15 @@ import pytest
 import torch
 
 from common.checks import stress
-from common.checks.arrays import copy_into, difference, map_arrays, overwrite_slice, same_placement, to_float64
+from common.checks.arrays import (
+    copy_into,
+    difference,
+    map_arrays,
+    overlapping,
+    overwrite_slice,
+    same_placement,
+    to_float64,
+)
 from common.checks.comparison import compare
 from common.checks.nearness import near
 from common.pairs.draws import DRAWS
@@ -149,6 +157,15 @@ def test_a_tail_of_lower_precision_shows_in_its_chunk():
     out[-(1 << 14) :] *= 1 + 5e-6  # a 64th of the array, far inside the tolerance of an element
     said = compare(out, oracle, oracle.float())
     assert "RMS error" in said and "chunk 64 of 64" in said
+
+
+def test_a_half_of_lower_precision_shows_in_one_of_many_arrays():
+    xs = [draw(1 << 12, seed=seed) for seed in range(200)]
+    out, oracle = [x * 1.1 for x in xs], [x.double() * 1.1 for x in xs]
+    assert compare(out, oracle, [x.float() for x in oracle]) == ""
+    out[123][1 << 11 :] *= 1 + 5e-6
+    said = compare(out, oracle, [x.float() for x in oracle])
+    assert said.startswith("[123]: ") and "chunk 2 of 2" in said
 
 
 def test_large_arrays_are_walked_to_the_end():
@@ -312,6 +329,22 @@ def test_values_are_copied_across_strides_and_kinds():
     x, strided, array = draw(3, 4), torch.zeros(4, 3).T, np.zeros((3, 4), np.float32)
     copy_into([strided, array], [x, x])
     assert torch.equal(strided, x) and np.array_equal(array, x.numpy())
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "shared"),
+    [
+        ([(0, 4)], [(4, 8)], ""),
+        ([(0, 5)], [(4, 8)], "[0]"),
+        ([(4, 8)], [(0, 5)], "[0]"),
+        ([(0, 9), (1, 2)], [(8, 9)], "[0]"),  # the one that begins last has ended before
+        ([(8, 9)], [(0, 9), (1, 2)], "[0]"),
+        ([(3, 3), (2, 4)], [(0, 2), (4, 6), (5, 5)], ""),  # empty ones share nothing
+    ],
+)
+def test_memory_that_two_trees_share_is_found(mine, other, shared):
+    x = torch.zeros(10)
+    assert overlapping([x[a:b] for a, b in mine], [x[a:b] for a, b in other]) == shared
 
 
 @pytest.mark.parametrize("shape", [(1,), (7,), (8,), (64, 3), (3, 64), (1, 1, 1)])
