@@ -40,12 +40,12 @@ def rates_for(machine: Machine) -> Rates | None:
         return of_sheet(each, path.parent)
     names = json.loads(DATASHEETS.read_text(encoding="utf-8"))
     name = next((name for name in names if machine.name in name), "")
-    launches = next((times for path, _ in found if (times := of_launches(path.parent))), None)
-    if not name or launches is None:
+    launches = [(times, each) for path, each in found if (times := of_launches(path.parent))]
+    if not name or not launches:
         return None
-    peaks, source = datasheet(name)
-    said = f"{source}; its L2 is no limit; {_said(*launches)} on {found[0][1].environment['device']['name']}"
-    return Rates(name, peaks["dram_bytes"], peaks, *launches, source=said)
+    (times, other), (peaks, source) = launches[0], datasheet(name)
+    said = f"{source}; its L2 is no limit; {_said(*times)} on {other.environment['device']['name']}"
+    return Rates(name, peaks["dram_bytes"], peaks, *times, source=said)
 
 
 def measured(problems: Problems | None) -> Sequence[tuple[Path, Sheet]]:

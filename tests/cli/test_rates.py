@@ -47,6 +47,12 @@ def test_anothers_are_its_datasheets_and_its_launches_those_that_were_measured(r
     assert found.launch_s == pytest.approx(3e-6)
 
 
+def test_launches_are_said_to_be_of_the_gpu_on_which_they_were_measured(recorded):
+    newer = SimpleNamespace(environment={"device": {**DEVICE, "name": "NVIDIA H100"}})  # its launches are not recorded
+    recorded.insert(0, (recorded[0][0].parents[1] / "nvidia_h100/hardware.json", newer))
+    assert rates.rates_for(MACHINES["sm_80"]).source.endswith("on NVIDIA H200")
+
+
 def test_without_a_datasheet_or_a_recorded_launch_there_are_none(recorded):
     assert rates.rates_for(MACHINES["sm_120"]) is None
     recorded.clear()
