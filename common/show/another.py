@@ -20,8 +20,8 @@ HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / 
 INTRODUCTION = """# {name}: predicted, then measured
 
 Predicted on {date}, when commit {commit} was the newest, from the record of {first}, the traffic counts and the two
-datasheets: [how](/common/cli/another.py). All that is compared here was measured later. *Explained*: the share of the
-time recorded on the {first} that the counts explain, of the version and of what it is compared with."""
+datasheets: [how](/common/cli/another.py). All that is compared here was measured later. *Explained*: how much of the
+time recorded on the {first} the counts explain, first for the version, then for what it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def summary(predicted: Predicted, found: Sequence[Compared]) -> list[str]:
     for which, some in (("all", found), ("those that the prediction moves by more than 5 %", moved)):
         if some:
             lines.append(f"- {which} ({len(some)}): {spread([each.factor for each in some])}")
-            lines.append(f"  - the {first}'s ratio instead: {spread([each.unmoved for each in some])}")
+            lines.append(f"  - the {first}'s ratio taken as the prediction: {spread([each.unmoved for each in some])}")
     return lines
 
 
