@@ -14,7 +14,8 @@ from common.pairs.eager import Eagerly
 HALVES = {"allreduce_": 2, "allreduce_coalesced_": 2}  # times (n - 1) / n of the bytes of one buffer
 PARTS = ("_reduce_scatter_base_", "reduce_scatter_", "reduce_scatter_tensor_coalesced_", "alltoall_base_", "alltoall_")
 OWN = ("_allgather_base_", "allgather_", "allgather_into_tensor_coalesced_")  # the own part, to n - 1 others
-NOTHING = ("recv_", "recv_any_source_", "barrier", "monitored_barrier_")
+NOTHING = ("recv_", "recv_any_source_")
+BARRIERS = ("barrier", "monitored_barrier_")  # they carry no data, so they say nothing about how a version moves it
 
 
 class Sent(Eagerly):
@@ -27,8 +28,8 @@ class Sent(Eagerly):
 
     def __torch_dispatch__(self, function: Any, types: Any, arguments: tuple = (), named: dict | None = None) -> Any:
         result = function(*arguments, **(named or {}))
-        if function.namespace == "c10d":
-            name = function._schema.name.split("::")[1]
+        name = function._schema.name.split("::")[1]
+        if function.namespace == "c10d" and name not in BARRIERS:
             self.counted[name] += _bytes(name, arguments)
             if name not in NOTHING:
                 self.calls[name] += 1

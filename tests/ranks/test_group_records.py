@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.rest, pytest.mark.xdist_group("ranks")]
 STORE = """    import pickle
     store, rank, turn = dist.distributed_c10d._get_default_store(), dist.get_rank(), next(TURNS)
     store.set(f"{turn}/{rank}", pickle.dumps(grads))
+    dist.barrier()
     return [a + b for a, b in zip(grads, pickle.loads(store.get(f"{turn}/{1 - rank}")))]
 from itertools import count
 TURNS = count()
