@@ -98,7 +98,9 @@ def attend(GROUP: gl.constexpr, o_desc, smem, bars, work, CAUSAL: gl.constexpr):
     o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
     start_m += GROUP * ROWS
     first = gl.maximum(steps - 1 - (start_m + ROWS - 1) // BLOCK_N, 0) if CAUSAL else 0
-    for step in range(first):  # blocks behind these rows
+    for step in range(first):  # blocks behind these rows: without the wait, the next one there could end a phase early
+        mbarrier.wait(full.index(step), 0)
+        barrier()  # no warp still waits for this phase
         mbarrier.arrive(empty.index(step), count=1)
     q = q_smem.index(GROUP).reshape([ROWS, D])
     zero = gl.zeros([ROWS, BLOCK_N], gl.float32, s_layout)

@@ -50,9 +50,10 @@ class Move:
     now: dict[str, Any]
 
     def versions(self) -> list[tuple[Version, Version | None]]:
-        """Each version then and now; None if the label no longer exists."""
+        """Each version of which the result speaks, then and now; None if the label no longer exists."""
         new = {version.label: version for version in self.after.versions}
-        return [(version, new.get(version.label)) for version in self.before.versions]
+        said = {"baseline", *self.result.arms, *(row.variant for row in self.result.rows)}
+        return [(version, new.get(version.label)) for version in self.before.versions if version.label in said]
 
     def done(self) -> PairResult:
         """The result as one of the present pair."""

@@ -60,13 +60,13 @@ def carried(tmp_path, monkeypatch, capsys):
     """carried(text, ...): a recorded result, and what is printed, after the files have changed to this text."""
     monkeypatch.setattr("common.cli.carry.RECORDED", tmp_path / "recorded")
 
-    def write(folder, name, text):
+    def write(folder, name, text, more):
         folder.mkdir()
-        write_pair(folder / "ch3", name, text, text)
+        write_pair(folder / "ch3", name, {"": text, **more}, text)
         return {pair.name: pair for pair in discover(folder / "ch3")}
 
-    def carry_over(text, name="double", renamed=None, **fields):
-        old, new = write(tmp_path / "old", "double", TEXT), write(tmp_path / "new", name, text)
+    def carry_over(text, name="double", renamed=None, more=({}, {}), **fields):
+        old, new = write(tmp_path / "old", "double", TEXT, more[0]), write(tmp_path / "new", name, text, more[1])
         known, path = source_hash(old["double"]), tmp_path / "recorded/gpu/ch3.json"
         path.parent.mkdir(parents=True)
         save_record(record(pair_result(**{"chapter": "ch3", "source_hash": known, "sizes": {}, **fields})), path)
@@ -83,6 +83,11 @@ def test_other_names_of_the_same_work_keep_their_row(carried):
     kept, current, said, known = carried(RENAMED)
     assert RENAMED != TEXT and current and kept.carried == [known]
     assert said == "ch3.json double default: carried over as double default\n"
+
+
+@pytest.mark.rest
+def test_a_version_that_was_not_recorded_may_change(carried):
+    assert carried(TEXT, more=({"later": TEXT}, {"later": changed(TEXT, {"2 * tl.load": "3 * tl.load"})}))[1]
 
 
 @pytest.mark.rest
