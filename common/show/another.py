@@ -17,11 +17,15 @@ SCHEMA = 1
 FILE = "predicted.json"
 WORST = 5
 HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained")
+EXPLAINED = """*Explained*: how much of the time recorded on the {first} the counts explain; first of what a variant is
+compared with (the baseline, if nothing else is named), then of the variant. Above 100 % the counts give more than the
+time, so something that was counted does not come in turn."""
 INTRODUCTION = """# {name}: predicted, then measured
 
 Predicted on {date}, when commit {commit} was the newest, from the record of {first}, the traffic counts and the two
-datasheets: [how](/common/cli/another.py). All that is compared here was measured later. *Explained*: how much of the
-time recorded on the {first} the counts explain, first for the version, then for what it is compared with."""
+datasheets: [how](/common/cli/another.py). All that is compared here was measured later.
+
+{explained}"""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Compared:
     def cells(self) -> list[str]:
         row = self.row
         versus = "" if row.versus == "baseline" else f" vs {row.versus.removeprefix('optimized/')}"
-        shares = ", ".join(f"{min(1.0, row.explained[which]):.0%}" for which in ("variant", "versus"))
+        shares = " -> ".join(f"{row.explained[which]:.0%}" for which in ("versus", "variant"))
         ratios = [f"{digits(ratio)}x" for ratio in (row.recorded, row.predicted, self.measured)]
         return [row.name, row.variant.removeprefix("optimized/") + versus, *ratios, f"{self.factor:.2f}", shares]
 
@@ -114,7 +118,7 @@ def summary(predicted: Predicted, found: Sequence[Compared]) -> list[str]:
     """Lines of Markdown: how good the prediction is, and how good the first machine's ratio alone would have been."""
     first = predicted.environment["machine"]
     moved = [each for each in found if abs(np.log(each.row.predicted / each.row.recorded)) > np.log(1.05)]
-    lines = [f"{len(found)} of {len(predicted.rows)} predicted ratios were measured."]
+    lines = [f"{len(found)} of {len(predicted.rows)} predicted ratios have been measured there."]
     for which, some in (("all", found), ("those that the prediction moves by more than 5 %", moved)):
         if some:
             lines.append(f"- {which} ({len(some)}): {spread([each.factor for each in some])}")
@@ -139,10 +143,10 @@ def pages(problems: files.Problems | None = None) -> dict[Path, str]:
 
 
 def _page(predicted: Predicted, found: list[Compared]) -> str:
-    said = predicted.environment
-    text = INTRODUCTION.format(
-        name=said["device"]["name"], first=said["machine"], date=said["date"][:10], commit=said["commit"][:12]
-    )
+    said, first = predicted.environment, predicted.environment["machine"]
+    name, date, commit = said["device"]["name"], said["date"][:10], said["commit"][:12]
+    explained = EXPLAINED.format(first=first)
+    text = INTRODUCTION.format(name=name, first=first, date=date, commit=commit, explained=explained)
     parts = [text, "\n".join(summary(predicted, found))]
     parts.append("\n".join([f"## The {WORST} worst", "", *table(predicted, worst(found))]))
     for chapter in dict.fromkeys(each.row.chapter for each in found):
