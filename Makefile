@@ -64,8 +64,8 @@ lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answer
 	$(PY) -m jupyter nbconvert --log-level WARN --clear-output --to notebook --output-dir work $$file || exit; done
 	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(subst notebooks,work,$(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)))
 
-learn: .venv/.ready ## the next exercise, and your file for it (python learn.py --help: all commands)
-	$(PY) learn.py next
+learn: .venv/.ready ## the exercise that you are at, or the next one after it is passed (python learn.py --help: all commands)
+	$(PY) learn.py start
 
 notebooks: .venv/.ready ## run the notebooks and keep their outputs in them
 	SPEED_OF_LIGHT_FORECASTER=naive $(PY) -m jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False $(NOTEBOOKS)

@@ -46,8 +46,12 @@ def start_next(args: argparse.Namespace) -> int:
 
 
 def start(args: argparse.Namespace) -> int:
-    """show an exercise, and make your file for it"""
-    return _show(at_hand(args))
+    """show an exercise, and make your file for it; without an ID the one that you are at, once passed the next"""
+    found = at_hand(args)
+    known = exercises()
+    if not args.id and found in known and standings(known)[found.id].passed:
+        found = progress.upcoming(known)
+    return _show(found)
 
 
 def _show(exercise: Exercise) -> int:

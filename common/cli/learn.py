@@ -8,7 +8,8 @@ from common import program
 from common.cli import exercises as run
 
 EXAMPLES = """
-  learn.py next                     the next exercise: what it asks, and your file for it
+  learn.py start                    the exercise that you are at: what it asks, and your file for it
+  learn.py next                     the exercise after it
   learn.py start ch3/softmax        this one; `next` goes on from it
   learn.py check                    grades the file of the exercise that you started last
   learn.py watch                    grades it each time that you save it
@@ -16,7 +17,7 @@ EXAMPLES = """
   learn.py predict ch1/first ratio=2..4 resource=memory
 """
 COMMANDS: tuple[tuple[str, Callable[[argparse.Namespace], int], str | int | None], ...] = (
-    ("list", run.list_all, None), ("next", run.start_next, None), ("start", run.start, 1), ("check", run.check, "?"),
+    ("list", run.list_all, None), ("next", run.start_next, None), ("start", run.start, "?"), ("check", run.check, "?"),
     ("watch", run.watch, "?"), ("hint", run.hint, "?"), ("reset", run.reset, "?"), ("solution", run.solution, "?"),
     ("predict", run.predict, 1), ("progress", run.show_progress, None), ("export", run.export, None),
 )  # fmt: skip

@@ -91,6 +91,8 @@ def find(name: str, folder: Path | None = None) -> Exercise:
         return read(path)
     known = exercises(folder)
     found = [each for each in known if name in (each.id, each.id.split("/")[1])]
+    if name.endswith(".py"):
+        raise ExerciseError(f"{name} is a file; name an exercise (ch0/row_max): its file is work/ch0/row_max.py")
     if len(found) != 1:
         near = [each.id for each in known if name.split("/")[-1] in each.id] or [each.id for each in known]
         raise ExerciseError(f"no exercise is called {name!r}: there are {', '.join(near) or 'none'}")

@@ -16,7 +16,6 @@ from unittest.mock import MagicMock, patch
 
 import torch
 import torch.distributed as dist
-import torch.distributed._symmetric_memory as symmetric_memory
 
 from common.isolation.process import one_line
 from common.pairs.one_line import OneLine
@@ -110,7 +109,11 @@ def as_if_on(machine: Machine) -> Any:
 
 @contextmanager
 def _as_if_one_of_two() -> Iterator[None]:
-    """Inside, this process seems to be rank 0 of two that have symmetric memory."""
+    """Inside, this process seems to be rank 0 of two that have symmetric memory, if torch has it."""
+    if not dist.is_available():
+        yield
+        return
+    import torch.distributed._symmetric_memory as symmetric_memory
 
     def empty(shape: Any, dtype: Any) -> Any:
         return torch.empty(shape, dtype=dtype, device="meta")

@@ -82,6 +82,17 @@ def test_a_file_is_graded_and_next_goes_on(course, capsys):
     assert "ch1/two" in capsys.readouterr().out
 
 
+def test_start_without_an_id_stays_at_an_exercise_until_it_is_passed(course, capsys):
+    for _ in range(2):
+        assert run("start") == 0
+        assert capsys.readouterr().out.startswith("ch1/one: Add")
+    (course / "work/ch1/one.py").write_text(RIGHT)
+    assert run("check") == 0
+    capsys.readouterr()
+    assert run("start") == 0
+    assert capsys.readouterr().out.startswith("ch1/two: Add")
+
+
 def test_next_goes_on_from_the_last_one_and_comes_back_to_what_was_skipped(course, capsys):
     for name in ("ch2/three", "ch1/four"):
         shutil.copytree(course / "exercises/ch1/two", course / "exercises" / name)
