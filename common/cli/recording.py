@@ -102,14 +102,14 @@ def of_calibration(info: dict[str, Any], folder: Path, problems: Problems) -> li
 
 
 def of_exercises(info: dict[str, Any], folder: Path, problems: Problems) -> list[tuple[Exercise, Part]]:
-    """The exercises whose solutions were not graded here as they are now."""
+    """The exercises whose solutions were not graded here as they are now, or did not pass."""
     files = solutions.FORMAT.recorded(solutions.FILE, folder, problems)
     graded = [(each.environment["device"]["name"] == info["name"], of) for _, each in files for of in each.solutions]
     known = {(is_here, of.id): of for is_here, of in reversed(graded)}
     found = []
     for exercise in exercises():
         here, elsewhere = known.get((True, exercise.id)), known.get((False, exercise.id))
-        if here is None or here.hash != exercise.hash:
+        if here is None or here.hash != exercise.hash or here.status not in solutions.DONE:
             times = [of.took_s if of else 0.0 for of in (here, elsewhere)]
             found.append((exercise, Part([], here is not None, *times)))
     return found
@@ -165,9 +165,9 @@ def record_sheet(device: str, folder: Path) -> str:
 
 
 def record_solution(exercise: Exercise, info: dict[str, Any], folder: Path) -> str:
-    """Grade a solution and keep what its gates say, whichever it passed. Raises OneLine."""
-    solutions.record([exercise], info, folder)
-    return ""
+    """Grade a solution and keep what its gates say. Returns why it did not pass, or an empty text. Raises OneLine."""
+    (found,) = solutions.record([exercise], info, folder)
+    return "" if found.status in solutions.DONE else found.line
 
 
 def calibrate(device: str, folder: Path) -> str:

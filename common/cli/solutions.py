@@ -31,17 +31,23 @@ from common.record import files
 
 SCHEMA = 1
 FILE = "exercises.json"
+DONE = PASSED, CANNOT  # another status is graded again
 SAID = {True: "passed", False: "failed", None: "not judged"}
 
 
 @dataclass(frozen=True)
 class Graded:
-    """A solution. `status`: of `common.learn.gate`. `gates`: name, passed (None: not judged here), text."""
+    """A solution. `status`: of `common.learn.gate`. `gates`: name, passed (None: not judged here), text.
+
+    `date`, `versions`: of this one; a file may hold several runs.
+    """
 
     id: str
     hash: str
     status: int
     took_s: float
+    date: str
+    versions: dict[str, str]
     gates: list[dict[str, Any]]
 
     @property
@@ -54,7 +60,7 @@ class Graded:
 @dataclass(frozen=True)
 class Solutions:
     schema: int
-    environment: dict[str, Any]  # device, versions, date
+    environment: dict[str, Any]  # device, and the date of the last run
     solutions: list[Graded]
 
 
@@ -64,17 +70,17 @@ FORMAT = files.Format(
 
 
 def known(path: Path) -> dict[str, Graded]:
-    """What a device's file has of exercises as they are now, by id. Raises RecordError."""
+    """What a device's file has of exercises as they are now, by id, if it is DONE. Raises RecordError."""
     hashes = {each.id: each.hash for each in exercises()}
     recorded = FORMAT.load(path).solutions if path.exists() else []
-    return {each.id: each for each in recorded if hashes.get(each.id) == each.hash}
+    return {each.id: each for each in recorded if hashes.get(each.id) == each.hash and each.status in DONE}
 
 
 def graded(exercise: Exercise) -> Graded:
-    begin = time.monotonic()
+    begin, date = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
     found = grade(exercise, exercise.solution)
     gates = [{"name": gate.name, "passed": gate.passed, "text": gate.text} for gate in found.gates if not gate.is_extra]
-    return Graded(exercise.id, exercise.hash, found.status, time.monotonic() - begin, gates)
+    return Graded(exercise.id, exercise.hash, found.status, time.monotonic() - begin, date, versions(), gates)
 
 
 def record(wanted: Sequence[Exercise], info: dict[str, Any], folder: Path | None = None) -> list[Graded]:
@@ -82,7 +88,7 @@ def record(wanted: Sequence[Exercise], info: dict[str, Any], folder: Path | None
 
     Raises RecordError.
     """
-    environment = {"device": info, "versions": versions(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    environment = {"device": info, "date": datetime.now(UTC).isoformat(timespec="seconds")}
     path = files.file_of_device(environment, FILE, folder)
     found = known(path)
     for exercise in [each for each in wanted if each.id not in found]:

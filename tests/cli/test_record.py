@@ -13,6 +13,7 @@ from common.cli import record, recording, solutions
 from common.cli.recording import Part
 from common.engine import runner
 from common.isolation import process
+from common.learn.gate import NOT_YET
 from common.pairs.one_line import OneLine
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
@@ -270,7 +271,7 @@ def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed
     def solved(exercise, of="A CPU", **fields):
         path = tmp_path / of.lower().replace(" ", "_") / solutions.FILE
         path.parent.mkdir(exist_ok=True)
-        each = {**asdict(solutions.Graded(exercise.id, exercise.hash, 0, 7.0, [])), **fields}
+        each = {**asdict(solutions.Graded(exercise.id, exercise.hash, 0, 7.0, "", {}, [])), **fields}
         path.write_text(
             json.dumps({"schema": 1, "environment": {"device": {"name": of}, "date": ""}, "solutions": [each]})
         )
@@ -282,8 +283,9 @@ def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed
     assert recording.of_exercises(CPU, tmp_path, {})[1] == (second, Part([], False, 0.0, 7.0))
     solved(first)
     assert [each for each, _ in recording.of_exercises(CPU, tmp_path, {})] == [second]
-    solved(first, hash="of another text")
-    assert recording.of_exercises(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
+    for changes in ({"hash": "of another text"}, {"status": NOT_YET}):
+        solved(first, **changes)
+        assert recording.of_exercises(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
 
 
 def test_solutions_are_graded_on_the_default_device_only(tmp_path, monkeypatch):

@@ -167,7 +167,7 @@ def test_reset_keeps_what_was_written(course):
     assert mine.read_text() != RIGHT and (course / "work/ch1/one.before.py").read_text() == RIGHT
 
 
-@pytest.mark.parametrize("words", [[], ["start"], ["start", "nothing"], ["check", "one"], ["predict", "one", "a=1"],
+@pytest.mark.parametrize("words", [[], ["start", "nothing"], ["check", "one"], ["predict", "one", "a=1"],
                                    ["nonsense"], ["export", "/nowhere/at/all"]])  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(words, course, capsys):
     assert run(*words) == 2

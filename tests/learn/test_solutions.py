@@ -39,15 +39,16 @@ def test_each_is_graded_once_and_kept_with_what_its_gates_say(grades, tmp_path):
     assert kept.solutions[0].line.startswith("ch1/pencil: right passed, speed not judged; no GPU (")
 
 
-def test_an_exercise_that_has_changed_is_graded_again_and_another_device_is_another(grades, tmp_path):
+def test_an_exercise_that_has_changed_or_failed_is_graded_again_and_another_device_is_another(grades, tmp_path):
     solutions.record(WANTED, INFO, tmp_path)
     path = tmp_path / "a_made_up_gpu/exercises.json"
     data = json.loads(path.read_text())
     data["solutions"][0]["hash"] = "another"
+    data["solutions"][1]["status"] = NOT_YET
     path.write_text(json.dumps(data))
     solutions.record(WANTED, INFO, tmp_path)
     solutions.record(WANTED[:1], {**INFO, "name": "Another"}, tmp_path)
-    assert [name for name, _ in grades] == ["ch1/pencil", "ch1/referee", "ch1/pencil", "ch1/pencil"]
+    assert [name for name, _ in grades] == ["ch1/pencil", "ch1/referee", "ch1/pencil", "ch1/referee", "ch1/pencil"]
 
 
 def test_a_bad_file_of_another_device_does_no_harm_and_one_of_this_device_is_not_replaced(grades, tmp_path):
