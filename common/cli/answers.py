@@ -13,7 +13,6 @@ In braces: the title of a figure, as in quoted.py. A figure of another GPU than 
 import ast
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 from common.pairs.contract import Version
@@ -27,6 +26,7 @@ from common.show.tables import origin, ratio, share, times, variant
 
 ANSWERS = "answers.toml"
 PAGE = "ANSWERS.md"
+NOTHING = "*Measured.* Not recorded yet, as it is now: `python benchmark.py --chapter {} --only {}`."
 FOREWORD = """Every version ends its docstring with a question. Answer it before you read on: that is the exercise.
 Here are the questions of this chapter, an answer to each, and the measurement that shows it. The figures are from
 `recorded/`; `python -m common.cli.readmes` writes this page."""
@@ -80,15 +80,19 @@ def page(chapter: str, pairs: list[Pair]) -> str:
                 answer = quoted.filled_in(re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name(version)]))
                 lines += [f"**{name(version)}**, [`{version.path.name}`]({version.path.name})", ""]
                 lines += [f"*Question.* {question(version)}", "", f"*Answer.* {answer}", ""]
-                lines += _measured(results.get(pair.name), version)
+                measured = _measured(results.get(pair.name), version)
+                lines += (
+                    measured if measured or version is pair.baseline else [NOTHING.format(chapter[2:], pair.name), ""]
+                )
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _measured(result: PairResult | None, version: Version) -> Iterator[str]:
+def _measured(result: PairResult | None, version: Version) -> list[str]:
     """What was recorded of it at the default size; nothing of a baseline, which stands in the others' rows."""
+    lines: list[str] = []
     if not result:
-        return
+        return lines
     for row in [row for row in result.rows if row.variant == version.label and row.ratio]:
         limit = f", {text} limit" if (text := share(result, row)) else ""
-        yield f"*Measured.* {variant(row)}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}"
-        yield ""
+        lines += [f"*Measured.* {variant(row)}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}", ""]
+    return lines
