@@ -37,11 +37,11 @@ from common.show.another import FILE, FORMAT, SCHEMA, Predicted, Row
 from common.traffic.data import Kernel, Traffic
 from common.traffic.predict import Rates, predicted
 
-WHAT = ("seconds", "by", "explained")  # of There; in Row of both arms
+WHAT = ("seconds", "by", "explained")  # of PredictedTime; in Row of both arms
 
 
 @dataclass(frozen=True)
-class There:
+class PredictedTime:
     """A version on the second machine: its time, the part that is most of its least time, and `Row.explained`."""
 
     seconds: float
@@ -49,7 +49,7 @@ class There:
     explained: float
 
 
-def moved(rates: Rates, old: dict[str, float], new: dict[str, float], name: str) -> Rates:
+def scaled(rates: Rates, old: dict[str, float], new: dict[str, float], name: str) -> Rates:
     """A GPU's measured rates, each times the quotient of the datasheets where both have it."""
     by = {key: new[key] / old[key] for key in old.keys() & new.keys()}
     per_key = {key: rate * by.get(key, 1.0) for key, rate in rates.per_key.items()}
@@ -63,14 +63,14 @@ def declared(cost: dict[str, float]) -> Traffic:
     return Traffic((Kernel("declared", distinct_bytes=cost.get("dram_bytes", 0.0), flops=flops),), copied)
 
 
-def elsewhere(recorded_s: float, traffic: Traffic, first: Rates, second: Rates, is_wall: bool) -> There:
+def predicted_time(recorded_s: float, traffic: Traffic, first: Rates, second: Rates, is_wall: bool) -> PredictedTime:
     """A version's time on the second machine."""
     least, there = predicted(traffic, first, is_wall), predicted(traffic, second, is_wall)
     if not least or not there or not least.seconds:
-        return There(recorded_s, "", 0.0)
+        return PredictedTime(recorded_s, "", 0.0)
     factor = there.seconds / least.seconds
-    moved_s = recorded_s + min(least.seconds, recorded_s) * (factor - 1)
-    return There(moved_s, there.by, least.seconds / recorded_s)
+    predicted_s = recorded_s + min(least.seconds, recorded_s) * (factor - 1)
+    return PredictedTime(predicted_s, there.by, least.seconds / recorded_s)
 
 
 def rows(folder: Path, first: Rates, second: Rates) -> Iterator[Row]:
@@ -91,20 +91,19 @@ def rows(folder: Path, first: Rates, second: Rates) -> Iterator[Row]:
 
 
 def _rows(pair: PairResult, traffic: dict[tuple[str, str], Traffic], first: Rates, second: Rates) -> Iterator[Row]:
-    there = {}
+    times = {}
     for label, arm in pair.arms.items():
         work = traffic.get((pair.source_hash, label)) or declared(pair.cost)
-        there[label] = elsewhere(arm.median_s, work, first, second, pair.clock == "wall")
+        times[label] = predicted_time(arm.median_s, work, first, second, pair.clock == "wall")
     for row in pair.rows:
         if row.ratio is not None:
-            mine, its = there[row.variant], there[row.versus]
-            here = pair.arms[row.versus].median_s / pair.arms[row.variant].median_s
-            both = {"variant": mine, "versus": its}
-            said = [{name: getattr(each, what) for name, each in both.items()} for what in WHAT]
+            recorded = pair.arms[row.versus].median_s / pair.arms[row.variant].median_s
+            both = {"variant": times[row.variant], "versus": times[row.versus]}
+            ratio = row.ratio * both["versus"].seconds / both["variant"].seconds / recorded
+            of_both = [{name: getattr(each, what) for name, each in both.items()} for what in WHAT]
             yield Row(
                 pair.chapter, pair.name, row.variant, row.versus, pair.source_hash, pair.clock,
-                row.ratio, row.ratio * (its.seconds / mine.seconds) / here,
-                *said,
+                row.ratio, ratio, *of_both,
             )  # fmt: skip
 
 
@@ -119,19 +118,25 @@ def predict(name: str) -> Path:
     new, _ = datasheet(name)
     if not new:
         raise OneLine(f"{name}: no datasheet of this name in common/machine/datasheets.json")
-    path = files.file_of_device({"device": {"name": name}}, FILE)
-    if there := sorted(each.name for each in path.parent.iterdir() if each.name != FILE):
-        raise OneLine(f"{path.parent.name} is already measured ({', '.join(there[:3])}): that is no prediction")
+    found = predicted_rows(name, new)
+    path = files.file_of_device(found.environment, FILE)
+    if path.exists():
+        raise OneLine(f"{path.relative_to(files.RECORDED.parent)} exists: remove it to predict anew")
+    if known := sorted(each.name for each in path.parent.iterdir()):
+        raise OneLine(f"{path.parent.name} is already measured ({', '.join(known[:3])}): that is no prediction")
+    files.write_text(path, json.dumps(asdict(found), indent=1, allow_nan=False) + "\n")
+    return path
+
+
+def predicted_rows(name: str, new: dict[str, float]) -> Predicted:
+    """The prediction from the GPU of which most is recorded. `new`: the datasheet's peaks. Raises OneLine."""
     for where, sheet in files.on_one_gpu(measured({})):
         old, first = datasheet(sheet.environment["device"]["name"])[0], of_sheet(sheet, where.parent)
-        if first and old:
-            found = list(rows(where.parent, first, moved(first, old, new, name)))
+        if old and first and (found := list(rows(where.parent, first, scaled(first, old, new, name)))):
             date = datetime.now(UTC).isoformat(timespec="seconds")
             said = {"device": {"name": name}, "machine": first.name, "date": date, "commit": commit()}
-            text = json.dumps(asdict(Predicted(SCHEMA, said, found)), indent=1, allow_nan=False)
-            files.write_text(path, text + "\n")
-            return path
-    raise OneLine("no GPU with a datasheet is recorded: there is nothing to predict from")
+            return Predicted(SCHEMA, said, found)
+    raise OneLine("nothing is recorded, as it is now, of a GPU with a datasheet: there is nothing to predict from")
 
 
 def main() -> int:

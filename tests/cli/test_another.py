@@ -1,6 +1,5 @@
 """A second machine is predicted from the first one's record, before it is measured, and compared with it afterwards."""
 
-import json
 from types import SimpleNamespace
 
 import pytest
@@ -27,31 +26,31 @@ def traffic(**amounts):
     return Traffic((Kernel("k", 1, 1, **amounts),))
 
 
-def elsewhere(recorded_s, work):
+def predicted_time(recorded_s, work):
     old, new = {"dram_bytes": 4.8e12, "fp32_flops": 67e12}, {"dram_bytes": 3.35e12, "fp32_flops": 67e12}
-    return another.elsewhere(recorded_s, work, RATES, another.moved(RATES, old, new, H100), is_wall=False)
+    return another.predicted_time(recorded_s, work, RATES, another.scaled(RATES, old, new, H100), is_wall=False)
 
 
 def test_the_part_that_memory_explains_gets_slower_and_the_rest_stays():
-    there = elsewhere(5e-6, traffic(distinct_bytes=4e6))  # 1 us of 5 us
-    assert there == another.There(pytest.approx(4e-6 + SLOWER * 1e-6), "memory", pytest.approx(0.2))
+    there = predicted_time(5e-6, traffic(distinct_bytes=4e6))  # 1 us of 5 us
+    assert there == another.PredictedTime(pytest.approx(4e-6 + SLOWER * 1e-6), "memory", pytest.approx(0.2))
 
 
 def test_a_least_time_above_the_recorded_time_explains_all_of_it():
-    there = elsewhere(5e-6, traffic(distinct_bytes=40e6))
+    there = predicted_time(5e-6, traffic(distinct_bytes=40e6))
     assert (there.seconds, there.explained) == (pytest.approx(5e-6 * SLOWER), pytest.approx(2.0))
 
 
 def test_what_the_datasheets_share_stays_until_memory_takes_longer():
-    assert elsewhere(1.5e-6, traffic(flops={"fp32_flops": 5e7})).seconds == pytest.approx(1.5e-6)
-    there = elsewhere(1e-6, traffic(flops={"fp32_flops": 5e7}, distinct_bytes=3.2e6))  # 1 us; 0.8 us, then 1.146
+    assert predicted_time(1.5e-6, traffic(flops={"fp32_flops": 5e7})).seconds == pytest.approx(1.5e-6)
+    there = predicted_time(1e-6, traffic(flops={"fp32_flops": 5e7}, distinct_bytes=3.2e6))  # 1 us; 0.8 us, then 1.146
     assert (there.seconds, there.by) == (pytest.approx(0.8e-6 * SLOWER), "memory")
 
 
 def test_a_version_that_was_not_counted_has_what_its_pair_declares():
     work = another.declared({"dram_bytes": 4e6, "fp32_flops": 5e6, "h2d_bytes": 7.0})
     assert (work.distinct_bytes, work.flops, work.copied) == (4e6, {"fp32_flops": 5e6}, {"h2d_bytes": 7.0})
-    assert elsewhere(1e-6, another.declared({})) == another.There(1e-6, "", 0.0)
+    assert predicted_time(1e-6, another.declared({})) == another.PredictedTime(1e-6, "", 0.0)
 
 
 @pytest.fixture
@@ -121,6 +120,14 @@ def test_a_machine_without_a_datasheet_is_not_predicted(course):
         another.predict("NVIDIA H9")
 
 
-def test_a_stale_result_is_not_predicted_from(course, tmp_path):
+def test_a_stale_result_is_not_predicted_from_and_leaves_no_folder(course):
     course(H200, 2.0, source_hash="another")
-    assert json.loads(another.predict(H100).read_text())["rows"] == []
+    with pytest.raises(OneLine, match="there is nothing to predict from"):
+        another.predict(H100)
+    assert not course.folder.exists()
+
+
+def test_a_prediction_is_not_replaced(course):
+    another.predict(H100)
+    with pytest.raises(OneLine, match=r"recorded/nvidia_h100_80gb_hbm3/predicted\.json exists"):
+        another.predict(H100)
