@@ -18,10 +18,9 @@ import signal
 if __name__ == "__main__":  # Ctrl-C during the imports ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -124,7 +123,7 @@ def predict(name: str) -> Path:
         raise OneLine(f"{path.relative_to(files.RECORDED.parent)} exists: remove it to predict anew")
     if known := sorted(each.name for each in path.parent.iterdir()):
         raise OneLine(f"{path.parent.name} is already measured ({', '.join(known[:3])}): that is no prediction")
-    files.write_text(path, json.dumps(asdict(found), indent=1, allow_nan=False) + "\n")
+    files.write_json(path, found)
     return path
 
 

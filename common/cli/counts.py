@@ -3,9 +3,8 @@
 A count names the pair's code by its hash, and the arguments of its size: it is stale once these change.
 """
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -68,7 +67,7 @@ def made(pairs: Sequence[CountedPair], machine: Machine) -> Counts:
 
 def save(counts: Counts, path: Path) -> None:
     """Write atomically into a folder that exists. Raises RecordError."""
-    files.write_text(path, json.dumps(asdict(counts), indent=1, allow_nan=False) + "\n")
+    files.write_json(path, counts)
 
 
 def _read(data: dict[str, Any]) -> Counts:

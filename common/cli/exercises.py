@@ -47,11 +47,9 @@ def start_next(args: argparse.Namespace) -> int:
 
 def start(args: argparse.Namespace) -> int:
     """show an exercise, and make your file for it; without an ID the one that you are at, once passed the next"""
-    found = at_hand(args)
-    known = exercises()
-    if not args.id and found in known and standings(known)[found.id].passed:
-        found = progress.upcoming(known)
-    return _show(found)
+    found, known = at_hand(args), exercises()
+    is_over = not args.id and standings(known)[found.id].passed
+    return _show(progress.upcoming(known) if is_over else found)
 
 
 def _show(exercise: Exercise) -> int:

@@ -13,10 +13,9 @@ import signal
 if __name__ == "__main__":  # Ctrl-C during the imports ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -95,8 +94,7 @@ def record(wanted: Sequence[Exercise], info: dict[str, Any], folder: Path | None
         found[exercise.id] = graded(exercise)
         print(found[exercise.id].line, flush=True)
         everything = sorted(found.values(), key=lambda each: each.id)
-        text = json.dumps(asdict(Solutions(SCHEMA, environment, everything)), indent=1, allow_nan=False)
-        files.write_text(path, text + "\n")
+        files.write_json(path, Solutions(SCHEMA, environment, everything))
     return [found[each.id] for each in wanted]
 
 

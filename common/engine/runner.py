@@ -118,7 +118,8 @@ def _interpreted(job: Job) -> set[str]:
 
 
 def _timed(job: Job, labels: list[str]) -> list[str]:
-    return [label for label in labels if label not in _interpreted(job) and group.is_timed(job)]
+    interpreted = _interpreted(job)
+    return [label for label in labels if label not in interpreted] if group.is_timed(job) else []
 
 
 def can_time(pair: Pair, size: str, info: dict[str, Any]) -> bool:

@@ -3,10 +3,9 @@
 Units: bytes, seconds, bytes per second, FLOP/s; cycles are SM cycles. `sheet.schema.json` describes the file.
 """
 
-import json
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from common.isolation import process
 from common.machine.device import versions
 from common.machine.survey import DeviceError, survey_apart
 from common.pairs.pair import ROOT
-from common.record.files import Format, RecordError, file_of_device, noting, on_one_gpu, write_text
+from common.record.files import Format, RecordError, file_of_device, noting, on_one_gpu, write_json
 
 SCHEMA = 1
 FILE = "hardware.json"
@@ -70,7 +69,7 @@ FORMAT = Format("a machine's datasheet", SCHEMA, lambda data: Sheet(**data), for
 
 def save(sheet: Sheet, path: Path | str) -> None:
     """Write a sheet into a folder that exists. Raises RecordError."""
-    write_text(Path(path), json.dumps(asdict(sheet), indent=1, allow_nan=False) + "\n")
+    write_json(Path(path), sheet)
 
 
 def cached_or_measured(

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -166,6 +166,11 @@ def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool 
 def write_text(path: Path, text: str, replaces: bool = True) -> bool:
     """Write a text as `write_file` does. Raises RecordError."""
     return write_file(path, lambda file: file.write(text.encode(errors="backslashreplace")), replaces)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a dataclass as JSON, as `Format` reads it. Raises RecordError."""
+    write_text(path, json.dumps(asdict(content), indent=1, allow_nan=False) + "\n")
 
 
 @contextmanager
