@@ -54,7 +54,7 @@ def record(tmp_path_factory):
     for name, (text, *_) in WRECKS.items():
         write_pair(folder, name, text, text if name == "i_too_large" else None)
     for letter in "bdfhj":  # after each of them, in the order of names
-        write_pair(folder, f"{letter}_unharmed", version(sizes=LONG_ENOUGH))
+        write_pair(folder, f"{letter}_unharmed", version(), version(sizes=LONG_ENOUGH))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "call", partial(process.call, deadline_s=HUNG_S))
         return runner.run_pairs(discover(folder), device="cuda:0", fast=True)
