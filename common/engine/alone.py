@@ -7,6 +7,7 @@ drawn again. It runs no code of another version.
 
 import random
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,8 @@ def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, 
         overwrite(session, [one], source)
     truth, rows = truth_of(session, one, source)
     right = _excerpt(truth, seeds[-1])
-    kept = {label: torch.load(_file(session, folder, label), weights_only=True) for label in runs}
+    load = partial(torch.load, map_location=session.job.device, weights_only=True)
+    kept = {label: load(_file(session, folder, label)) for label in runs}
     base, wrong = kept["baseline"], {}
     for label, run in runs.items():
         mine, custom = kept[label], (run.precision, run.custom)
