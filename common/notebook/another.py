@@ -15,7 +15,7 @@ def show_another(chapter: str) -> dict[str, float]:
     for _, predicted, found in page.predictions({}):
         if mine := [each for each in found if each.row.chapter == chapter]:
             name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst(found))
-            legend = page.EXPLAINED.format(first=predicted.environment["machine"])
+            legend = page.EXPLAINED.format(first=predicted.environment["machine"], name=name)
             lines = [f"**{name}**, this chapter", "", *page.table(predicted, mine), "", legend, "", "All chapters:", ""]
             lines += [*page.summary(predicted, found), "", f"The {page.WORST} worst:", "", *worst]
             display(Markdown("\n".join(lines)))

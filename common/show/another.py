@@ -17,11 +17,12 @@ Key = tuple[str, str, str, str]  # chapter, name, variant, versus
 SCHEMA = 1
 FILE = "predicted.json"
 WORST = 5
-HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained")
+HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained", "times off")
 EXPLAINED = """*Explained* has two shares, `a -> b`: `a` of what a variant is compared with (the baseline, if nothing
 else is named), `b` of the variant. Each is the time that the counts give (bytes, sectors, FLOPs, copies, a fixed time
 for each launch) over the time recorded on the {first}. Above 100 % the counts give too long a time, as for the kernels
-of a graph, which are counted as calls. The rule then takes all of the time."""
+of a graph, which are counted as calls. The rule then takes all of the time. *Times off* has the same two versions: the
+time measured on the {name} over the time predicted."""
 INTRODUCTION = """# {name}: predicted, then measured
 
 Predicted on {date}, when commit {commit} was the newest, from the record of {first}, the traffic counts and the two
@@ -63,10 +64,11 @@ FORMAT = files.Format(
 
 @dataclass(frozen=True)
 class Compared:
-    """A predicted row, and the row that was measured."""
+    """A predicted row, and the row that was measured. `seconds`: variant, versus -> measured."""
 
     row: Row
     found: result.Row
+    seconds: dict[str, float]
 
     @property
     def measured(self) -> float:
@@ -84,13 +86,14 @@ class Compared:
     def cells(self) -> list[str]:
         row = self.row
         shares = " -> ".join(f"{row.explained[which]:.0%}" for which in ("versus", "variant"))
+        off = " -> ".join(f"{self.seconds[which] / row.seconds[which]:.2f}" for which in ("versus", "variant"))
         ratios = [f"{digits(ratio)}x" for ratio in (row.recorded, row.predicted)]
-        return [row.name, variant(self.found), *ratios, ratio_of(self.found), f"{self.factor:.2f}", shares]
+        return [row.name, variant(self.found), *ratios, ratio_of(self.found), f"{self.factor:.2f}", shares, off]
 
 
 def compared(found: Predicted, folder: Path) -> list[Compared]:
     """The predicted rows that were measured later: on the same code, or on code that a record was carried to."""
-    measured, carried = dict[Key, tuple[result.Row, str]](), dict[str, list[str]]()
+    measured, carried = dict[Key, tuple[str, result.Row, dict[str, float]]](), dict[str, list[str]]()
     for chapter in dict.fromkeys(row.chapter for row in found.rows):
         for path, record in reversed(archive.recorded(chapter, problems={})):
             is_later = path.parent == folder and record.environment["date"] > found.environment["date"]
@@ -99,13 +102,17 @@ def compared(found: Predicted, folder: Path) -> list[Compared]:
                 if is_later and pair.size == "default":
                     measured |= _ratios(pair)
     pairs = [(row, measured.get((row.chapter, row.name, row.variant, row.versus))) for row in found.rows]
-    return [Compared(row, at[0]) for row, at in pairs if at and row.source_hash in (at[1], *carried[at[1]])]
+    return [Compared(row, *at[1:]) for row, at in pairs if at and row.source_hash in (at[0], *carried[at[0]])]
 
 
-def _ratios(pair: result.PairResult) -> dict[Key, tuple[result.Row, str]]:
-    """The rows of a result that have a ratio, each with the hash of its code."""
-    rows = [row for row in pair.rows if row.ratio is not None]
-    return {(pair.chapter, pair.name, row.variant, row.versus): (row, pair.source_hash) for row in rows}
+def _ratios(pair: result.PairResult) -> dict[Key, tuple[str, result.Row, dict[str, float]]]:
+    """The rows of a result that have a ratio, each with the hash of its code and the seconds of both versions."""
+    found = {}
+    for row in pair.rows:
+        if row.ratio is not None:
+            seconds = {"variant": pair.arms[row.variant].median_s, "versus": pair.arms[row.versus].median_s}
+            found[pair.chapter, pair.name, row.variant, row.versus] = (pair.source_hash, row, seconds)
+    return found
 
 
 def spread(factors: Sequence[float]) -> str:
@@ -151,7 +158,7 @@ def pages(problems: files.Problems | None = None) -> dict[Path, str]:
 def _page(predicted: Predicted, found: list[Compared]) -> str:
     said, first = predicted.environment, predicted.environment["machine"]
     name, date, commit = said["device"]["name"], said["date"][:10], said["commit"][:12]
-    explained = EXPLAINED.format(first=first)
+    explained = EXPLAINED.format(first=first, name=name)
     text = INTRODUCTION.format(name=name, first=first, date=date, commit=commit, explained=explained)
     parts = [text, "\n".join(summary(predicted, found))]
     parts.append("\n".join([f"## The {WORST} worst", "", *table(predicted, worst(found))]))
