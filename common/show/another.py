@@ -18,11 +18,12 @@ SCHEMA = 1
 FILE = "predicted.json"
 WORST = 5
 HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained", "times off")
-EXPLAINED = """*Explained* has two shares, `a -> b`: `a` of what a variant is compared with (the baseline, if nothing
-else is named), `b` of the variant. Each is the time that the counts give (bytes, sectors, FLOPs, copies, a fixed time
-for each launch) over the time recorded on the {first}. Above 100 % the counts give too long a time, as for the kernels
-of a graph, which are counted as calls. The rule then takes all of the time. *Times off* has the same two versions: the
-time measured on the {name} over the time predicted."""
+EXPLAINED = """*Explained* and *times off* have two figures, `a -> b`: `a` for the version that the variant is compared
+with (the baseline, if no other is named), `b` for the variant. *Explained* is a time computed from counts, over the
+time recorded on the {first}. The counts are bytes, sectors, FLOPs, copies, and launches with a fixed time each. A
+version that could not be counted has the bytes, FLOPs and copies that its pair declares, and no launches. Above 100 %
+the computed time is too long: the kernels of a graph, for example, are counted as calls. Then the rule scales all of
+the recorded time. *Times off* is the time measured on the {name} over the time predicted."""
 INTRODUCTION = """# {name}: predicted, then measured
 
 Predicted on {date}, when commit {commit} was the newest, from the record of {first}, the traffic counts and the two
