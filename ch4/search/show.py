@@ -69,7 +69,7 @@ def _predictions(compiled: list[Trial]) -> list[str]:
     for key, what in (("shared_bytes", "bytes of shared memory"), ("registers", "registers a thread")):
         off = np.array([trial.found[key] - trial.predicted[key] for trial in compiled])
         ends = f"from {off.min():+d} to {off.max():+d}"
-        said.append(f"the compiler's {what} less those predicted: median {np.median(off):+.0f}, {ends}")
+        said.append(f"the compiler's {what} minus those predicted: median {np.median(off):+.0f}, {ends}")
     spilling = sum(trial.found["spills"] > 0 for trial in compiled)
     return [*said, f"registers spill, against the prediction, in {spilling} of {len(compiled)} configurations"]
 
