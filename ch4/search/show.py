@@ -71,7 +71,7 @@ def _predictions(compiled: list[Trial]) -> list[str]:
         ends = f"from {off.min():+d} to {off.max():+d}"
         said.append(f"the compiler's {what} minus those predicted: median {np.median(off):+.0f}, {ends}")
     spilling = sum(trial.found["spills"] > 0 for trial in compiled)
-    return [*said, f"registers spill, against the prediction, in {spilling} of {len(compiled)} configurations"]
+    return [*said, f"registers spill, against the prediction, in {spilling} of {len(compiled)} compiled configurations"]
 
 
 def _noise(history: History) -> list[str]:

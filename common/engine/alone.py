@@ -121,11 +121,11 @@ def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, 
         overwrite(session, [one], source)
     truth, rows = truth_of(session, one, source)
     right = _excerpt(truth, seeds[-1])
+    del truth
     load = partial(torch.load, map_location=session.job.device, weights_only=True)
-    kept = {label: load(_file(session, folder, label)) for label in runs}
-    base, wrong = kept["baseline"], {}
+    base, wrong = load(_file(session, folder, "baseline")), {}
     for label, run in runs.items():
-        mine, custom = kept[label], (run.precision, run.custom)
+        mine, custom = load(_file(session, folder, label)), (run.precision, run.custom)
         if mine["shapes"] != base["shapes"]:
             wrong[label] = f"shapes {mine['shapes']}, the baseline's {base['shapes']}"
         elif not run.differs:

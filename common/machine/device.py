@@ -21,7 +21,7 @@ UNITS = {"K": 1 << 10, "M": 1 << 20}  # units of cache sizes there
 PACKAGES = ("torch", "triton", "cupy-cuda13x", "cupy-cuda12x", "numpy")
 LEAST_DRIVER = {12: 525, 13: 580}  # by major version of CUDA; source: NVIDIA's CUDA Compatibility, minor versions
 CUDA_12 = "cu126"  # torch's only build for CUDA 12; source: its RELEASE.md, 2.12 to 2.14
-GPU_HOST_THREADS = 4  # most threads of a loop on the CPU, where the work is the GPU's
+GPU_HOST_THREADS = 4  # enough to draw and compare answers, and fewer than the cores that are usually free
 TOO_NEW = (10, 0)  # the first compute capability that this build lacks
 
 
@@ -124,14 +124,15 @@ def cpu_threads() -> int:
 def use_device(device: str, processes: int = 1) -> None:
     """Make a device current in torch, Triton and CuPy; set the threads of torch and of NumPy's BLAS.
 
-    `processes` share the CPU's threads. Beside a GPU they are few: at the end of each loop all threads wait for the
-    last one, and where others keep the cores busy, this takes far longer than the loop.
+    `processes` share the CPU's threads. Beside a GPU each process gets at most GPU_HOST_THREADS, and no more than it
+    had: at the end of a loop all threads wait for the last one, which on a busy machine takes far longer than the loop.
+    On a CPU such loops are the timed work.
     """
     import torch
 
     threads = max(1, cpu_threads() // processes)
     if device.startswith("cuda"):
-        threads = min(threads, GPU_HOST_THREADS)
+        threads = min(threads, GPU_HOST_THREADS, torch.get_num_threads())
         torch.cuda.init()
         torch.cuda.set_device(device_named(device))
         if cupy := cupy_on(device):

@@ -19,12 +19,12 @@ FILE = "predicted.json"
 WORST = 5
 HEADINGS = ("pair", "variant", "{first}", "predicted", "measured", "predicted / measured", "explained", "times off")
 EXPLAINED = """*Explained* and *times off* have two figures, `a -> b`: `a` for the version that the variant is compared
-with (the baseline, if no other is named), `b` for the variant. *Explained* is a time computed from counts, over the
-time recorded on the {first}. The counts are bytes, sectors, FLOPs, copies, and launches with a fixed time each. A
-version that could not be counted has the bytes, FLOPs and copies that its pair declares, and no launches. This share of
-the recorded time changes as the computed time does; the rest stays. Above 100 % the computed time is too long (the
-kernels of a graph, for example, are counted as calls), and no rest is left. *Times off* is the time measured on the
-{name} over the time predicted."""
+with (the baseline, if no other is named), `b` for the variant. *Explained* is a time computed from counts for the
+{first}, over the time recorded there. The counts are bytes, sectors, FLOPs, copies between CPU and GPU, and launches
+with a fixed time each. A version that could not be counted has the bytes, FLOPs and copies that its pair declares, and
+no launches. This share of the recorded time changes as the computed time does; the rest stays. Above 100 % the computed
+time is too long (the kernels of a graph, for example, are counted as calls), and no rest is left. *Times off* is the
+time measured on the {name} over the time predicted."""
 INTRODUCTION = """# {name}: predicted, then measured
 
 Predicted on {date}, when commit {commit} was the newest, from the record of {first}, the traffic counts and the two

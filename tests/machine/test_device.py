@@ -168,3 +168,21 @@ def test_the_readme_names_the_versions_of_the_requirements_for_cuda_12_too():
     command = next(line for line in (ROOT / "README.md").read_text().splitlines() if "cupy-cuda12x==" in line)
     named = dict(re.findall(r"([\w-]+)==([\d.]+)", command))
     assert named == {"torch": pins["torch"], "cupy-cuda12x": pins["cupy-cuda13x"]} and device.CUDA_12 in command
+
+
+@pytest.mark.parametrize(
+    ("name", "processes", "had", "threads"),
+    [("cpu", 1, 31, 31), ("cpu", 8, 31, 3), ("cuda:0", 1, 31, 4), ("cuda:3", 8, 31, 3), ("cuda:0", 64, 31, 1),
+     ("cuda:0", 1, 1, 1)],
+)  # fmt: skip
+def test_beside_a_gpu_a_process_has_few_cpu_threads(monkeypatch, name, processes, had, threads):
+    found = []
+    monkeypatch.setattr(device, "cpu_threads", lambda: 31)
+    monkeypatch.setattr("torch.get_num_threads", lambda: had)
+    monkeypatch.setattr("torch.set_num_threads", found.append)
+    monkeypatch.setattr(device, "threadpool_limits", found.append)
+    for entry in ("init", "set_device"):
+        monkeypatch.setattr(f"torch.cuda.{entry}", lambda *_: None)
+    monkeypatch.setattr(device, "cupy_on", lambda _: None)
+    device.use_device(name, processes)
+    assert found == [threads, threads]
