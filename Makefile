@@ -61,7 +61,7 @@ rest: .venv/.tested
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answers; another's: make lab CHAPTER=2
 	@mkdir -p work && for file in notebooks/*.ipynb; do [ -e work/$${file##*/} ] || \
-	$(PY) -m jupyter nbconvert --log-level WARN --clear-output --to notebook --output-dir work $$file || exit; done
+	$(PY) -m jupyter nbconvert --log-level WARN --ClearOutputPreprocessor.enabled=True --to notebook --output-dir work $$file || exit; done
 	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(subst notebooks,work,$(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)))
 
 learn: .venv/.ready ## the exercise that you are at, or the next one after it is passed (python learn.py --help: all commands)

@@ -94,9 +94,11 @@ def watch(args: argparse.Namespace) -> int:
 def hint(args: argparse.Namespace) -> int:
     """show one hint more"""
     exercise = at_hand(args)
-    number = min(standings([exercise])[exercise.id].hints + 1, len(exercise.hints))
+    seen = standings([exercise])[exercise.id].hints
+    number = min(seen + 1, len(exercise.hints))
     progress.add("hint", exercise.id, hash=exercise.hash, number=number)
-    print(f"{exercise.id}, hint {number} of {len(exercise.hints)}: {exercise.hints[number - 1]}")
+    again = " (there are no more)" * (seen == number)
+    print(f"{exercise.id}, hint {number} of {len(exercise.hints)}{again}: {exercise.hints[number - 1]}")
     return 0
 
 

@@ -99,15 +99,16 @@ def _standing(of_one: list[dict[str, Any]]) -> Standing:
 def predictions(folder: Path | None = None) -> list[dict[str, Any]]:
     """Every prediction, revisions too: the first of each question, at one state of its pair, is the locked one.
 
-    A notebook measures later than it asks: the first event `found` of a question after a prediction completes it.
+    The same answer again, as of a file that is checked once more, is no revision. A notebook measures later than it
+    asks: the first event `found` of a question after a prediction completes it.
     """
     made: list[dict[str, Any]] = []
-    seen, waiting = set(), defaultdict[Any, list[dict[str, Any]]](list)
+    last, waiting = dict[Any, dict[str, Any]](), defaultdict[Any, list[dict[str, Any]]](list)
     for event in events(folder):
-        key = (event["of"], event.get("hash"))
-        if event["what"] == "predict":
-            made.append({**event, "locked": key not in seen})
-            seen.add(key)
+        key, said = (event["of"], event.get("hash")), {name: event[name] for name in event.keys() - {"at", "found"}}
+        if event["what"] == "predict" and said != last.get(key):
+            made.append({**event, "locked": key not in last})
+            last[key] = said
             waiting[key].append(made[-1])
         elif event["what"] == "found":
             for prediction in waiting.pop(key, []):

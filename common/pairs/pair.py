@@ -71,6 +71,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
 
     Raises ContractError if the folder does not exist or has no (matching) pairs, or if a file breaks the contract.
     """
+    require_of(folder, not os.path.isfile(folder), "is a file: name its folder")
     require_of(folder, os.path.isdir(folder), "no such folder")  # Path.is_dir raises if the name is too long
     baselines = {path.stem.removeprefix("baseline_"): path for path in sorted(folder.glob("baseline_*.py"))}
     variants: dict[str, dict[str, Path]] = {name: {} for name in baselines}

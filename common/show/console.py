@@ -99,7 +99,7 @@ def grid(
     """A table for the console. Texts are shown literally. `whole`: indices of columns that are never wrapped."""
     shown = Table(title=_plain(title), box=SIMPLE, title_justify="left")
     for column, heading in enumerate(headings):
-        shown.add_column(_plain(heading), no_wrap=column in whole)
+        shown.add_column(_plain(heading), no_wrap=column in whole, overflow="fold")  # nothing is cut off
     for row in rows:
         shown.add_row(*(cell if isinstance(cell, Text) else _plain(cell) for cell in row))
     return shown
@@ -120,7 +120,7 @@ def table(record: Record, old: Recorded) -> Table:
             lines.append([pair.name, pair.size, variant(row), colored, *figures, recorded])
     headings = (*columns, f"recorded on {' / '.join(origins)}")
     filled = [column for column in range(len(headings)) if any(line[column] for line in lines)]
-    whole = [place for place, column in enumerate(filled) if column in (0, 2)]  # a shortened name identifies nothing
+    whole = [place for place, column in enumerate(filled) if column in (0, 2, 3)]  # names and verdicts
     rows = [[line[column] for column in filled] for line in lines]
     return grid(title(record), [headings[column] for column in filled], rows, whole)
 

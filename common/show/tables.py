@@ -18,6 +18,7 @@ SIZE_HEADINGS = (
 LIMIT_HEADINGS = ("resource", "measured", "datasheet", "how", "datasheet's source")
 GRADES = ((1.02, "A+"), (0.98, "A"), (0.9, "B"), (0.75, "C"), (0.5, "D"))
 NOTHING = "Nothing is recorded yet."
+APART = 1.05  # the quotient of two median times may lie this far outside the interval of their ratio
 WARM = "fits in the cache: its limit is not memory bandwidth"  # older records say so of samples with a cold L2, too
 
 
@@ -98,9 +99,22 @@ def cells(pair: PairResult, row: Row, spread: bool = False) -> list[str]:
 
 
 def remarks(pair: PairResult, row: Row) -> list[str]:
-    """The reason of a row's verdict, then the variant's notes: they are shown once, in its row against the baseline."""
+    """The reason of a row's verdict, then the variant's notes: they are shown once, in its row against the baseline.
+
+    Then a line if the two times tell another story than the ratio: they are medians of their own.
+    """
     notes = [note for note in row.notes if row.versus == "baseline" and not (pair.clock == "device" and note == WARM)]
-    return [text for text in (row.reason, *notes) if text]
+    return [text for text in (row.reason, *notes, _apart(pair, row)) if text]
+
+
+def _apart(pair: PairResult, row: Row) -> str:
+    if row.ratio is None or row.interval is None:
+        return ""
+    quotient = pair.arms[row.versus].median_s / pair.arms[row.variant].median_s
+    low, high = row.interval
+    if low / APART <= quotient <= high * APART:
+        return ""
+    return f"its time changes between rounds: by the two medians it is {digits(quotient)}x"
 
 
 def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import DEFAULT, Mock
 
+import nbformat
 import pytest
 from samples import HONEST, pair_result, record, version, write_pair
 
@@ -115,7 +116,7 @@ MISTAKES = [  # arguments, what must be said
     ("--chapter 3 --size default,huge", "has a size 'huge'", "large"),
     ("--chapter 3 --size large,", "has a size ''", "large"),
     ("--path nowhere", "nowhere: no such folder"),
-    ("--path empty.json", "empty.json: no such folder"),
+    ("--path empty.json", "empty.json: is a file: name its folder"),
     ("--path missing", "optimized_double.py", "no function `run`"),  # test_contract.py has the others of its kind
     ("--path missing --list", "optimized_double.py"),
     ("--count no_such*", "no pair of any chapter", "'no_such*'", "coalescing"),
@@ -715,3 +716,24 @@ def test_without_the_courses_packages_a_program_ends_with_one_line(words):
     done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
     assert "needs the packages numpy" in done.stderr and "source .venv/bin/activate" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+def test_make_lab_opens_a_copy_without_outputs_and_leaves_the_notebook_as_it_is(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in (".venv", "notebooks"):
+        (tmp_path / name).mkdir()
+    for stamp in ("requirements.txt", ".venv/.ready"):
+        (tmp_path / stamp).touch()
+    kept = tmp_path / "notebooks/ch1_one.ipynb"
+    cell = nbformat.v4.new_code_cell("1", outputs=[nbformat.v4.new_output("stream", text="1")])
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), kept)
+    before = kept.read_bytes()
+    (tmp_path / "python").write_text(f'#!/bin/sh\n[ "$3" = lab ] && echo "$@" && exit\nexec {sys.executable} "$@"\n')
+    (tmp_path / "python").chmod(0o755)
+    done = subprocess.run(
+        ["make", "-s", "lab", "PY=./python"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    copy = tmp_path / done.stdout.split("/lab/tree/")[1].strip()
+    assert copy == tmp_path / "work/ch1_one.ipynb" and kept.read_bytes() == before
+    assert [each.outputs for each in nbformat.read(copy, as_version=4).cells] == [[]]

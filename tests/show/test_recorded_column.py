@@ -72,6 +72,15 @@ def test_a_narrow_console_says_what_is_recorded_below_the_table(shown, monkeypat
     assert out.endswith(f" double large/a optimized: {WHERE}: faster 5.00x [4.95, 5.05]")
 
 
+def test_a_narrow_console_cuts_nothing_off(capsys, monkeypatch):
+    monkeypatch.setattr(console, "PLAIN_WIDTH", 80)
+    library = {"library": {"ratio": 0.5, "interval": (0.5, 0.5)}}
+    rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.99, 2.01), library)]
+    console.print_record(record(pair_result(rows=rows)), console.make_console())
+    out = capsys.readouterr().out
+    assert "…" not in out and " faster " in out and " 2.00x " in out
+
+
 def test_a_sweep_on_the_console_has_spreads_and_a_single_size_has_none(capsys):
     library = {"library": {"ratio": 0.5, "interval": (0.5, 0.5)}}
     rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), library)]

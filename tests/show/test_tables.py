@@ -71,6 +71,13 @@ def test_a_note_on_a_warm_cache_is_not_shown_beside_samples_with_a_cold_one():
         assert tables.remarks(replace(pair_result(rows=[row]), clock=clock), row) == shown
 
 
+@pytest.mark.parametrize(("baseline_s", "said"), [(2.1e-3, []), (1.7e-3, ["by the two medians it is 1.70x"])])
+def test_two_times_that_tell_another_ratio_are_named(baseline_s, said):
+    row = faster({})  # 2.0 [1.9, 2.1]
+    pair = pair_result(rows=[row], arms={"baseline": arm(baseline_s), "optimized": arm(1e-3)})
+    assert [text.partition(": ")[2] for text in tables.remarks(pair, row)] == said
+
+
 def test_the_spread_stands_next_to_the_time_where_it_is_asked_for():
     scattered = arm(1e-3, seconds=[[0.98e-3, 0.99e-3, 1e-3, 1.01e-3, 1.02e-3]] * 6)
     pair = pair_result(arms={"baseline": arm(2e-3), "optimized": scattered, "control": arm(2e-3)})
