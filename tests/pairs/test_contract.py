@@ -169,8 +169,8 @@ def test_a_module_of_some_chapter_that_a_pair_of_ones_own_lacks_is_named_with_al
 
 def test_a_folder_that_is_missing_or_empty_or_a_file(tmp_path):
     (tmp_path / "file").write_text("")
-    missing, empty = "no such folder", "holds no pairs: add baseline_<name>.py"
-    for name, said in {"nowhere": missing, "long" * 2000: missing, ".": empty, "file": missing}.items():
+    missing, empty, file = "no such folder", "holds no pairs: add baseline_<name>.py", "is a file: name its folder"
+    for name, said in {"nowhere": missing, "long" * 2000: missing, ".": empty, "file": file}.items():
         with refused(f"^{tmp_path / name}: {said}"):
             discover(tmp_path / name)
 
