@@ -60,7 +60,8 @@ def pages() -> dict[Path, str]:
 
 
 def page(chapter: str, pairs: list[Pair]) -> str:
-    known, found = answers(chapter), on_one_gpu(recorded(chapter))
+    known, everything = answers(chapter), recorded(chapter)
+    found, is_current = on_one_gpu(everything), current(pairs)
     record = together([each for _, each in found])
     asked = {(pair.name, name(version)) for pair in pairs for version in pair.versions if question(version)}
     if odd := sorted(asked ^ known.keys()):
@@ -72,7 +73,10 @@ def page(chapter: str, pairs: list[Pair]) -> str:
     def quote(title: re.Match[str]) -> str:
         return quoted.link(device, chapter, title[1])
 
-    results = {result.name: result for result in record.pairs if current(pairs)(result)} if record else {}
+    on_gpus = [item for item in everything if item[1].environment["device"]["kind"] == "cuda"]
+    others = [each for where, each in on_gpus if where.parent.name != device]
+    sources = [("", record), *((f" on {origin(each)}", each) for each in others)] if record else []
+    results = [(where, each) for where, of in sources for each in of.pairs if is_current(each)]
     for pair in pairs:
         lines += [f"## {pair.name}", ""]
         for version in pair.versions:
@@ -80,19 +84,23 @@ def page(chapter: str, pairs: list[Pair]) -> str:
                 answer = quoted.filled_in(re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name(version)]))
                 lines += [f"**{name(version)}**, [`{version.path.name}`]({version.path.name})", ""]
                 lines += [f"*Question.* {question(version)}", "", f"*Answer.* {answer}", ""]
-                measured = _measured(results.get(pair.name), version)
-                lines += (
-                    measured if measured or version is pair.baseline else [NOTHING.format(chapter[2:], pair.name), ""]
-                )
+                measured = _measured([each for each in results if each[1].name == pair.name], version)
+                is_missing = not measured and version is not pair.baseline
+                lines += [NOTHING.format(chapter[2:], pair.name), ""] if is_missing else measured
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _measured(result: PairResult | None, version: Version) -> list[str]:
-    """What was recorded of it at the default size; nothing of a baseline, which stands in the others' rows."""
-    lines: list[str] = []
-    if not result:
-        return lines
-    for row in [row for row in result.rows if row.variant == version.label and row.ratio]:
-        limit = f", {text} limit" if (text := share(result, row)) else ""
-        lines += [f"*Measured.* {variant(row)}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}", ""]
-    return lines
+def _measured(results: list[tuple[str, PairResult]], version: Version) -> list[str]:
+    """What was recorded of it at the default size; nothing of a baseline, which stands in the others' rows.
+
+    `results`: of its pair, each with where it was recorded. The first that has the version counts.
+    """
+    for where, result in results:
+        lines: list[str] = []
+        for row in [row for row in result.rows if row.variant == version.label and row.ratio]:
+            limit = f", {text} limit" if (text := share(result, row)) else ""
+            said = f"{variant(row)}{where}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}"
+            lines += [f"*Measured.* {said}", ""]
+        if lines:
+            return lines
+    return []

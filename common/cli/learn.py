@@ -14,7 +14,7 @@ EXAMPLES = """
   learn.py check                    grades the file of the exercise that you started last
   learn.py watch                    grades it each time that you save it
   learn.py hint ch1/coalesce        one hint more, of three
-  learn.py predict ch1/ratios softmax=1.5..2.5 chain=3..4
+  learn.py predict ch1/ratios softmax=3..4 chain=3..4
 """
 COMMANDS: tuple[tuple[str, Callable[[argparse.Namespace], int], str | int | None], ...] = (
     ("list", run.list_all, None), ("next", run.start_next, None), ("start", run.start, "?"), ("check", run.check, "?"),
@@ -47,7 +47,7 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
                 "id", nargs=of, metavar="ID", help="such as ch1/coalesce" + " (default: the one at hand)" * (of == "?")
             )
         if function is run.predict:
-            command.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="softmax=1.5..2.5, for each question")
+            command.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="softmax=3..4, for each question")
         if function is run.export:
             command.add_argument("file", type=Path)
     return parser.parse_args(argv)

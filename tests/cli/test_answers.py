@@ -92,6 +92,15 @@ def test_an_answer_quotes_another_gpu_by_a_whole_link(course):
     assert "Twice: [2.00x](/recorded/nvidia_h200/" in text and "and [3.00x](/recorded/nvidia_h100/" in text
 
 
+def test_of_a_version_that_only_another_gpu_has_run_as_it_is_now_the_page_says_where(course):
+    folder = course('[double]\noptimized = "Twice."\n', source_hash="another")
+    (pair,) = discover(folder)
+    keep_record(record(pair_result(size="large")), archived := folder.parent / "recorded")
+    keep_record(record(pair_result(ratio=3.0, source_hash=source_hash(pair)), name="NVIDIA H100"), archived)
+    (said,) = re.findall(r"\*Measured\.\* (.*)", answers.page("ch1", [pair]))
+    assert said.startswith("optimized on NVIDIA H100, ") and ": faster, 3.00x [" in said
+
+
 def test_of_a_version_that_is_not_recorded_as_it_is_now_the_page_says_so(course):
     folder = course('[double]\noptimized = "Twice."\n', source_hash="another")
     (said,) = re.findall(r"\*Measured\.\* (.*)", answers.page("ch1", discover(folder)))
