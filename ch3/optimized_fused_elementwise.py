@@ -5,6 +5,11 @@ Problem: the five kernels of `baseline_fused_elementwise.py` leave four intermed
 Idea: y = silu(scale * x + shift) * gate + x in one kernel, which keeps every intermediate value in a register. A
 program takes 2 KiB of a row: its 128 lanes move 16 bytes each.
 
+If columns is no multiple of 16, the compiler does not know that rows begin at multiples of 16 bytes, and a lane moves
+each element alone: in float16, eight accesses of 2 bytes for one of 16. So such a matrix is taken as the vector that it
+is in memory, and its last n % 16 elements are peeled, as in `optimized_add.py`: a lane moves 16 bytes of x, gate and y
+again, and only scale and shift are read element by element, at offset % columns.
+
 Cost: 3 matrices instead of 12. A program also reads 2 KiB of each of the two vectors. All rows read the same, so
 these come from L2: 2 * 2 KiB beside 3 * 2 KiB that memory has to move. SiLU adds an exp and a division, far fewer
 instructions than memory has time for.
@@ -38,11 +43,7 @@ def cost(x, gate, w_scale, w_shift):
 
 
 @triton.jit
-def chain_kernel(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
-    num_pid_n = tl.cdiv(n_cols, BLOCK)  # programs side by side in a row
-    row, cols = tl.program_id(0) // num_pid_n, tl.program_id(0) % num_pid_n * BLOCK + tl.arange(0, BLOCK)
-    offsets = row.to(tl.int64) * n_cols + cols  # 64 bits: a matrix may have more than 2^31 elements
-    mask = cols < n_cols
+def chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, offsets, cols, mask):
     x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
     gate = tl.load(gate_ptr + offsets, mask=mask).to(tl.float32)
     scale = tl.load(scale_ptr + cols, mask=mask).to(tl.float32)
@@ -51,11 +52,39 @@ def chain_kernel(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, n_cols, BLOCK: 
     tl.store(out_ptr + offsets, scaled / (1 + tl.exp(-scaled)) * gate + x, mask=mask)
 
 
+@triton.jit
+def chain_kernel(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
+    num_pid_n = tl.cdiv(n_cols, BLOCK)  # programs side by side in a row
+    row, cols = tl.program_id(0) // num_pid_n, tl.program_id(0) % num_pid_n * BLOCK + tl.arange(0, BLOCK)
+    offsets = row.to(tl.int64) * n_cols + cols  # 64 bits: a matrix may have more than 2^31 elements
+    chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, offsets, cols, cols < n_cols)
+
+
+@triton.jit
+def vector_kernel(
+    x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, n, n_cols: tl.constexpr, BLOCK: tl.constexpr, TAIL: tl.constexpr
+):
+    start = tl.program_id(0).to(tl.int64) * BLOCK
+    offsets = start + tl.arange(0, BLOCK)
+    # n_cols is a constant, so % is no division: where a row exceeds BLOCK, it is a subtraction and a minimum
+    cols = ((start % n_cols).to(tl.int32) + tl.arange(0, BLOCK)) % n_cols
+    chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, offsets, cols, offsets < n)
+    if TAIL > 0 and start == 0:  # one program takes the last elements, too
+        last = n + tl.arange(0, 16)
+        chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, last, last % n_cols, last < n + TAIL)
+
+
 def run(x, gate, w_scale, w_shift):
     rows, columns = x.shape
     y = torch.empty(rows, columns, dtype=x.dtype, device=x.device)
     block = 2048 // x.element_size()  # 128 lanes * 16 bytes
-    grid = (rows * triton.cdiv(columns, block),)
     arguments = (tensor.contiguous() for tensor in (x, gate, w_scale, w_shift))
-    chain_kernel[grid](*arguments, y, columns, BLOCK=block, num_warps=4)
+    if columns % 16 == 0:
+        grid = (rows * triton.cdiv(columns, block),)
+        chain_kernel[grid](*arguments, y, columns, BLOCK=block, num_warps=4)
+    else:
+        tail = x.numel() % 16
+        n = x.numel() - tail
+        grid = (triton.cdiv(n, block) or 1,)
+        vector_kernel[grid](*arguments, y, n, columns, BLOCK=block, TAIL=tail, num_warps=4)
     return y
