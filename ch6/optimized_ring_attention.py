@@ -3,12 +3,12 @@
 Problem: in baseline_ring_attention.py attention waits for all keys and values, and holds all of them.
 
 Idea: keys and values go around a ring. In each step a process attends to the part that it has, and passes it on
-meanwhile. The softmax is computed in parts: a running maximum and a running sum correct the earlier parts.
+meanwhile. Attention to a part comes with the sum of its weights. So two parts are merged by their shares of both sums.
 
     link         [part 1]    [part 2]
     attention    [own keys]  [part 1]  [part 2]
 
-Cost: two parts in memory instead of p. Each step rescales the sums once.
+Cost: two parts in memory instead of p. Each step but the first reads and writes the answer once more, in float32.
 
 Predict: the work of a step grows with the square of a part's length, its bytes with the length. From which length on is
 a transfer hidden?
@@ -16,7 +16,10 @@ a transfer hidden?
 
 import torch
 import torch.distributed as dist
+from attend import attend, merged
 from group_ops import exchange
+
+REQUIRES = {"capability": (8, 0)}
 
 
 def inputs(heads=8, length=4096, dim=128, rank=0, ranks=2, device="cuda"):
@@ -37,18 +40,13 @@ def cost(q, k, v):
 
 def run(q, k, v):
     ranks, rank = dist.get_world_size(), dist.get_rank()
-    part, most, total, y = torch.stack((k, v)), None, 0.0, 0.0
+    part, y, log_sum = torch.stack((k, v)), None, None
     for step in range(ranks):
         coming = torch.empty_like(part)
         works = exchange(part, (rank + 1) % ranks, coming, (rank - 1) % ranks) if step < ranks - 1 else []
-        scores = (q @ part[0].mT).float() / q.shape[-1] ** 0.5
-        highest = scores.amax(dim=-1, keepdim=True)
-        highest = highest if most is None else torch.maximum(most, highest)
-        earlier = 0.0 if most is None else torch.exp(most - highest)  # corrects the earlier parts
-        weights, most = torch.exp(scores - highest), highest
-        total = total * earlier + weights.sum(dim=-1, keepdim=True)
-        y = y * earlier + (weights.to(q.dtype) @ part[1]).float()
+        found = attend(q, *part)
+        y, log_sum = merged(y, log_sum, *found) if step else found
         for work in works:
             work.wait()
         part = coming
-    return (y / total).to(q.dtype)
+    return y.to(q.dtype)

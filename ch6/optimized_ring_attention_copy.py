@@ -19,10 +19,11 @@ Predict: could a part be multiplied where it is, in the memory of the other GPU,
 
 import torch
 import torch.distributed as dist
+from attend import attend, merged
 from symmetric import symmetric
 
 DEVICE = "cuda"  # gloo has no symmetric memory
-REQUIRES = {"gpus": 2}
+REQUIRES = {"gpus": 2, "capability": (8, 0)}
 VERSUS = ""
 
 
@@ -49,7 +50,7 @@ def setup(q, k, v):
 
 def run(q, k, v, handle, parts, copies):
     ranks, rank, products = dist.get_world_size(), dist.get_rank(), torch.cuda.current_stream()
-    part, most, total, y = torch.stack((k, v)), None, 0.0, 0.0
+    part, y, log_sum = torch.stack((k, v)), None, None
     for step in range(ranks):
         handle.barrier()
         part = parts[rank][step - 1] if step else part
@@ -57,12 +58,7 @@ def run(q, k, v, handle, parts, copies):
         if step < ranks - 1:
             with torch.cuda.stream(copies):
                 parts[(rank + 1) % ranks][step].copy_(part)
-        scores = (q @ part[0].mT).float() / q.shape[-1] ** 0.5
-        highest = scores.amax(dim=-1, keepdim=True)
-        highest = highest if most is None else torch.maximum(most, highest)
-        earlier = 0.0 if most is None else torch.exp(most - highest)  # corrects the earlier parts
-        weights, most = torch.exp(scores - highest), highest
-        total = total * earlier + weights.sum(dim=-1, keepdim=True)
-        y = y * earlier + (weights.to(q.dtype) @ part[1]).float()
+        found = attend(q, *part)
+        y, log_sum = merged(y, log_sum, *found) if step else found
         products.wait_stream(copies)
-    return (y / total).to(q.dtype)
+    return y.to(q.dtype)

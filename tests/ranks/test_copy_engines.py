@@ -16,7 +16,7 @@ import torch
 from common.pairs.pair import ROOT, discover, load
 
 PAIRS = {pair.name: pair for pair in discover(ROOT / "ch6")}
-NAMES = ("gather_matmul", "ring_attention")
+NAMES = ("gather_matmul", "matmul_scatter", "ring_attention")
 CALLS = 6
 LATE_S = 0.01
 HANGS_S = 60  # a thread that raises lets the others wait

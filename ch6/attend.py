@@ -1,0 +1,27 @@
+"""Attention to a part of the keys, and its merging with attention to the other parts."""
+
+import torch
+
+FLASH = torch.ops.aten._scaled_dot_product_flash_attention  # what torch's scaled_dot_product_attention calls on a GPU
+
+
+def attend(q, k, v):
+    """(softmax(q k^T / sqrt(d)) v, the logarithm of each row's sum of exp), of q, k and v [heads, length, d].
+
+    The logarithm is float32 [heads, length of q]. On a GPU q, k and v have 16 bits, and d is a multiple of 8.
+    """
+    if q.device.type == "cpu":
+        scores = q @ k.mT / q.shape[-1] ** 0.5
+        log_sum = scores.logsumexp(-1)
+        return torch.exp(scores - log_sum.unsqueeze(-1)) @ v, log_sum
+    y, log_sum, *_ = FLASH(q[None], k[None], v[None])
+    return y[0], log_sum[0]
+
+
+def merged(y, log_sum, part, part_log_sum):
+    """Attention to the keys of `y` and of `part` together, as `attend` returns it, in float32.
+
+    A part's weight in a row is its share of the sum of exp: exp(b) / (exp(a) + exp(b)) = sigmoid(b - a).
+    """
+    share = torch.sigmoid(part_log_sum - log_sum).unsqueeze(-1)
+    return torch.lerp(y.float(), part.float(), share), torch.logaddexp(log_sum, part_log_sum)
