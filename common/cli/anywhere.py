@@ -1,10 +1,10 @@
 """Measure at sizes that no version was written for: python -m common.cli.anywhere --seed NAME [--chapter N]
 
-Three sizes of every pair of chapters 1, 3 and 5 that has a library, drawn by the name of a seed. Arguments of `inputs`
-that are numbers of elements are log-uniform between the extremes of the pair's own sizes (down to half the smallest),
-and odd, so that rows begin at no multiple of 16 bytes. The third size is a batch of one, where there are two such
-arguments. All others (types, operations, dimensions) are values of the pair's own sizes. Who draws by a new name after
-the last change of a version sees how it does at sizes that nobody chose.
+Three sizes of every pair of chapters 1, 3, 4 and 5 that has a library, drawn by the name of a seed. Arguments of
+`inputs` that are numbers of elements are log-uniform between the extremes of the pair's own sizes (down to half the
+smallest), and odd, so that rows begin at no multiple of 16 bytes. The third size is a batch of one, where there are two
+such arguments. All others (types, operations, dimensions) are values of the pair's own sizes. Who draws by a new name
+after the last change of a version sees how it does at sizes that nobody chose.
 
 Exit status: 1 where the best version is less than 0.95 times as fast as the fastest library, or a version is wrong.
 """
@@ -27,10 +27,11 @@ from common.record.result import PairResult, Record
 
 Size = dict[str, Any]  # the arguments of `inputs`
 
-CHAPTERS = {number: path for number, path in chapters().items() if number in (1, 3, 5)}  # kernels that wait for memory
+CHAPTERS = {number: path for number, path in chapters().items() if number in (1, 3, 4, 5)}  # that have libraries
 CLASS = "anywhere"
 DRAWS, MET = 3, 0.95  # sizes of a pair; the library's time / the version's
 FEWEST = 16  # an argument that stays below is no number of elements: dimensions, heads
+HEAD = "d"  # neither is the dimension of a head: no library takes an odd one
 
 
 def drawn(pair: Pair, seed: str) -> dict[str, Size]:
@@ -44,7 +45,7 @@ def drawn(pair: Pair, seed: str) -> dict[str, Size]:
 
 def _one(known: list[Size], random: Random, is_single: bool) -> Size:
     values = {name: [size[name] for size in known] for name in known[0]}
-    counts = [name for name, found in values.items() if type(found[0]) is int and max(found) >= FEWEST]
+    counts = [name for name, found in values.items() if type(found[0]) is int and max(found) >= FEWEST and name != HEAD]
     elements = [prod(size[name] for name in counts) for size in known]
     is_single = is_single and len(counts) > 1
     while True:

@@ -9,7 +9,7 @@ from common.cli import anywhere
 from common.pairs.pair import ROOT, discover
 from common.record.result import Row
 
-PAIRS = [pair for chapter in ("ch1", "ch3", "ch5") for pair in discover(ROOT / chapter) if anywhere.has_library(pair)]
+PAIRS = [pair for path in anywhere.CHAPTERS.values() for pair in discover(path) if anywhere.has_library(pair)]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.chapter} {pair.name}")
@@ -18,11 +18,16 @@ def test_sizes_are_odd_the_pairs_own_arguments_and_a_seed_s(pair):
     assert sizes == anywhere.drawn(pair, "a name") != anywhere.drawn(pair, "another")
     assert len(sizes) == anywhere.DRAWS and all(name.startswith("anywhere/") for name in sizes)
     known = [anywhere.arguments_of(pair, pair.sizes[size]) for size in pair.timed_sizes]
+    counts = {name for size in sizes.values() for name in size if size[name] not in [each[name] for each in known]}
     for size in sizes.values():
         assert size.keys() == known[0].keys()
-        counts = [name for name, value in size.items() if value not in [each[name] for each in known]]
         assert counts and all(size[name] % 2 for name in counts)
         assert prod(size[name] for name in counts) <= 2 * max(prod(each[name] for name in counts) for each in known)
+
+
+def test_the_dimension_of_a_head_is_one_that_libraries_have():
+    (pair,) = discover(ROOT / "ch4", "attention")
+    assert {size["d"] for size in anywhere.drawn(pair, "a name").values()} <= {64, 128}
 
 
 def test_the_third_size_is_a_batch_of_one():
