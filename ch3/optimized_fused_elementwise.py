@@ -3,16 +3,16 @@
 Problem: the five kernels of `baseline_fused_elementwise.py` leave four intermediate matrices in memory.
 
 Idea: y = silu(scale * x + shift) * gate + x in one kernel, which keeps every intermediate value in a register. A
-program takes 2 KiB of a row: its 128 lanes move 16 bytes each.
+program of `chain_kernel` takes 2 KiB of a row: its 128 lanes move 16 bytes each.
 
-If columns is no multiple of 16, the compiler does not know that rows begin at multiples of 16 bytes, and a lane moves
-each element alone: in float16, eight accesses of 2 bytes for one of 16. So such a matrix is taken as the vector that it
-is in memory, and its last n % 16 elements are peeled, as in `optimized_add.py`: a lane moves 16 bytes of x, gate and y
-again, and only scale and shift are read element by element, at offset % columns.
+If `columns` is no multiple of 16, the compiler does not know that rows begin at multiples of 16 bytes. A lane then
+moves each element alone: in float16, eight accesses of 2 bytes for one of 16. So `vector_kernel` treats the matrix as a
+vector, and the last n % 16 elements are done separately, as in `optimized_add.py`. A lane moves 16 bytes of x, gate and
+y again. Only scale and shift are read one by one, at offset % columns.
 
-Cost: 3 matrices instead of 12. A program also reads 2 KiB of each of the two vectors. All rows read the same, so
-these come from L2: 2 * 2 KiB beside 3 * 2 KiB that memory has to move. SiLU adds an exp and a division, far fewer
-instructions than memory has time for.
+Cost: 3 matrices instead of 12. A program also reads 2 KiB of each of the two vectors. All rows read the same, so these
+come from L2: 2 * 2 KiB beside 3 * 2 KiB that memory has to move. SiLU adds an exp and a division, far fewer
+instructions than memory has time for. `vector_kernel` is compiled for each number of columns: then % is no division.
 
 Predict: `library_compiled` is torch.compile, which makes one kernel of the same chain. How many times this version's
 time does it take?
@@ -66,7 +66,7 @@ def vector_kernel(
 ):
     start = tl.program_id(0).to(tl.int64) * BLOCK
     offsets = start + tl.arange(0, BLOCK)
-    # n_cols is a constant, so % is no division: where a row exceeds BLOCK, it is a subtraction and a minimum
+    # Where a row exceeds BLOCK, % by a constant is a subtraction and a minimum
     cols = ((start % n_cols).to(tl.int32) + tl.arange(0, BLOCK)) % n_cols
     chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, offsets, cols, offsets < n)
     if TAIL > 0 and start == 0:  # one program takes the last elements, too

@@ -21,7 +21,8 @@ def attend(q, k, v):
 def merged(y, log_sum, part, part_log_sum):
     """Attention to the keys of `y` and of `part` together, as `attend` returns it, in float32.
 
-    A part's weight in a row is its share of the sum of exp: exp(b) / (exp(a) + exp(b)) = sigmoid(b - a).
+    A part's weight in a row is its share of the sum of exp: exp(b) / (exp(a) + exp(b)) = sigmoid(b - a). Each row has a
+    finite score in each part.
     """
     share = torch.sigmoid(part_log_sum - log_sum).unsqueeze(-1)
     return torch.lerp(y.float(), part.float(), share), torch.logaddexp(log_sum, part_log_sum)

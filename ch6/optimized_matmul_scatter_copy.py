@@ -9,11 +9,11 @@ GPU to another runs on a copy engine, and takes no SM. Then the own rows are mul
     copy engine                           [others' rows to them]
     SMs          [b]  [others' rows @ w]  [own rows @ w]          [b]  [+]
 
-`b` is a barrier of all GPUs. Before the first one another process may still add what came in the call before. Before
-the second one some rows may not have come.
+`b` is a barrier of all GPUs. The first makes sure that no process still adds the rows of the call before. The second
+makes sure that all rows have come.
 
-Cost: memory for the rows to send and the rows to come, made once in `setup`. The sum still reads two parts and writes
-one.
+Cost: memory for the rows to send and the rows to come, made once in `setup`, and two barriers of a few us. The sum
+still reads two parts and writes one.
 
 Predict: 64 MiB are sent at 280 GB/s, and a product of 275 GFLOP runs meanwhile at 780 TFLOP/s. Which ends first?
 """

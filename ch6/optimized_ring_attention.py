@@ -3,12 +3,14 @@
 Problem: in baseline_ring_attention.py attention waits for all keys and values, and holds all of them.
 
 Idea: keys and values go around a ring. In each step a process attends to the part that it has, and passes it on
-meanwhile. Attention to a part comes with the sum of its weights. So two parts are merged by their shares of both sums.
+meanwhile. Attention to a part comes with the sum of its weights. So two parts
+can be merged: each counts by its share of the total weight.
 
     link         [part 1]    [part 2]
     attention    [own keys]  [part 1]  [part 2]
 
-Cost: two parts in memory instead of p. Each step but the first reads and writes the answer once more, in float32.
+Cost: two parts in memory instead of p. Each step but the first merges: this reads and writes the answer three times,
+most of it in float32. At the end the answer is rounded to its type.
 
 Predict: the work of a step grows with the square of a part's length, its bytes with the length. From which length on is
 a transfer hidden?

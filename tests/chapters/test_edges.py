@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton")
 
-SHIFTED = '''
+SHIFTED = """
 import torch
 import triton
 import triton.language as tl
@@ -21,7 +21,7 @@ def run(x, by):
     out = torch.empty_like(x)
     copy_kernel[(1,)](x, out, by, BLOCK=64)
     return out
-'''
+"""
 
 
 def test_a_load_beyond_its_tensor_is_refused(call, tmp_path):
