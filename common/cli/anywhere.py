@@ -87,7 +87,7 @@ def run(argv: list[str] | None) -> int:
     parser.add_argument("--chapter", type=int, choices=CHAPTERS, help="the pairs of one chapter only")
     parser.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match")
     parser.add_argument("--device", type=device_name, metavar="DEV", help="as for benchmark.py")
-    parser.add_argument("--list", action="store_true", help="draw, and measure nothing")
+    parser.add_argument("--list", action="store_true", help="draw only: pairs, with arguments of `inputs`")
     parser.add_argument("--json", type=Path, metavar="F", help="write the record with all samples")
     args = parser.parse_args(argv)
     found = [pair for number, path in CHAPTERS.items() if args.chapter in (None, number) for pair in discover(path)]

@@ -17,12 +17,12 @@ from common.record.files import RecordError, write_text
 
 
 def at_hand(args: argparse.Namespace) -> Exercise:
-    """The exercise that is named, or the last one that was worked at, or the first one."""
+    """The exercise that is named, or the last one that was worked at, or the first one. A hint is no work."""
     name = args.id[0] if isinstance(args.id, list) else args.id
     if name:
         return find(name)
     known = {each.id for each in exercises()}
-    last = [event["of"] for event in progress.events() if event["of"] in known]
+    last = [event["of"] for event in progress.events() if event["of"] in known and event["what"] != "hint"]
     return find(last[-1]) if last else progress.upcoming(exercises())
 
 

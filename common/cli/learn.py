@@ -11,7 +11,7 @@ EXAMPLES = """
   learn.py start                    the exercise that you are at: what it asks, and your file for it
   learn.py next                     the exercise after it
   learn.py start ch3/softmax        this one; `next` goes on from it
-  learn.py check                    grades the file of the exercise that you started last
+  learn.py check                    grades the file of the exercise that you worked at last
   learn.py watch                    grades it each time that you save it
   learn.py hint ch1/coalesce        one hint more, of three
   learn.py predict ch1/ratios softmax=3..4 chain=3..4

@@ -29,7 +29,8 @@ def print_list(known: Sequence[Exercise], stands: Standings) -> None:
 
 def _stands(standing: Standing) -> str:
     said = ["passed" if standing.passed else "open" if standing.started else ""]
-    said += [f"{standing.tries} tries"] * bool(standing.tries) + [f"{standing.hints} hints"] * bool(standing.hints)
+    counted = ((standing.tries, "try", "tries"), (standing.hints, "hint", "hints"))
+    said += [f"{count} {one if count == 1 else many}" for count, one, many in counted if count]
     return ", ".join(filter(None, [*said, "solution seen first" * standing.seen]))
 
 

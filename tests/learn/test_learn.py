@@ -121,6 +121,10 @@ def test_a_failed_check_and_a_hint_of_another_do_not_move_next(course, capsys):
     run("start", "ch1/one")
     run("hint", "ch1/two")
     assert progress.upcoming(exercises()).id == "ch1/two"
+    run("check")
+    assert progress.standings(exercises())["ch1/one"].tries == 1
+    run("list")
+    assert "open, 1 try" in capsys.readouterr().out
 
 
 def test_help_says_where_next_goes_on(capsys):
