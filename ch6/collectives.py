@@ -6,10 +6,13 @@
 A time is the largest of the processes' medians. algbw = S / t, busbw = algbw x factor, where S is the size in bytes: of
 one process's buffer for all_reduce, broadcast and send_recv, of all parts together for the others. The fit is
 t = alpha + S / beta, with the least squares of relative errors.
+
+exit status of a process: 0 done; 2 usage, or a file that cannot be written
 """
 
 import argparse
 import json
+import math
 import os
 import statistics
 import sys
@@ -19,7 +22,13 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
+
 from group_ops import all_gather, exchange, reduce_scatter
+
+from common import program
+from common.record.files import check_writable, write_text
 
 MULTICAST = ("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS")
 WARM_UP, CALLS = 3, 15
@@ -81,13 +90,17 @@ def seconds_of(call, device):
     return largest.item()
 
 
+def sizes(least, most, ranks):
+    """Bytes from `least` to `most` by factors of 4, each a multiple of 4 * ranks: every process has an equal part."""
+    return sorted({max(1, least * 4**i // (4 * ranks)) * 4 * ranks for i in range(32) if least * 4**i <= most})
+
+
 def measure(least, most, device):
-    """Collective -> [(bytes, seconds)], at sizes from `least` to `most` by factors of 4."""
-    unit, found = 4 * dist.get_world_size(), {}
-    for size in [least * 4**i for i in range(32) if least * 4**i <= most]:
-        whole = max(1, size // unit) * unit  # so that each process has an equal part
-        for name, call in calls(whole, device).items():
-            found.setdefault(name, []).append((whole, seconds_of(call, device)))
+    """Collective -> [(bytes, seconds)] at these sizes."""
+    found = {}
+    for size in sizes(least, most, dist.get_world_size()):
+        for name, call in calls(size, device).items():
+            found.setdefault(name, []).append((size, seconds_of(call, device)))
     return found
 
 
@@ -99,16 +112,22 @@ def lines(found, ranks):
             algbw = size / took / 1e9
             yield f"{name:15} {size:12,} {took * 1e6:10.1f} {algbw:11.3f} {algbw * bus_factor(name, ranks):11.3f}"
         alpha, beta = fit(*zip(*times, strict=True))
-        yield f"{name:15} fit: alpha {alpha * 1e6:.1f} us, beta {beta / 1e9:.3f} GB/s"
+        both = f"alpha {alpha * 1e6:.1f} us, beta {beta / 1e9:.3f} GB/s"
+        yield f"{name:15} fit: {both if math.isfinite(beta) else 'none, as more bytes took no more time'}"
+
+
+def name_of(device):
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 
 def record(found, ranks, device):
-    """What is kept: the machine, the times, the fits. Multicast stays as the environment has it."""
+    """What is kept: the machine, the times, the fits that there are. Multicast stays as the environment has it."""
     fits = {name: fit(*zip(*times, strict=True)) for name, times in found.items()}
+    fits = {name: each if math.isfinite(each[1]) else (None, None) for name, each in fits.items()}
     return {
         "ranks": ranks,
         "backend": dist.get_backend(),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "device": name_of(device),
         "torch": torch.__version__,
         "environment": {name: os.environ[name] for name in MULTICAST if name in os.environ},
         "times": found,
@@ -117,44 +136,64 @@ def record(found, ranks, device):
 
 
 def draw(found, path):
-    import matplotlib as mpl
+    """Raises RecordError."""
+    from common.show.plot import new_figure, save, style
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots()
-    for (name, times), marker in zip(found.items(), "osD^vP", strict=True):
-        axes.loglog(*zip(*((size, took * 1e6) for size, took in times), strict=True), marker=marker, label=name)
-    axes.set_xlabel("size S (bytes)")
-    axes.set_ylabel("time (us)")
+    figure, axes = new_figure()
+    for place, (name, times) in enumerate(found.items()):
+        axes.loglog(*zip(*((size, took * 1e6) for size, took in times), strict=True), label=name, **style(place))
+    axes.set(xlabel="size S (bytes)", ylabel="time (us)")
     axes.legend()
-    figure.savefig(path)
+    save(figure, path)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(on_gpu):
+    """Raises UsageError."""
+    raw, ranks = argparse.RawDescriptionHelpFormatter, int(os.environ.get("WORLD_SIZE", 1))
+    parser = program.Parser("collectives.py", description=__doc__, formatter_class=raw)
     parser.add_argument("--least", type=int, default=1 << 10, metavar="BYTES", help="the smallest size")
     parser.add_argument("--most", type=int, metavar="BYTES", help="the largest (1 GiB with NCCL, 16 MiB with gloo)")
+    parser.set_defaults(most=1 << 30 if on_gpu else 1 << 24)
     parser.add_argument("--json", type=Path, metavar="F", help="write the times and fits")
     parser.add_argument("--plot", type=Path, metavar="F.png", help="draw time over size")
     args = parser.parse_args()
-    if "RANK" not in os.environ:
-        sys.exit(f"start it with torchrun: torchrun --nproc-per-node 2 {sys.argv[0]}")
-    local, here = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
+    if args.least < 1 or len(sizes(args.least, args.most, ranks)) < 2:
+        need = f"a fit needs two sizes, by factors of 4 and from 1 byte on, that {ranks} processes can divide"
+        parser.error(f"--least {args.least} --most {args.most}: {need}")
+    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
+        parser.error(f"--plot {args.plot}: the name must end in .png, .svg or .pdf")
+    if ranks < 2:
+        raise program.UsageError(f"needs two processes or more: torchrun --nproc-per-node 2 {sys.argv[0]}")
+    return args
+
+
+def run():
+    """Raises OneLine."""
+    rank, here = (int(os.environ.get(name, otherwise)) for name, otherwise in (("RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
     on_gpu = torch.cuda.is_available() and torch.cuda.device_count() >= here
-    device = torch.device("cuda", local) if on_gpu else torch.device("cpu")
+    try:
+        args = arguments(on_gpu)
+    except program.UsageError:
+        time.sleep(10 if rank else 0)  # process 0 says it: torchrun ends all processes as soon as one has failed
+        raise
+    for path in filter(None, () if rank else (args.json, args.plot)):
+        check_writable(path)
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if on_gpu else torch.device("cpu")
     if on_gpu:
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if on_gpu else "gloo")
-    found, ranks = measure(args.least, args.most or (1 << 30 if on_gpu else 1 << 24), device), dist.get_world_size()
-    if dist.get_rank() == 0:
+    if rank == 0:
+        print(f"{dist.get_world_size()} processes, {dist.get_backend()}, {name_of(device)}", flush=True)
+    found, ranks = measure(args.least, args.most, device), dist.get_world_size()
+    if rank == 0:
         print(*lines(found, ranks), sep="\n")
         if args.json:
-            args.json.write_text(json.dumps(record(found, ranks, device), indent=1))
+            write_text(args.json, json.dumps(record(found, ranks, device), indent=1))
         if args.plot:
             draw(found, args.plot)
     dist.destroy_process_group()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    program.finish(lambda: program.status_of("collectives.py", run))

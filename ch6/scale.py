@@ -31,7 +31,8 @@ EXAMPLES = """examples:
   ch6/scale.py --check                                    predicted and published steps
   ch6/scale.py --check ranks2.json ranks4.json            predicted and measured collectives
 
-exit status: 0 done; 1 a file cannot be read or written; 2 usage, or a bad record; 130 interrupted
+exit status: 0 done; 1 the output cannot be printed; 2 usage, or a file that is bad or cannot be read or written;
+130 interrupted
 """
 
 
@@ -71,8 +72,11 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
         parser.error(f"--plot {args.plot}: the name must end in .png, .svg or .pdf")
-    if args.check is not None and (args.plot or args.layout or args.fit or args.fit_between):
-        parser.error("--plot, --layout, --fit and --fit-between belong to predictions, not to --check")
+    unset = argparse.Namespace(**dict.fromkeys(vars(args)))  # without defaults: what is given remains
+    given = [name for name, value in vars(parser.parse_args(argv, unset)).items() if value is not None]
+    unused = [f"--{name.replace('_', '-')}" for name in given if name not in ("check", "json")]
+    if args.check is not None and unused:
+        parser.error(f"--check does not use {', '.join(unused)}: predictions do")
     return args
 
 

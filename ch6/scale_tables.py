@@ -5,7 +5,7 @@ import statistics
 from dataclasses import asdict
 
 import alpha_beta
-from configurations import MODELS, PUBLISHED, gpu_of
+from configurations import MACHINES, MODELS, PUBLISHED, gpu_of
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 from scaling import ROOM, best, candidates, predict, why_not
@@ -30,6 +30,7 @@ ASSUMPTIONS = (
     "A collective takes the fastest of ring, two-level ring and tree; two levels do not overlap. Each GPU has its own "
     "adapter. Switches slow nothing down, nothing fails, no rank is late, data is there.",
     "Efficiency is the time of the model's own FLOPs (6 a parameter and token, and all of attention) over the step's.",
+    "A step also has what has no column: Adam's update, and exchanges below 0.5% of the step (--json has all).",
 )
 EXCHANGES = ("tensor", "expert", "stages", "data")
 
@@ -153,6 +154,12 @@ def steps(console):
         told.append(asdict(each) | {"share": shares[each.source]} | times)
     columns = ("source", "model", "machine", "GPUs", "layout", "share", "predicted", "measured", "error", "memory")
     console.print(grid("steps: predicted with nothing hidden, beside published", columns, lines))
+    for each in told:
+        needs, has = sum(each["memory_bytes"].values()), MACHINES[each["machine"]][1]
+        if needs > has:
+            said = f"needs {digits(needs / 1e9)} GB by this prediction, and a GPU has {has / 1e9:.0f}"
+            text = f"{each['model']} on {each['gpus']:,} GPUs {said}: the real steps ran, so it is too high"
+            console.print(text, markup=False, soft_wrap=True)
     return told
 
 

@@ -58,7 +58,7 @@ class Step:
 
 def why_not(model, layout, gpus, batch):
     """Why a layout is not possible, or nothing."""
-    copies = layout.copies(gpus)
+    copies, micro = layout.copies(gpus), f" x micro {layout.micro}" if layout.micro > 1 else ""
     reasons = {
         f"{gpus} GPUs do not divide by tensor x pipeline": gpus % (layout.tensor * layout.pipeline),
         f"{model.heads} heads do not divide by {layout.tensor}": model.heads % layout.tensor,
@@ -66,7 +66,7 @@ def why_not(model, layout, gpus, batch):
         "only a pipeline has chunks": layout.pipeline == 1 < layout.chunks,
         f"{model.experts} experts do not divide by {layout.expert}": model.experts % layout.expert,
         f"{copies} copies do not divide by {layout.expert} expert ranks": copies % layout.expert,
-        f"{batch} sequences for {copies} copies": batch % max(copies * layout.micro, 1),
+        f"{batch} sequences do not divide by {copies} copies{micro}": batch % max(copies * layout.micro, 1),
     }
     return next((reason for reason, fails in reasons.items() if fails), "")
 

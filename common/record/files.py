@@ -52,7 +52,7 @@ def _int(text: str) -> int:
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of versioned JSON file: its name, its version, and how its data are read.
+    """A kind of JSON file: its name, its version (0: it has none), and how its data are read.
 
     `read` may raise RecordError without the path, or any error caused by a missing value or a wrong type. `older`
     converts data of the previous version. `form`: a JSON Schema.
@@ -79,7 +79,7 @@ class Format:
         version = data.get("schema") if isinstance(data, dict) else None
         if self.older and version == self.version - 1:
             data = self.older(data)
-        elif type(version) is int and version != self.version:  # True is no version
+        elif self.version and type(version) is int and version != self.version:  # True is no version
             age = "a newer" if version > self.version else "an older"
             reads = f"schema {version}; this one reads {self.version}"
             raise RecordError(f"written by {age} version of the course ({reads})")

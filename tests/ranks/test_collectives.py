@@ -1,14 +1,17 @@
-"""ch6/collectives.py: the definitions of nccl-tests, the fit, and a run with gloo."""
+"""ch6/collectives.py: the definitions of nccl-tests, the fit, bad input, and runs with gloo."""
 
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
+from common import program
 from common.pairs.pair import ROOT
 
 SCRIPT = ROOT / "ch6/collectives.py"
+LAUNCHER = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(SCRIPT)]
 
 
 @pytest.fixture
@@ -35,11 +38,51 @@ def test_the_fit_finds_the_latency_and_the_bandwidth_of_which_times_were_made(co
     assert alpha == 0.0 and beta == pytest.approx(300e9, rel=0.05)
 
 
+def test_sizes_grow_by_4_and_no_two_are_equal(collectives):
+    assert collectives.sizes(1000, 70_000, 2) == [1000, 4000, 16000, 64000]
+    assert collectives.sizes(1, 256, 3) == [12, 60, 252]  # 1, 4 and 16 bytes are 12 for 3 processes
+
+
+def test_times_without_a_bandwidth_have_no_fit(collectives, monkeypatch):
+    found = {"broadcast": [(1024, 2e-4), (4096, 1e-4)], "send_recv": [(1024, 1e-4), (4096, 2e-4)]}
+    shown = [line for line in collectives.lines(found, 2) if "fit:" in line]
+    assert shown[0].endswith("none, as more bytes took no more time") and "beta 0.031 GB/s" in shown[1]
+    monkeypatch.setattr(collectives.dist, "get_backend", lambda: "gloo")
+    kept = collectives.record(found, 2, collectives.torch.device("cpu"))["fits"]
+    assert kept["broadcast"] == {"alpha_s": None, "beta_bytes_s": None}
+    assert kept["send_recv"]["beta_bytes_s"] == pytest.approx(3072 / 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [("--least 0", "two sizes"), ("--least -5", "two sizes"), ("--least 10000 --most 100", "two sizes"),
+     ("--least 4096 --most 4096", "two sizes"), ("--most 0", "two sizes"), ("--least 1 --most 8", "two sizes"),
+     ("--least x", "invalid int"), ("--plot x.xyz", "must end in .png"), ("--plot /nowhere/x.png", "cannot be written"),
+     ("--json /nowhere/x.json", "cannot be written")],
+)  # fmt: skip
+def test_bad_input_is_one_line_before_anything_is_measured(collectives, monkeypatch, capsys, options, message):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr("sys.argv", ["collectives.py", *options.split()])
+    monkeypatch.setattr(collectives.dist, "init_process_group", lambda backend: pytest.fail("a group is made"))
+    status, (out, err) = program.status_of("collectives.py", collectives.run), capsys.readouterr()
+    assert status == 2 and not out and message in err
+    assert err.startswith("collectives.py: ") and err.count("\n") == 1
+
+
+@pytest.mark.rest
+def test_one_process_of_several_says_what_is_wrong():
+    run = subprocess.run([*LAUNCHER, "--least", "0"], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode and run.stderr.count("collectives.py: --least 0 ") == 1 and "processes, " not in run.stdout
+
+
 @pytest.mark.rest
 def test_a_run_with_gloo_keeps_times_of_every_collective(tmp_path):
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(SCRIPT)]
     options = ["--most", "16384", "--json", str(tmp_path / "r.json"), "--plot", str(tmp_path / "r.png")]
-    run = subprocess.run([*launcher, *options], capture_output=True, text=True, timeout=120, check=True)
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
+    run = subprocess.run(
+        [*LAUNCHER, *options], capture_output=True, text=True, timeout=120, check=True, env=environment
+    )
+    assert run.stdout.startswith("2 processes, gloo, cpu\n") and run.stdout.count("gloo") == 1
     record = json.loads((tmp_path / "r.json").read_text())
     assert (record["ranks"], record["fits"].keys()) == (2, record["times"].keys())
     assert {len(times) for times in record["times"].values()} == {3}
@@ -47,6 +90,10 @@ def test_a_run_with_gloo_keeps_times_of_every_collective(tmp_path):
     assert all(name in run.stdout for name in record["times"]) and (tmp_path / "r.png").stat().st_size > 0
 
 
-def test_without_torchrun_it_says_how_to_start_it():
-    run = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=60, check=False)
-    assert run.returncode == 1 and run.stderr.startswith("start it with torchrun: torchrun --nproc-per-node 2 ")
+@pytest.mark.parametrize("told", [{}, {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}])
+def test_with_one_process_it_says_how_to_start_it(told):
+    run = subprocess.run(
+        [sys.executable, str(SCRIPT)], capture_output=True, text=True, timeout=60, check=False, env=os.environ | told
+    )
+    assert run.returncode == 2 and run.stderr.count("\n") == 1 and not run.stdout
+    assert run.stderr.startswith("collectives.py: needs two processes or more: torchrun --nproc-per-node 2 ")

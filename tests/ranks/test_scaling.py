@@ -115,14 +115,14 @@ def test_a_strategy_takes_the_fastest_layout_that_fits(scaling, known):
     assert not [each for each in scaling.candidates(model, gpu, "any") if each.expert > 1]
     too_many = [scaling.Layout()]
     assert scaling.best(model, too_many, gpu, 1024, 512, 8192) is None
-    assert scaling.why_not(model, too_many[0], 1024, 512) == "512 sequences for 1024 copies"
+    assert scaling.why_not(model, too_many[0], 1024, 512) == "512 sequences do not divide by 1024 copies"
 
 
 @pytest.mark.parametrize(
     ("layout", "reason"),
     [({"tensor": 3}, "64 GPUs do not divide"), ({"tensor": 64}, "32 heads do not divide"),
      ({"pipeline": 64}, "32 layers are too few"), ({"chunks": 2}, "only a pipeline"),
-     ({"expert": 2}, "1 experts do not divide"), ({"micro": 3}, "512 sequences for 64 copies")],
+     ({"expert": 2}, "1 experts do not divide"), ({"micro": 3}, "512 sequences do not divide by 64 copies x micro 3")],
 )  # fmt: skip
 def test_a_layout_that_is_not_possible_has_a_reason(scaling, known, layout, reason):
     assert scaling.why_not(known.MODELS["llama3-8b"], scaling.Layout(**layout), 64, 512).startswith(reason)
