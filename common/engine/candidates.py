@@ -126,7 +126,7 @@ def oracle(
     """The answer in float64, or its leading `rows`. `other`: inputs for the baseline's `setup`, if that is the oracle.
 
     With several ranks the reference is given each input as a list, one of each rank, and returns a list of answers.
-    Raises Disqualified if the reference returns lower precision.
+    Raises Disqualified if the reference returns lower precision, or no such list.
     """
     reference = getattr(baseline.module, "reference", None)
     if reference is None:
@@ -134,7 +134,10 @@ def oracle(
         return clone(baseline.bind(exact, baseline.prepared(to_float64(other), exact))())
     exact = to_float64(ranks.gather(inputs) if ranks.count > 1 else inputs)
     truth = reference(**exact, rows=rows) if rows else reference(**exact)
-    truth = truth[ranks.rank] if ranks.count > 1 else truth
+    if ranks.count > 1:
+        if not isinstance(truth, list) or len(truth) != ranks.count:
+            raise Disqualified("baseline", f"its reference must return a list of {ranks.count}: each rank's answer")
+        truth = truth[ranks.rank]
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:
             raise Disqualified("baseline", f"its reference returns {answer.dtype}, it must return torch.float64")

@@ -80,7 +80,7 @@ class _Crew:
             gone = [rank for rank, code in codes.items() if code is not None and not self.done[rank]]
             if gone:  # not first: what the launcher has ended because of another
                 rank = min(gone, key=lambda rank: codes[rank] == -signal.SIGTERM)
-                return line.fail(f"rank {rank}: {ending(codes[rank])}")
+                return line.fail(_ended(rank, codes[rank]))
             if [*self.steps] != seen:
                 seen, since = [*self.steps], time.monotonic()
             elif time.monotonic() - since > SHARE * line.deadline_s:
@@ -95,6 +95,11 @@ class _Crew:
         time.sleep(REPLY_S)
         said = [(*_place(path.read_text(errors="replace")), rank) for rank, path in enumerate(self.stacks)]
         return "; ".join(f"rank {rank} {place}" for _, place, rank in sorted(said, key=lambda each: each[0]))
+
+
+def _ended(rank: int, code: int) -> str:
+    often = ": often ranks call collectives of another order or size" if code == -signal.SIGABRT else ""
+    return f"rank {rank}: {ending(code)}{often}"
 
 
 def _place(stack: str) -> tuple[bool, str]:
@@ -136,7 +141,7 @@ def launch(function: Callable[..., Any], count: int, line: Line, *arguments: Any
             results: dict[int, Any] = elastic_launch(config, _rank)(function, arguments, line, crew)
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
-            line.fail(reason := f"rank {rank}: {ending(failure.exitcode)}")
+            line.fail(reason := _ended(rank, failure.exitcode))
             raise RanksDied(reason) from None
         if not all(crew.done):
             raise RanksDied(f"rank {[*crew.done].index(0)}: {ending(0)}")

@@ -29,8 +29,10 @@ SAYS = {  # what an error's text has -> what to do about it
     "'int' object has no attribute 'to'": "in the interpreter a loop counter is a Python int: tl.cast(counter, dtype)",
     "'function' object is not subscriptable": "a kernel needs @triton.jit before its def",
 }
-WAITS = ". They wait for each other: what can be started before anything is waited for?"
-BROKE = ". A message that is longer than the buffer for it does this, and a process that sends to itself"
+WAITS = ". They wait for each other: is a call missing, or what can be started before anything is waited for?"
+BROKE = (
+    ". A message beyond its buffer does this, collectives of another order or size, and a process that sends to itself"
+)
 REGISTERS = 255  # the most that a thread can have
 INDEXED = re.compile(r"\b(\w+)\[(?![^\]]*(?:None|:))([^\]]+)\]")  # but not [:, None]
 
@@ -91,7 +93,7 @@ def of_processes(death: str) -> str:
     if death.startswith("hung"):
         return death + WAITS
     text = re.sub(r"\w+: \[[^]]*gloo/.*?(?= \(\S+:\d+\)$|$)", "the connection to another process broke", death)
-    return text + BROKE if text != death or "SIGABRT" in text else text
+    return text.partition(": often")[0] + BROKE if text != death or "SIGABRT" in text else text
 
 
 def _said(text: str) -> str:

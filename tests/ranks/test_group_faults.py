@@ -59,6 +59,11 @@ CASES = {  # the variant's run, its verdict, its reason
         "died",
         r"^hung: .*rank 0 waits in all_reduce at .*rank 1 has come back and waits for the others",
     ),
+    "sums_in_other_parts": (
+        "for part in total.chunk(1 + last):\n    dist.all_reduce(part)\nreturn total",
+        "died",
+        "^rank [01]: .*(of another order or size|gloo)",  # who finds it first is chance
+    ),
     "leaves_it_pending": ("dist.all_reduce(total, async_op=True)\nreturn total", "invalid", "wrong answer"),
     "does_not_wait": (
         "work = dist.all_reduce(total, async_op=True)\nif not last: work.wait()\nreturn total",
@@ -125,3 +130,11 @@ def test_no_process_is_left_and_the_record_can_be_kept(faults, tmp_path):
     assert left == []
     save_record(record, tmp_path / "r.json")
     assert len(load_record(tmp_path / "r.json").pairs) == len(QUICK)
+
+
+@pytest.mark.parametrize("answers", ["tuple([sum(x)] * len(x))", "[sum(x)]"])
+def test_a_reference_has_an_answer_for_each_rank(answers, machine, tmp_path):
+    reference = REFERENCE.replace("[sum(x)] * len(x)", answers)
+    write_pair(tmp_path, "short", version(), version(head=HEAD) + reference)
+    row = row_of(run_pairs(discover(tmp_path), device="cpu", check_only=True, stressed=False), "short")
+    assert "its reference must return a list of 2: each rank's answer" in row.reason
