@@ -19,6 +19,9 @@ from typing import Any
 
 from script import Parser, Timing, positive, si, spread, start, timed, where
 
+from common.program import picture
+from common.record.files import check_writable
+
 FLOPS = tuple(1 << k for k in range(10))  # 1 to 512 per element; 1 is a lone addition
 A, B = 0.9921875, 0.00390625  # exact in float32; towards B / (1 - A) = 0.5, but 256 steps still show where one began
 ELEMENTS = {"cpu": 1 << 24, "cuda": 1 << 26}  # 64 and 256 MiB each way: more than most caches hold
@@ -116,11 +119,11 @@ def main() -> None:
     parser.add_argument("--elements", type=positive, help=elements)
     parser.add_argument("--repeats", type=positive, default=5, help="warm calls of each chain (default 5)")
     plot = "the plot's file (default arithmetic_intensity_demo.png in the current folder)"
-    parser.add_argument("--output", type=Path, default=Path("arithmetic_intensity_demo.png"), help=plot)
+    parser.add_argument("--output", type=picture, default=Path("arithmetic_intensity_demo.png"), help=plot)
     args = parser.parse_args()
     if args.elements and (args.elements % 4 or args.elements > MOST):
         parser.error(f"--elements {args.elements}: not a multiple of 4 up to {MOST}")
-    parser.check_output(args.output)
+    check_writable(args.output)
     device = parser.pick_device(args.device)
 
     from common.machine.limits import measure_limits

@@ -16,7 +16,6 @@ from typing import Any, NoReturn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
 from common import program
-from common.record.files import check_writable
 
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
@@ -40,12 +39,6 @@ class Parser(program.Parser):
             self.error(str(error))
         use_device(device)
         return device
-
-    def check_output(self, path: Path) -> None:
-        """A picture that could not be saved is found before the run and not after it."""
-        if path.suffix not in (".png", ".svg", ".pdf"):
-            self.error(f"--output {path}: the name must end in .png, .svg or .pdf")
-        check_writable(path)
 
 
 def start(main: Callable[[], None]) -> NoReturn:

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 
 from common import program
 from common.isolation import interrupt
-from common.program import Parser, device_name
+from common.program import Parser, device_name, picture
 
 EXAMPLES = """examples:
   ch4/tune.py                                       a tenth of the space, by evolution
@@ -93,7 +93,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=positive, default=20, metavar="N", help="with --replay (default 20)")
     output = parser.add_argument_group("output")
     output.add_argument("--export", type=Path, metavar="F.json", help="write the best configuration, for gemm.load")
-    output.add_argument("--plot", type=Path, metavar="F.png", help="draw the best so far by generation, with intervals")
+    output.add_argument("--plot", type=picture, metavar="F.png", help="draw the best so far by generation")
     args = parser.parse_args(argv)
     if args.exhaustive and args.evaluations:
         parser.error("--exhaustive tries everything: --evaluations belongs to a search")
@@ -101,8 +101,6 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
         parser.error("--export, --plot and --history belong to a search")
     if args.device == "cpu":
         parser.error("--device cpu: times nothing; without --device and without a GPU a proxy is searched")
-    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
-        parser.error(f"--plot {args.plot}: the name must end in .png, .svg or .pdf")
     return args
 
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 from common import program
 from common.isolation import interrupt
 from common.pairs.one_line import OneLine
-from common.program import Parser, device_name
+from common.program import Parser, device_name, picture
 
 EXAMPLES = """examples:
   ch5/train.py                                      200 steps of 16 features
@@ -136,10 +136,8 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
         "--device", type=device_name, default=default_device(), metavar="DEV",
         help="cuda:0, cpu, ... (default: the first GPU, else the CPU)",
     )  # fmt: skip
-    parser.add_argument("--plot", type=Path, metavar="F.png", help="draw the losses of all steps")
+    parser.add_argument("--plot", type=picture, metavar="F.png", help="draw the losses of all steps")
     args = parser.parse_args(argv)
-    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
-        parser.error(f"--plot {args.plot}: the name must end in .png, .svg or .pdf")
     if args.plot:
         check_writable(args.plot)
     return args

@@ -152,18 +152,16 @@ def arguments(on_gpu):
     raw, ranks = argparse.RawDescriptionHelpFormatter, int(os.environ.get("WORLD_SIZE", 1))
     parser = program.Parser("collectives.py", description=__doc__, formatter_class=raw)
     parser.add_argument("--least", type=int, default=1 << 10, metavar="BYTES", help="the smallest size")
-    parser.add_argument("--most", type=int, metavar="BYTES", help="the largest (1 GiB with NCCL, 16 MiB with gloo)")
-    parser.set_defaults(most=1 << 30 if on_gpu else 1 << 24)
+    largest, said = 1 << 30 if on_gpu else 1 << 24, "the largest (1 GiB with NCCL, 16 MiB with gloo)"
+    parser.add_argument("--most", type=int, default=largest, metavar="BYTES", help=said)
     parser.add_argument("--json", type=Path, metavar="F", help="write the times and fits")
-    parser.add_argument("--plot", type=Path, metavar="F.png", help="draw time over size")
+    parser.add_argument("--plot", type=program.picture, metavar="F.png", help="draw time over size")
     args = parser.parse_args()
+    if ranks < 2:
+        raise program.UsageError(f"needs two processes or more: torchrun --nproc-per-node 2 {sys.argv[0]}")
     if args.least < 1 or len(sizes(args.least, args.most, ranks)) < 2:
         need = f"a fit needs two sizes, by factors of 4 and from 1 byte on, that {ranks} processes can divide"
         parser.error(f"--least {args.least} --most {args.most}: {need}")
-    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
-        parser.error(f"--plot {args.plot}: the name must end in .png, .svg or .pdf")
-    if ranks < 2:
-        raise program.UsageError(f"needs two processes or more: torchrun --nproc-per-node 2 {sys.argv[0]}")
     return args
 
 

@@ -20,7 +20,7 @@ from configurations import MACHINES, MODELS, SHARE
 from scaling import Layout
 
 from common import program
-from common.program import Parser
+from common.program import Parser, picture
 
 EXAMPLES = """examples:
   ch6/scale.py                                            Llama 3 70B on machines of 8 H100
@@ -67,11 +67,9 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     how.add_argument("--fit", type=Path, metavar="F.json", help="links within a machine: a record of its processes")
     how.add_argument("--fit-between", type=Path, metavar="F.json", help="between: a record of one process a machine")
     parser.add_argument("--check", type=Path, nargs="*", metavar="F.json", help="predicted beside measured, instead")
-    parser.add_argument("--plot", type=Path, metavar="F.png", help="draw efficiency and memory over GPUs")
+    parser.add_argument("--plot", type=picture, metavar="F.png", help="draw efficiency and memory over GPUs")
     parser.add_argument("--json", type=Path, metavar="F.json", help="write the numbers")
     args = parser.parse_args(argv)
-    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
-        parser.error(f"--plot {args.plot}: the name must end in .png, .svg or .pdf")
     unset = argparse.Namespace(**dict.fromkeys(vars(args)))  # without defaults: what is given remains
     given = [name for name, value in vars(parser.parse_args(argv, unset)).items() if value is not None]
     unused = [f"--{name.replace('_', '-')}" for name in given if name not in ("check", "json")]

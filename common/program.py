@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from common.isolation import interrupt
@@ -28,6 +29,13 @@ def device_name(text: str) -> str:
         return device_named(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def picture(text: str) -> Path:
+    """A type for argparse: a file that a plot can be saved as."""
+    if Path(text).suffix not in (".png", ".svg", ".pdf"):
+        raise argparse.ArgumentTypeError(f"{text}: the name must end in .png, .svg or .pdf")
+    return Path(text)
 
 
 def status_of(name: str, run: Callable[[], int]) -> int:

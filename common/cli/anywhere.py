@@ -27,7 +27,8 @@ from common.record.result import PairResult, Record
 
 Size = dict[str, Any]  # the arguments of `inputs`
 
-CHAPTERS = {number: path for number, path in chapters().items() if number in (1, 3, 4, 5)}  # that have libraries
+# Chapter 2 shows mechanisms, chapter 6 needs several GPUs
+CHAPTERS = {number: path for number, path in chapters().items() if number in (1, 3, 4, 5)}
 CLASS = "anywhere"
 DRAWS, MET = 3, 0.95  # sizes of a pair; the library's time / the version's
 FEWEST = 16  # an argument that stays below is no number of elements: dimensions, heads

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from common.pairs.one_line import printable
 from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover
-from common.program import Parser, UsageError, device_name
+from common.program import Parser, UsageError, device_name, picture
 from common.record.files import check_writable
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
@@ -52,7 +52,7 @@ def parse(argv: list[str] | None, description: str) -> argparse.Namespace:
     add("--code", choices=("sass", "ptx"), help="also print the machine code, or PTX")
     add = parser.add_argument_group("output").add_argument
     add("--json", type=Path, metavar="F", help="write the record with all samples, or the counts")
-    add("--plot", type=Path, metavar="F.png", help="draw the ratios, or the sweep")
+    add("--plot", type=picture, metavar="F.png", help="draw the ratios, or the sweep")
     add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     add("--verbose", action="store_true", help="show how the time was spent")
     add("--profile", action="store_true", help="afterwards profile all versions, into results/")
@@ -116,8 +116,6 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     if args.record and (args.path or args.fast or args.check or has_parts):
         excluded = "--path, --fast, --check, and a --size other than classes (`large`) or `all`"
         raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
-    if args.plot and args.plot.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{args.plot}: a plot must be a .png, .svg or .pdf file")
     for path in filter(None, (args.json, args.plot, args.markdown)):
         check_writable(path)
     for folder in ["recorded"] * args.record + ["results"] * args.profile:

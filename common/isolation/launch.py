@@ -98,8 +98,8 @@ class _Crew:
 
 
 def _ended(rank: int, code: int) -> str:
-    often = ": often ranks call collectives of another order or size" if code == -signal.SIGABRT else ""
-    return f"rank {rank}: {ending(code)}{often}"
+    often = ": often a message is longer than its buffer, or ranks call collectives in another order"
+    return f"rank {rank}: {ending(code)}{often if code == -signal.SIGABRT else ''}"
 
 
 def _place(stack: str) -> tuple[bool, str]:

@@ -93,7 +93,7 @@ def of_processes(death: str) -> str:
     if death.startswith("hung"):
         return death + WAITS
     text = re.sub(r"\w+: \[[^]]*gloo/.*?(?= \(\S+:\d+\)$|$)", "the connection to another process broke", death)
-    return text.partition(": often")[0] + BROKE if text != death or "SIGABRT" in text else text
+    return text + BROKE if text != death else text
 
 
 def _said(text: str) -> str:

@@ -105,7 +105,5 @@ def test_a_process_that_comes_back_alone_is_named(own):
 
 def test_a_message_that_is_too_long_is_told_in_the_courses_words(own):
     said = own("mine = chunks[(rank - step - 1) % ranks]", "mine = chunks[(rank - step + 1) % ranks]")
-    assert re.match(
-        r"rank \d: (the connection to another process broke \(ring.py:\d+\)|killed by SIGABRT)\. A mess", said
-    )
-    assert said.endswith(BROKE) and "gloo" not in said
+    broke = rf"the connection to another process broke \(ring.py:\d+\){re.escape(BROKE)}"
+    assert re.fullmatch(rf"rank \d: ({broke}|killed by SIGABRT: often a message is longer than its buffer, .*)", said)
