@@ -8,6 +8,9 @@ Idea: mean, variance and result are computed from the registers that hold the ro
     8192 columns    256 threads    8 warps, which exchange their sums twice, through shared memory
     256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
 
+Where there are no more such programs than SMs, bandwidth is not the limit: each row's chain of loads and sums is. So a
+thread gets 8 elements, and has registers left to load weight and bias before the sums.
+
 Cost: 2 elements moved instead of 4. The block is the next power of two. Its lanes beyond the row must count neither in
 the mean, where a zero adds nothing, nor in the variance, where a zero would be as far off as the mean is. Every program
 also reads weight and bias, 2 rows for each row of x; all programs read the same, so these come from a cache.
@@ -24,7 +27,7 @@ import triton.language as tl
 from compiled import compiled
 
 EPS = 1e-5
-ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in flight
+ELEMENTS, FEW = 32, 8  # of a row that a thread holds: 8 loads of 16 bytes in flight, or less where rows are few
 REGISTERS = 64  # a thread's at most, so that 1024 threads share an SM: two rows of 16,384
 
 
@@ -54,19 +57,22 @@ def cost(x, w_weight, w_bias):
 @triton.jit
 def layer_norm_kernel(
     x_ptr, weight_ptr, bias_ptr, y_ptr, n_rows, n_cols: tl.constexpr, eps,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr, VECTOR: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, VECTOR: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     cols = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]  # weight and bias are read as rows can be
     row_start = rows.to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
     mask = (rows < n_rows) & (cols < n_cols)
     x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
+    if EARLY:
+        weight = tl.load(weight_ptr + cols, mask=cols < n_cols).to(tl.float32)
+        bias = tl.load(bias_ptr + cols, mask=cols < n_cols).to(tl.float32)
     mean = tl.sum(x, 1, keep_dims=True) / n_cols
     diff = tl.where(cols < n_cols, x - mean, 0.0)  # lanes beyond the row hold 0, which is not the mean
     rstd = tl.rsqrt(tl.sum(diff * diff, 1, keep_dims=True) / n_cols + eps)
-    # Loaded after the sums: before them a thread has no registers to spare, though the loads would be hidden there.
-    weight = tl.load(weight_ptr + cols, mask=cols < n_cols).to(tl.float32)
-    bias = tl.load(bias_ptr + cols, mask=cols < n_cols).to(tl.float32)
+    if not EARLY:  # hidden before the sums, but with 32 elements a thread has no registers to spare there
+        weight = tl.load(weight_ptr + cols, mask=cols < n_cols).to(tl.float32)
+        bias = tl.load(bias_ptr + cols, mask=cols < n_cols).to(tl.float32)
     tl.store(y_ptr + row_start + cols, diff * rstd * weight + bias, mask=mask)
 
 
@@ -76,7 +82,9 @@ def run(x, w_weight, w_bias):
     rows, columns = x.shape
     if y.numel():
         block = triton.next_power_of_2(columns)
-        rows_at_once, warps = max(32 * ELEMENTS // block, 1), min(max(block // (32 * ELEMENTS), 1), 32)
+        sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
+        elements = FEW if rows <= sms * max(32 * ELEMENTS // block, 1) else ELEMENTS
+        rows_at_once, warps = max(32 * elements // block, 1), min(max(block // (32 * elements), 1), 32)
         layer_norm_kernel[(triton.cdiv(rows, rows_at_once),)](
             x,
             w_weight,
@@ -88,6 +96,7 @@ def run(x, w_weight, w_bias):
             ROWS=rows_at_once,
             BLOCK=block,
             VECTOR=gcd(columns, 16 // x.element_size()),
+            EARLY=rows_at_once * block <= 32 * warps * ELEMENTS // 2,
             num_warps=warps,
             maxnreg=REGISTERS,
         )

@@ -25,7 +25,8 @@ import triton.language as tl
 from compiled import compiled
 from reducing import AXES, EMPTY, TORCH, finish, take
 
-PROGRAMS = 1024  # at least, over rows and over few columns: eight for each of 128 SMs
+SMS = 128  # of most large GPUs, nearly
+PROGRAMS = 8 * SMS  # at least, over rows and over few columns
 SMALL = 2**20  # elements that one launch over up to 1024 rows reads sooner than a second launch would start
 
 
@@ -93,8 +94,12 @@ def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll):
 
 def over_columns(op, x, scale, dtype, pieces):
     out = torch.empty(len(x) * pieces, dtype=dtype, device=x.device)
-    block = 4096 // x.element_size()  # 128 lanes * 2 * 16 bytes
-    over_columns_kernel[(len(out),)](x, out, x.shape[1], scale, *EMPTY[op], op, pieces, BLOCK=block, num_warps=4)
+    warps = 4
+    if len(out) <= SMS:  # nothing else hides the time of a load: as few of them after each other as can be
+        warps = min(max(triton.next_power_of_2(x.shape[1]) // 256, warps), 32)
+    over_columns_kernel[(len(out),)](
+        x, out, x.shape[1], scale, *EMPTY[op], op, pieces, BLOCK=256 * warps, num_warps=warps
+    )
     return out
 
 

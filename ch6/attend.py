@@ -2,7 +2,7 @@
 
 import torch
 
-FLASH = torch.ops.aten._scaled_dot_product_flash_attention  # what torch's scaled_dot_product_attention calls on a GPU
+FUSED = torch.ops.aten._scaled_dot_product_cudnn_attention  # what scaled_dot_product_attention calls on an H200
 
 
 def attend(q, k, v):
@@ -14,8 +14,9 @@ def attend(q, k, v):
         scores = q @ k.mT / q.shape[-1] ** 0.5
         log_sum = scores.logsumexp(-1)
         return torch.exp(scores - log_sum.unsqueeze(-1)) @ v, log_sum
-    y, log_sum, *_ = FLASH(q[None], k[None], v[None])
-    return y[0], log_sum[0]
+    q, k, v = (x.clone() if x.data_ptr() % 16 else x for x in (q, k, v))  # it is read 16 bytes at a time
+    y, log_sum, *_ = FUSED(q[None], k[None], v[None], None, True)  # without a bias, with the logarithms
+    return y[0], log_sum[0].view(q.shape[:2])
 
 
 def merged(y, log_sum, part, part_log_sum):
