@@ -6,7 +6,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 # one thread each: of two processes on two cores, two threads each would wait for each other
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
-ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration
+ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration tests/liars/test_on_gpu.py
 
 .PHONY: help setup ch1 ch2 ch3 ch4 ch5 ch6 bench calibrate record test test-all mutants rest lab learn notebooks readme
 

@@ -1,13 +1,12 @@
 """The checks of a calibration: thresholds, and the judgement of what was measured."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from common.calibration.findings import FILE, SCHEMA, Check, Findings, Known, Run, Said, Spin, from_dict, from_schema_1
+from common.calibration.findings import SCHEMA, Check, Findings, Known, Run, Said, Spin, from_dict, from_schema_1
 from common.record import stats
-from common.record.files import Format, Problems, RecordError
+from common.record.files import Format, RecordError
 
 CALLED = 0.05  # at most this share of equal pairs is called different: the promise of a 95 % interval
 FOUND = 0.95  # at least this share of planted 5 % differences is found
@@ -148,11 +147,3 @@ def _read(data: dict[str, Any]) -> Findings:
 
 
 FORMAT = Format("a calibration", SCHEMA, _read, from_schema_1)
-
-
-def newest(folder: Path | None = None, problems: Problems | None = None) -> list[tuple[Path, Findings]]:
-    """The newest calibration of each kind of device, newest first; bad files as in Format.recorded."""
-    by_kind: dict[str, tuple[Path, Findings]] = {}
-    for path, findings in FORMAT.recorded(FILE, folder, problems):
-        by_kind.setdefault(findings.environment["device"]["kind"], (path, findings))
-    return list(by_kind.values())

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from common.calibration import checks, truth_page
 from common.calibration import markdown as calibrations
-from common.calibration import truth_page
-from common.calibration.checks import newest
-from common.calibration.findings import PAIRS
+from common.calibration.findings import FILE, PAIRS
 from common.cli import answers, counts_page
 from common.hardware import markdown as sheets
 from common.hardware import sheet
@@ -32,7 +31,7 @@ def filled_in(text: str, problems: files.Problems | None = None) -> str:
         MARKER: partial(_results, problems),
         HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
-            newest(problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
+            checks.FORMAT.recorded(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
         ),
     }
     for marker, make in makers.items():

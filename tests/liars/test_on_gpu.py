@@ -89,6 +89,7 @@ def test_the_clock_reads_nothing_of_what_a_version_has_replaced(monkeypatch):
 
 
 @pytest.mark.gpu
+@pytest.mark.alone
 @shows(13)
 def test_a_call_finds_nothing_of_the_one_before_in_l2():
     """A sum of rows after itself, and on the harness's clock: with its own flush, with a pause that touches no memory
@@ -134,6 +135,7 @@ def test_a_call_finds_nothing_of_the_one_before_in_l2():
 
 
 @pytest.mark.gpu
+@pytest.mark.alone
 def test_a_call_that_the_host_takes_long_to_issue_is_timed_without_the_waiting_or_said_to_wait():
     import torch
 

@@ -26,7 +26,6 @@ def course(tmp_path, monkeypatch):
     """A course of one chapter with one pair; course(*results) records these, course.of(size) is one of the pair's."""
     for module in ("common.cli.readmes", "common.cli.answers"):
         monkeypatch.setattr(f"{module}.ROOT", tmp_path)
-    monkeypatch.setattr(readmes, "newest", lambda **_: [])
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     pair = one_pair(tmp_path / "ch1", VERSION, VERSION)
     (tmp_path / "ch1" / "README.md").write_text(README)
