@@ -43,7 +43,7 @@ def filled_in(text: str, problems: files.Problems | None = None) -> str:
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
     pairs, found = discover(ROOT / chapter), archive.recorded(chapter, problems=problems)
-    text = summary.by_device(found, archive.current(pairs), [pair.name for pair in pairs])
+    text = summary.by_device(found, archive.current(pairs), pairs)
     is_counted = found and any(pair.ranks == 1 for pair in pairs)
     links = ", ".join(map(link, counts_page.paths(problems))) if is_counted else ""
     return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text

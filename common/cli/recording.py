@@ -56,7 +56,10 @@ class Step:
 
 
 def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded) -> list[Part]:
-    """The sizes of a class that are stale or missing, if the pair can be timed here in this class; see LONG_S."""
+    """The sizes of a class that are stale or missing, if the pair can be timed here in this class; see LONG_S.
+
+    A size is stale, too, if the pair has got a variant since.
+    """
     sizes = sizes_of(pair, of_class, info["kind"] == "cpu")
     if not any(runner.can_time(pair, size, info) for size in sizes):
         return []
@@ -64,9 +67,10 @@ def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded)
     here, elsewhere = (_newest(pair, found, info["name"], is_here) for is_here in (True, False))
     is_timed = any(here[size].arms for size in sizes if size in here)
     parts: list[Part] = []
-    for size in [size for size in sizes if not (is_timed and size in here and is_current(here[size]))]:
-        times = [known[size].spent_s.get("total", 0.0) if size in known else 0.0 for known in (here, elsewhere)]
-        is_stale = size in here and not is_current(here[size])
+    known = {size for size in here if is_current(here[size]) and not archive.added(pair, here[size])}
+    for size in [size for size in sizes if not (is_timed and size in known)]:
+        times = [of[size].spent_s.get("total", 0.0) if size in of else 0.0 for of in (here, elsewhere)]
+        is_stale = size in here and size not in known
         if parts and max(parts[-1].here_s + times[0], parts[-1].elsewhere_s + times[1]) <= LONG_S:
             last = parts.pop()
             times = [last.here_s + times[0], last.elsewhere_s + times[1]]

@@ -111,6 +111,12 @@ def current(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
     return is_current
 
 
+def added(pair: Pair, result: PairResult) -> list[str]:
+    """The variants of a pair that were added after a result was recorded: it has no row of them."""
+    said = {"baseline", *(row.variant for row in result.rows)}
+    return [version.label for version in pair.versions if version.label not in said]
+
+
 def as_json(value: Any) -> Any:
     """The value as a record returns it: tuples become lists."""
     return json.loads(json.dumps(value))

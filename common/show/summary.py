@@ -6,12 +6,12 @@ from pathlib import Path
 
 from common.pairs.pair import Pair
 from common.pairs.sizes import class_of
-from common.record.archive import current, recorded, recorded_classes, together
+from common.record.archive import added, current, recorded, recorded_classes, together
 from common.record.files import Problems, classes, write_text
 from common.record.result import UNTIMED, PairResult, Record, Row
 from common.show import tables
 from common.show.formats import digits
-from common.show.tables import HEADINGS, NOTHING, SIZE_HEADINGS, cells, head, line, variant
+from common.show.tables import HEADINGS, NOTHING, SIZE_HEADINGS, cells, head, line, short, variant
 
 FEWEST = 3  # operations with a library: the table itself shows the best of fewer
 Files = Sequence[tuple[Path, Record]]
@@ -66,18 +66,25 @@ def save_markdown(record: Record, path: Path) -> None:
     write_text(path, "\n".join([*lines, "", *(f"- {text}" for text in [*said, *standings(record)])]).rstrip() + "\n")
 
 
-def by_device(files: Files, is_current: Callable[[PairResult], bool], names: Sequence[str]) -> str:
-    """What is recorded of a chapter at its default sizes, one table per device. `names`: all pairs of the chapter."""
+def by_device(files: Files, is_current: Callable[[PairResult], bool], pairs: Sequence[Pair]) -> str:
+    """What is recorded of a chapter at its default sizes, one table per device. `pairs`: all of the chapter."""
     texts = []
     for of_device, record in _devices(files):
         rows = [(pair, row) for pair in record.pairs for row in pair.rows]
         lines = [tables.result_line([pair.name], pair, row, is_current(pair)) for pair, row in rows]
         page = of_device[0][0].with_name(f"{record.pairs[0].chapter}.md")
         texts.append("\n".join([tables.source(*of_device), "", *head(HEADINGS), *lines]))
-        if missing := [name for name in names if name not in {pair.name for pair in record.pairs}]:
+        results = {result.name: result for result in record.pairs}
+        missing = [pair.name for pair in pairs if pair.name not in results]
+        missing += [of for pair in pairs if pair.name in results for of in _added(pair, results[pair.name])]
+        if missing:
             texts.append(f"Not recorded: {', '.join(missing)}.")
         texts.append(f"All sizes, with the spread of the times: {tables.link(page)}.")
     return "\n\n".join(texts) or NOTHING
+
+
+def _added(pair: Pair, result: PairResult) -> list[str]:
+    return [f"{pair.name} {short(label)}" for label in added(pair, result)]
 
 
 def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None) -> dict[Path, str]:
@@ -116,8 +123,9 @@ def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
 
 
 def _not_recorded(record: Record, name: str, pairs: Sequence[Pair]) -> list[str]:
-    """Lines that name the sizes of a class that a record lacks. `cpu`, which replaces the default on a CPU, is left
-    out.
+    """Lines that name what a record lacks of a class: sizes, and variants that were added since.
+
+    `cpu`, which replaces the default on a CPU, is left out.
     """
     found = {(pair.name, "default" if name == "default" else pair.size) for pair in record.pairs}
     said = []
@@ -125,4 +133,8 @@ def _not_recorded(record: Record, name: str, pairs: Sequence[Pair]) -> list[str]
         sizes = [size for size in pair.sizes if class_of(size) == name and size != "cpu"]
         if lacking := [size for size in sizes if (pair.name, size) not in found]:
             said.append(f"not recorded: {pair.name} {'at any size' if lacking == sizes else ', '.join(lacking)}")
+        results = [result for result in record.pairs if result.name == pair.name]
+        for of in dict.fromkeys(of for result in results for of in _added(pair, result)):
+            lacking = [result.size for result in results if of in _added(pair, result)]
+            said.append(f"not recorded: {of} {'at any size' if len(lacking) == len(results) else ', '.join(lacking)}")
     return said

@@ -62,10 +62,14 @@ def rate(pair: PairResult, row: Row) -> str:
     return formats.rate(pair.cost[pair.limit_by] / pair.arms[row.variant].median_s, pair.limit_by)
 
 
+def short(label: str) -> str:
+    return label.removeprefix("optimized/")
+
+
 def variant(row: Row) -> str:
     """`fused`, or `fused vs vectorized` if the row is not against the baseline."""
-    versus = "" if row.versus == "baseline" else f" vs {row.versus.removeprefix('optimized/')}"
-    return row.variant.removeprefix("optimized/") + versus
+    versus = "" if row.versus == "baseline" else f" vs {short(row.versus)}"
+    return short(row.variant) + versus
 
 
 def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:

@@ -177,6 +177,14 @@ def test_what_is_stale_comes_first_and_what_is_recorded_not_at_all(chapter, tmp_
     assert [line.split(" (")[0] for line in lines[1:]] == ["hardware", "calibration", "ch1 a large/a"]
 
 
+def test_a_size_is_stale_where_a_variant_was_added_though_its_rows_were_carried_over(chapter, tmp_path):
+    (chapter / "optimized_a_more.py").write_text((chapter / "optimized_a.py").read_text())
+    a, b = discover(chapter)
+    record.archive.keep_record(on_cpu(measured(a, "default"), measured(b, "default")), tmp_path)
+    lines = [each.line([]) for each in record.plan("cpu", CPU, tmp_path, True, {})]
+    assert [line for line in lines if line.startswith("ch1")] == ["ch1 a default (stale, about 50 s)"]
+
+
 def test_what_another_device_has_is_missing_here_and_says_how_long_it_takes(chapter, tmp_path):
     a, _ = discover(chapter)
     record.archive.keep_record(record_of(measured(a, "default")), tmp_path)

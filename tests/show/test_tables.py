@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from samples import arm, pair_result, record, rows_of
@@ -165,10 +166,10 @@ def test_a_run_is_written_as_markdown(tmp_path):
 # What is recorded
 
 
-def by_device(*records, names=(), stale=()):
+def by_device(*records, pairs=(), stale=()):
     """What is said of records by the first words of their devices' names; `stale`: the pairs that have changed."""
     files = [(Path("/recorded", each.environment["device"]["name"].lower(), "ch1.json"), each) for each in records]
-    return summary.by_device(files, lambda pair: pair.name not in stale, names)
+    return summary.by_device(files, lambda pair: pair.name not in stale, pairs)
 
 
 def test_a_recorded_row_is_shown_with_device_date_versions_file_and_page():
@@ -201,8 +202,13 @@ def test_every_device_has_its_table_and_no_record_says_so():
     assert by_device() == "Nothing is recorded yet."
 
 
-def test_a_pair_that_a_record_lacks_is_named():
-    assert "\n\nNot recorded: triple, zero.\n\n" in by_device(record(pair_result()), names=["triple", "double", "zero"])
+def test_a_pair_or_a_variant_that_a_record_lacks_is_named():
+    labels = {"triple": ["optimized"], "double": ["baseline", "optimized", "optimized/twice"], "zero": ["optimized"]}
+    pairs = [
+        SimpleNamespace(name=name, versions=[SimpleNamespace(label=label) for label in of])
+        for name, of in labels.items()
+    ]
+    assert "\n\nNot recorded: triple, zero, double twice.\n\n" in by_device(record(pair_result()), pairs=pairs)
 
 
 def test_several_files_of_a_device_are_one_table_that_names_each():
