@@ -99,6 +99,9 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
         parser.error("--exhaustive tries everything: --evaluations belongs to a search")
     if (args.compare or args.replay or args.load) and (args.export or args.plot or args.history):
         parser.error("--export, --plot and --history belong to a search")
+    asked = ("problem", "dtype", "activation", "arch")
+    if args.replay and (given := [name for name in asked if vars(args)[name] != parser.get_default(name)]):
+        parser.error(f"--replay searches what its sweep was made of: --{given[0]} belongs to another search")
     if args.device == "cpu":
         parser.error("--device cpu: times nothing; without --device and without a GPU a proxy is searched")
     return args

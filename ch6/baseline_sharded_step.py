@@ -1,4 +1,4 @@
-"""Adam after an all-reduce of the gradients: every process computes the whole step, 24 bytes moved per parameter.
+"""Adam after an all-reduce of the gradients: every process computes the whole step.
 
 Problem: all processes have the same gradients after the all-reduce. So they compute the same step, and each one keeps
 the whole state of the optimizer.

@@ -99,14 +99,14 @@ def share(text: str) -> float:
 
 def layout(text: str) -> Layout:
     """For argparse: tensor=8,pipeline=4,stage=1,recompute."""
-    given = dict(each.partition("=")[::2] for each in text.split(","))
+    given = dict(parts := [each.partition("=")[::2] for each in text.split(",")])
     recompute = given.pop("recompute", None)
     wrong = [name for name in given if name not in vars(Layout()) or not re.fullmatch(r"\d{1,6}", given[name])]
     values = {} if wrong else {name: int(value) for name, value in given.items()}
     zero = [name for name, value in values.items() if name != "stage" and not value]
-    if wrong or zero or recompute or values.get("stage", 0) > 3:
+    if wrong or zero or recompute or len(given) + (recompute is not None) < len(parts) or values.get("stage", 0) > 3:
         known = "tensor=8,pipeline=4,expert=1,stage=1,micro=2,chunks=2,recompute"
-        raise argparse.ArgumentTypeError(f"{text}: not a part of {known}, each 1 or more (stage: 0 to 3)")
+        raise argparse.ArgumentTypeError(f"{text}: not a part of {known}, each once, 1 or more (stage: 0 to 3)")
     return Layout(**values, recompute=recompute is not None)
 
 

@@ -15,6 +15,9 @@ from common.show.tables import HEADINGS, NOTHING, SIZE_HEADINGS, cells, head, li
 
 FEWEST = 3  # operations with a library: the table itself shows the best of fewer
 Files = Sequence[tuple[Path, Record]]
+NOT_ALONE = "measured while others used the machine, too: "
+BOUND = "launch-bound: "
+LEFT_OUT = ("allocates", "its first calls")  # remarks that say nothing about a time
 
 
 def fastest_library(pair: PairResult, row: Row) -> tuple[float, str] | None:
@@ -79,6 +82,8 @@ def by_device(files: Files, is_current: Callable[[PairResult], bool], pairs: Seq
         missing += [of for pair in pairs if pair.name in results for of in _added(pair, results[pair.name])]
         if missing:
             texts.append(f"Not recorded: {', '.join(missing)}.")
+        if shared := [pair.name for pair in record.pairs if pair.neighbours and is_current(pair)]:
+            texts.append(f"{NOT_ALONE.capitalize()}{', '.join(shared)}.")
         texts.append(f"All sizes, with the spread of the times: {tables.link(page)}.")
     return "\n\n".join(texts) or NOTHING
 
@@ -109,8 +114,9 @@ def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> 
         for pair in record.pairs
         for row in pair.rows
     ]
-    best = standings(replace(record, pairs=[pair for pair in record.pairs if is_current(pair)]))
-    said = [f"- {text}" for text in [*best, *_not_recorded(record, name, pairs)]]
+    known = [pair for pair in record.pairs if is_current(pair)]
+    best = standings(replace(record, pairs=known))
+    said = [f"- {text}" for text in [*best, *_not_recorded(record, name, pairs), *_remarks(known)]]
     return "\n".join([f"## {name}", "", tables.source(*files), "", *head(SIZE_HEADINGS), *lines, "", *said]).rstrip()
 
 
@@ -120,6 +126,17 @@ def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
         of_device = [(path, record) for path, record in files if path.parent == folder]
         if record := together([each for _, each in of_device]):
             yield of_device, record
+
+
+def _remarks(results: Sequence[PairResult]) -> list[str]:
+    """Lines on how results were measured: beside other work, by a host that was too slow, and what else was noted."""
+    rows = [(result, row) for result in results for row in result.rows]
+    found = {f"{result.name} {result.size}, {variant(row)}": tables.remarks(result, row) for result, row in rows}
+    notes = [(of, text) for of, texts in found.items() for text in texts if not text.startswith(LEFT_OUT)]
+    bound = [f"{of} ({text.removeprefix(BOUND)})" for of, text in notes if text.startswith(BOUND)]
+    lists = {NOT_ALONE: [f"{each.name} {each.size}" for each in results if each.neighbours], BOUND: bound}
+    said = [f"{what}{'; '.join(each)}" for what, each in lists.items() if each]
+    return [*said, *(f"{of}: {text}" for of, text in notes if not text.startswith(BOUND))]
 
 
 def _not_recorded(record: Record, name: str, pairs: Sequence[Pair]) -> list[str]:

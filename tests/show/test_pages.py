@@ -119,6 +119,18 @@ def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(course):
     assert "9.0" not in text
 
 
+def test_a_page_says_how_its_results_were_measured(course):
+    notes = ["launch-bound: the host needs 9 us to issue 2 us of device work", "allocates 1 MiB", "library: it died"]
+    rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {}, notes=notes)]
+    beside = ["python (pid 7) kept 1.0 cores busy"]
+    course(course.of("large/a", rows=rows), course.of("large/b", neighbours=beside), course.of(neighbours=beside))
+    said = re.findall("^- (?!best|worst|not recorded)(.*)", page().partition("## large")[2], flags=re.MULTILINE)
+    launched = "double large/a, optimized (the host needs 9 us to issue 2 us of device work)"
+    shared = "measured while others used the machine, too: "
+    assert said == [f"{shared}double large/b", f"launch-bound: {launched}", "double large/a, optimized: library: it died"]
+    assert f"\n\n{shared.capitalize()}double.\n\n" in readmes.filled_in(README)
+
+
 def test_each_device_has_its_page_and_a_cpus_default_is_a_default(course):
     course(course.of(), name="NVIDIA B200")
     course(course.of("cpu"), name="A CPU", kind="cpu")
