@@ -478,7 +478,7 @@ def test_help_does_not_wait_for_torch():
     ["--problem", "4096"], ["--problem", "0x1x1"], ["--arch", "sm_1"], ["--device", "cpu"], ["--budget", "0"],
     ["--exhaustive", "--evaluations", "3"], ["--plot", "x.txt"], ["--compare", "none", "none"], ["--load", "none"],
     ["--device", "cuda:99"], ["--replay", "none"], ["--proposer", "llm", "--evaluations", "1"],
-    ["--export", "/none/x.json"],
+    ["--export", "/none/x.json"], ["--replay", ROOT / "recorded/nvidia_h200/ch4_sweep.jsonl", "--arch", "sm_90"],
 ])  # fmt: skip
 def test_bad_input_is_one_line(arguments, monkeypatch, here):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)

@@ -58,6 +58,7 @@ def test_published_steps_are_predicted_as_the_readme_says(run, tmp_path):
     "arguments",
     [("--gpus", "0"), ("--gpus", "8,x"), ("--share", "2"), ("--share", "x"), ("--batch", "-1"), ("--model", "gpt5"),
      ("--layout", "tensor=0"), ("--layout", "stage=4"), ("--layout", "speed=9"), ("--layout", "tensor=3"),
+     ("--layout", "tensor=8,tensor=4"),
      ("--plot", "figure.txt"), ("--json", "/nowhere/x.json"), ("--fit", "/nowhere/x.json"), ("--check", "/nowhere/x"),
      ("--plot", "/nowhere/x.png"), ("--batch", "8", "--per-gpu", "1"), ("--batch", "7", "--layout", "stage=1")],
 )  # fmt: skip

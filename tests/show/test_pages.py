@@ -127,7 +127,11 @@ def test_a_page_says_how_its_results_were_measured(course):
     said = re.findall("^- (?!best|worst|not recorded)(.*)", page().partition("## large")[2], flags=re.MULTILINE)
     launched = "double large/a, optimized (the host needs 9 us to issue 2 us of device work)"
     shared = "measured while others used the machine, too: "
-    assert said == [f"{shared}double large/b", f"launch-bound: {launched}", "double large/a, optimized: library: it died"]
+    assert said == [
+        f"{shared}double large/b",
+        f"launch-bound: {launched}",
+        "double large/a, optimized: library: it died",
+    ]
     assert f"\n\n{shared.capitalize()}double.\n\n" in readmes.filled_in(README)
 
 
