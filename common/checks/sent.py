@@ -45,9 +45,9 @@ def _bytes(name: str, arguments: tuple[Any, ...]) -> int:
     sizes = [[each.nbytes for each in tree_leaves(one) if hasattr(each, "nbytes")] for one in arguments]
     first, second = sum(sizes[0]), sum(sizes[1]) if len(sizes) > 1 else 0
     if name in HALVES:
-        return HALVES[name] * (n - 1) * first // n
+        return -(-HALVES[name] * (n - 1) * first // n)  # rounded up: see below
     if name in PARTS:
-        return (n - 1) * second // n
+        return -(-(n - 1) * second // n)
     if name in OWN:
         return (n - 1) * second
     if name == "send":

@@ -26,7 +26,7 @@ from common.show.tables import origin, ratio, share, times, variant
 
 ANSWERS = "answers.toml"
 PAGE = "ANSWERS.md"
-NOTHING = "*Measured.* Not recorded yet, as it is now: `python benchmark.py --chapter {} --only {}`."
+NOTHING = "*Measured.* Not recorded yet, as it is now: `python benchmark.py --chapter {} --only {} --record`."
 FOREWORD = """Every version ends its docstring with a question. Answer it before you read on: that is the exercise.
 Here are the questions of this chapter, an answer to each, and the measurement that shows it. The figures are from
 `recorded/`; `python -m common.cli.readmes` writes this page."""
@@ -48,8 +48,11 @@ def answers(chapter: str) -> dict[tuple[str, str], str]:
     path = ROOT / chapter / ANSWERS
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOML, or text that is not UTF-8
         raise OneLine(f"{path}: {error}") from None
+    for pair, of, text in ((pair, of, text) for pair, texts in tables.items() for of, text in texts.items()):
+        if not isinstance(text, str) or not text.strip():
+            raise OneLine(f"{path}: [{pair}] {of} must be a text, and not empty")
     return {(pair, of): " ".join(text.split()) for pair, texts in tables.items() for of, text in texts.items()}
 
 

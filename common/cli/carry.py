@@ -65,7 +65,8 @@ class Move:
 def move_of(result: PairResult, old: dict[str, Pair], new: dict[str, Pair], renamed: Renamed) -> Move:
     """The move of a stale result. Raises OneLine if no present pair fits."""
     name, more = renamed.get(result.name, (result.name, {}))
-    if result.name not in old or source_hash(old[result.name]) != result.source_hash:
+    known = (result.source_hash, *result.carried)  # a row that was carried is that of each code before, too
+    if result.name not in old or source_hash(old[result.name]) not in known:
         raise OneLine("it is of another revision")
     if name not in new:
         raise OneLine(f"there is no pair {name}")
@@ -139,6 +140,8 @@ def run(argv: list[str] | None) -> int:
     parser.add_argument("--chapter", metavar="chN", default="ch*", help="only this chapter")
     parser.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW[:argument=number]")
     args = parser.parse_args(argv)
+    if not (chosen := [path.name for path in chapters().values() if path.match(args.chapter)]):
+        parser.error(f"--chapter {args.chapter}: there is none; chN is meant, as in ch3")
     renamed: Renamed = {}
     for text in args.renamed:
         if not (found := re.fullmatch(r"(\w+)=(\w+)(?::(\w+)=(\d+))?", text)):
@@ -146,7 +149,7 @@ def run(argv: list[str] | None) -> int:
         renamed[found[1]] = found[2], {found[3]: int(found[4])} if found[3] else {}
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         at_revision(args.revision, Path(folder))
-        for chapter in (path.name for path in chapters().values() if path.match(args.chapter)):
+        for chapter in chosen:
             old, new = ({pair.name: pair for pair in discover(root / chapter)} for root in (Path(folder), ROOT))
             carry_chapter(chapter, old, new, renamed)
     return 0

@@ -56,6 +56,8 @@ def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates, often: 
         enough = f"{wanted['launches']} {'is' if wanted['launches'] == 1 else 'are'} enough"
         text = f"{_launches(found)}, where {enough}"
         return Gate("traffic", False, f"{text}: {', '.join(kernel.name for kernel in found.kernels)}")
+    if "sectors" in wanted and not own.unit > 0:
+        return Gate("traffic", False, "the least traffic is not known: `cost` of the solution has to name its bytes")
     times = found.sectors * SECTOR / own.unit
     text = f"traffic {digits(times)}x of the least ({found.sectors:,.0f} sectors), {_launches(found)}"
     if times > wanted.get("sectors", times):
@@ -89,7 +91,10 @@ def _launches(found: Traffic) -> str:
 
 
 def code(wanted: Gates, pair: Pair) -> Iterator[Gate]:
-    if not {"spills", "load_bits"} & wanted.keys():
+    if not {"spills", "spills_at", "load_bits"} & wanted.keys():
+        return
+    if unknown := [size for size in wanted.get("spills_at", {}) if size not in pair.sizes]:
+        yield Gate("code", False, f"spills_at: there is no size {unknown[0]}")
         return
     said = []
     for size, most in {"default": wanted.get("spills"), **wanted.get("spills_at", {})}.items():

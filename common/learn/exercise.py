@@ -109,8 +109,11 @@ def read(path: Path) -> Exercise:
             "needs": tuple(data.get("needs", ())),
         }
         made = Exercise(f"{path.parent.parent.name}/{path.parent.name}", path.parent, **data)
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
-        raise ExerciseError(f"{path}: {type(error).__name__}: {error}") from None
+    except KeyError as error:
+        raise ExerciseError(f"{path}: lacks {error}") from None
+    except (ValueError, TypeError, AttributeError) as error:  # TOML, text that is not UTF-8, keys and types
+        text = str(error).removeprefix("Exercise.__init__() ")
+        raise ExerciseError(f"{path}: {text}") from None
     _check(made)
     return made
 
@@ -123,6 +126,10 @@ def _check(made: Exercise) -> None:
     require(made.kind in KINDS, f"kind must be one of {', '.join(KINDS)}")
     require(len(made.hints) == HINTS, f"has {len(made.hints)} hints, not {HINTS}")
     require(set(made.gates) <= GATES, f"gates must be of {', '.join(sorted(GATES))}")
+    numbers = {**made.gates, **made.gates.get("spills_at", {})}
+    wrong = [name for name, most in numbers.items() if name != "spills_at" and type(most) not in (int, float, bool)]
+    require(not wrong, f"gates: {', '.join(wrong)} must be a number")
+    require(type(made.order) is int, "order must be a whole number")
     require(made.kind in KERNELS or not made.gates, "only kernels have gates: others have answers")
     for file in (made.start, made.solution):
         require(file.is_file(), f"lacks {file.name} beside it")

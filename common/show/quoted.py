@@ -4,8 +4,9 @@
     [0.703x](/recorded/nvidia_h200/ch3.md "softmax online: ratio at large/4096x16384/bf16")
 
 A title is PAIR VARIANT: FIELD, then ` at SIZE` but for the default. VARIANT is as in the tables: `optimized`, `fused`,
-`fused vs vectorized`; `baseline` has a time only. FIELD is `ratio`, `time`, `limit` (what it reaches of the measured
-limit), `verdict`, or `library`. The generator writes what stands in the brackets.
+`fused vs vectorized`; `baseline` has a time and a peak only. FIELD is `ratio`, `time`, `peak` (the most memory that a
+call has in use at once), `limit` (what it reaches of the measured limit), `verdict`, or `library`. The generator writes
+what stands in the brackets.
 """
 
 import re
@@ -17,8 +18,8 @@ from common.pairs.pair import ROOT, discover
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded, together
 from common.record.files import on_one_gpu
-from common.record.result import PairResult, Row
-from common.show.formats import digits, seconds
+from common.record.result import Arm, PairResult, Row
+from common.show.formats import binary, digits, seconds
 from common.show.summary import fastest_library
 from common.show.tables import variant
 
@@ -55,20 +56,23 @@ def figure(device: str, chapter: str, title: str) -> str:
         raise OneLine(f'{chapter}: nothing recorded on {device} is called "{title}"')
     if not _is_current(chapter)(result):
         return STALE
-    if asked["variant"] == "baseline" and asked["field"] == "time":
-        return seconds(result.arms["baseline"].median_s)
     row = next((row for row in result.rows if variant(row) == asked["variant"]), None)
-    text = _fields(result, row).get(asked["field"]) if row else None
+    fields = _of_arm(result.arms["baseline"]) if asked["variant"] == "baseline" else _fields(result, row) if row else {}
+    text = fields.get(asked["field"])
     if text is None:
         raise OneLine(f'{chapter}: nothing recorded on {device} is called "{title}"')
     return text
+
+
+def _of_arm(arm: Arm) -> dict[str, str]:
+    return {"time": seconds(arm.median_s)} | ({"peak": binary(arm.peak_bytes)} if arm.peak_bytes else {})
 
 
 def _fields(result: PairResult, row: Row) -> dict[str, str]:
     fields = {"verdict": row.verdict}
     if row.ratio is not None:
         arm = result.arms[row.variant]
-        fields |= {"ratio": f"{digits(row.ratio)}x", "time": seconds(arm.median_s)}
+        fields |= {"ratio": f"{digits(row.ratio)}x", **_of_arm(arm)}
         if arm.of_limit is not None:
             fields["limit"] = f"{arm.of_limit:.0%}"
         if best := fastest_library(result, row):

@@ -104,7 +104,7 @@ def test_of_a_version_that_only_another_gpu_has_run_as_it_is_now_the_page_says_w
 def test_of_a_version_that_is_not_recorded_as_it_is_now_the_page_says_so(course):
     folder = course('[double]\noptimized = "Twice."\n', source_hash="another")
     (said,) = re.findall(r"\*Measured\.\* (.*)", answers.page("ch1", discover(folder)))
-    assert said == "Not recorded yet, as it is now: `python benchmark.py --chapter 1 --only double`."
+    assert said == "Not recorded yet, as it is now: `python benchmark.py --chapter 1 --only double --record`."
 
 
 @pytest.mark.parametrize("text", ["", '[double]\noptimized = "a"\nfused = "b"\n', '[double]\nbaseline = "a"\n'])

@@ -86,6 +86,16 @@ def test_other_names_of_the_same_work_keep_their_row(carried):
 
 
 @pytest.mark.rest
+def test_what_was_carried_before_is_carried_on_from_each_code_that_it_was_of(carried, tmp_path):
+    folder = tmp_path / "as_it_was"
+    folder.mkdir()
+    write_pair(folder / "ch3", "double", TEXT, TEXT)
+    (pair,) = discover(folder / "ch3")
+    kept, current, *_ = carried(RENAMED, source_hash="in between", carried=[source_hash(pair)])
+    assert current and kept.carried == [source_hash(pair), "in between"]
+
+
+@pytest.mark.rest
 def test_a_version_that_was_not_recorded_may_change(carried):
     assert carried(TEXT, more=({"later": TEXT}, {"later": changed(TEXT, {"2 * tl.load": "3 * tl.load"})}))[1]
 

@@ -41,6 +41,12 @@ def test_atomic_operations_are_told_before_the_zeros_that_they_need(judged):
     assert not passed and text.startswith("64 atomic operations (add_kernel), where at most 0 pass: their order")
 
 
+def test_no_traffic_passes_where_the_least_is_not_known(monkeypatch):
+    monkeypatch.setattr(counted, "count_pair", lambda *args, **options: [Counted("optimized", Traffic([STORES]))] * 2)
+    (gate,) = counted.traffic({"sectors": 1.0}, Pair("ch0", "sums", None, (), {"count": {}}))
+    assert not gate.passed and "`cost` of the solution has to name its bytes" in gate.text
+
+
 @pytest.mark.parametrize(("most", "kernel"), [(0, STORES), (64, ADDS)])
 def test_as_many_atomic_operations_as_the_gate_says_pass(judged, most, kernel):
     assert judged({"atomics": most}, kernel) == (True, "traffic 1.00x of the least (100 sectors), 1 launch")
@@ -64,9 +70,13 @@ def test_spills_are_judged_at_other_sizes_and_the_width_of_loads_is_not(at_wide,
         return [Picture("optimized", "sm_80", [SimpleNamespace(spills=spills, threads=128, widest=lambda what: bits)])]
 
     monkeypatch.setattr(counted, "xray", look)
-    pair = Pair("ch0", "sums", None, (None,), {})
+    pair = Pair("ch0", "sums", None, (None,), {"default": {}, "check/wide": {}})
     (gate,) = counted.code({"spills": 0, "load_bits": 128, "spills_at": {"check/wide": at_wide}}, pair)
     assert gate.passed is (at_wide == 100) and gate.text.startswith(words)
+    (alone,) = counted.code({"spills_at": {"check/wide": at_wide}}, pair)
+    assert alone.passed is gate.passed
+    (unknown,) = counted.code({"spills_at": {"check/nosuch": 0}}, pair)
+    assert (unknown.passed, unknown.text) == (False, "spills_at: there is no size check/nosuch")
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,11 @@ def test_what_is_sent_beyond_a_gate_is_named(own, passed, said):
         assert gate.passed is passed and re.search(said, gate.text), gate.text
 
 
+def test_a_gate_that_is_not_given_is_not_judged():
+    assert several.gate({"link": 1.0}, [(OURS, Sends(100, 9, 9, ("allreduce",), False))]).passed
+    assert several.gate({"collectives": 1}, [(OURS, Sends(900, 9, 1, ("allreduce",), False))]).passed
+
+
 def test_a_process_that_raises_is_named_with_its_line(own):
     said = own("    total = x.clone()\n", "    total = x.clone()\n    assert rank != 2, 'no luck'\n")
     assert said.startswith("rank 2: AssertionError: no luck (ring.py:")

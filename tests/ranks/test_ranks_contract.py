@@ -1,14 +1,26 @@
 """What a pair with RANKS must have, and where its processes run."""
 
 import pytest
+import torch
+import torch.distributed as dist
 from samples import refused, write_pair
 from test_group_faults import HEAD, REFERENCE, version
 
+from common.checks.sent import _bytes
 from common.engine.group import is_timed, placed
 from common.engine.job import Job
 from common.pairs.pair import discover
 
 BASELINE = version(head=HEAD) + REFERENCE
+
+
+def test_bytes_that_are_sent_by_three_are_rounded_up(monkeypatch):
+    """Of 4 bytes that 3 sum, 2 * 2 / 3 are sent: 5.33. Rounded down, an honest version would send less than its cost."""
+    monkeypatch.setattr(dist, "get_world_size", lambda: 3)
+    monkeypatch.setattr(dist, "get_rank", lambda: 0)
+    number = torch.zeros(1)
+    calls = {"allreduce_": ([number],), "_reduce_scatter_base_": (number, number), "_allgather_base_": (number, number)}
+    assert [_bytes(name, arguments) for name, arguments in calls.items()] == [6, 3, 8]
 
 
 def made(folder, baseline=BASELINE, optimized=None):
