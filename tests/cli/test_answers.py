@@ -1,6 +1,7 @@
 """Figures in prose, and the answers to the docstrings' questions, are what is recorded."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from samples import pair_result, record, version, write_pair
@@ -53,6 +54,14 @@ def test_a_quoted_figure_is_made_anew(title, says, course):
     assert quoted.filled_in(f'a [7x](/recorded/nvidia_h200/ch1.md "{title}") b') == (
         f'a [{says}](/recorded/nvidia_h200/ch1.md "{title}") b'
     )
+
+
+def test_the_most_memory_in_use_is_quoted_of_either_version(course):
+    peaks = {"baseline": 3 << 29, "optimized": 1 << 20, "control": None}
+    arms = pair_result().arms
+    course(arms={label: replace(arms[label], peak_bytes=peak) for label, peak in peaks.items()})
+    said = [quoted.figure("nvidia_h200", "ch1", f"double {label}: peak") for label in ("baseline", "optimized")]
+    assert said == ["1.5 GiB", "1 MiB"]
 
 
 def test_other_links_stay():

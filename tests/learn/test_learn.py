@@ -8,6 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from samples import refused
 
 from common.cli import learn
 from common.learn import progress
@@ -269,6 +270,23 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
         progress.add("predict", "ch1/x", hash="a", answers={"ratio": ratio})
     progress.add("predict", "ch1/x", hash="b", answers={"ratio": 4.0})
     assert [event["locked"] for event in progress.predictions()] == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("minutes = 5", "minuts = 5", "unexpected keyword argument 'minuts'"),
+        ('title = "Add"', "", "lacks 'title'"),
+        ("order = 2", 'order = "one"', "order must be a whole number"),
+        ('kind = "diagnose"', 'kind = "write"\ngates.sectors = "low"', "gates: sectors must be a number"),
+        ('kind = "diagnose"', 'kind = "write"\ngates.spills_at.check = "x"', "gates: check must be a number"),
+    ],
+)
+def test_a_file_with_an_error_is_named_in_one_line(old, new, said, course):
+    toml = course / "exercises/ch1/two/exercise.toml"
+    toml.write_text(toml.read_text().replace(old, new))
+    with refused(said, f"{toml}: ", ExerciseError):
+        exercises()
 
 
 def test_an_unknown_exercise_names_those_that_are_near(course):

@@ -15,7 +15,7 @@ BASELINE = version(head=HEAD) + REFERENCE
 
 
 def test_bytes_that_are_sent_by_three_are_rounded_up(monkeypatch):
-    """Of 4 bytes that 3 sum, 2 * 2 / 3 are sent: 5.33. Rounded down, an honest version would send less than its cost."""
+    """Of 4 bytes that 3 sum, 2 * 2 / 3 are sent, 5.33: rounded down, an honest version would send too little."""
     monkeypatch.setattr(dist, "get_world_size", lambda: 3)
     monkeypatch.setattr(dist, "get_rank", lambda: 0)
     number = torch.zeros(1)
