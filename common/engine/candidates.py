@@ -12,6 +12,7 @@ import torch
 from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE, Ranks
+from common.machine.limits import RESOURCES
 from common.pairs.contract import Version
 from common.record.result import CONTROL
 
@@ -89,6 +90,8 @@ def count_costs(candidates: list[Candidate], by_label: dict[str, dict[str, Any]]
         count = getattr(each.module, "cost", getattr(candidates[0].module, "cost", None))
         cost = count(**by_label[each.label]) if count else {}
         costs[each.label] = {key: float(amount) for key, amount in cost.items()}
+        if unknown := cost.keys() - RESOURCES:
+            raise ValueError(f"cost of {each.label} names {min(unknown)}: it must be of {', '.join(sorted(RESOURCES))}")
         if not all(0 <= amount < math.inf for amount in costs[each.label].values()):
             raise ValueError(f"cost of {each.label} is {costs[each.label]}: amounts must be finite and at least 0")
     return costs

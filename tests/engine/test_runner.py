@@ -1,12 +1,15 @@
 """What becomes of a pair in a run. (Versions that lie: liars/; that die: test_faults.py; that nap: test_times.py.)"""
 
+import math
 import re
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
-from samples import VECTOR, one_pair, row_of, version, write_pair
+from samples import VECTOR, one_pair, refused, row_of, version, write_pair
 
 from common.engine import runner
+from common.engine.candidates import count_costs
 from common.pairs.draws import DRAWS
 from common.pairs.pair import discover
 from common.pairs.sizes import sizes_of
@@ -253,3 +256,17 @@ def test_the_timed_size_is_judged_at_every_size(swept):
     assert (at_512.verdict, judged) == ("invalid", ["default"])
     assert at_512.reason.startswith("the baseline: wrong answer at the timed size")
     assert {first.verdict, last.verdict} <= set(BELIEVED)
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        ({"dram_byte": 8}, "cost of baseline names dram_byte: it must be of bf16_flops, d2h_bytes, dram_bytes, "),
+        ({"dram_bytes": math.inf}, "amounts must be finite and at least 0"),
+        ({"dram_bytes": -1}, "amounts must be finite and at least 0"),
+    ],
+)
+def test_a_cost_of_no_resource_or_of_no_amount_is_refused(cost, said):
+    one = SimpleNamespace(label="baseline", module=SimpleNamespace(cost=lambda: cost))
+    with refused(said, kind=ValueError):
+        count_costs([one], {"baseline": {}})
