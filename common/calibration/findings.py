@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from common.pairs.pair import short
 from common.record import stats
 from common.record.files import file_of_device, write_text
 from common.record.result import BELIEVED, PairResult
@@ -91,7 +92,7 @@ def run_of(seed: int, measured: PairResult) -> Run:
     for row in measured.rows:
         low, high = row.interval or (None, None)
         reason = "" if row.verdict in BELIEVED and not stats.is_contradiction(row.reason) else row.reason
-        said[row.variant.removeprefix("optimized/")] = Said(row.verdict, row.ratio, low, high, reason)
+        said[short(row.variant)] = Said(row.verdict, row.ratio, low, high, reason)
     return Run(seed, len(measured.orders), measured.noise_floor, said)
 
 

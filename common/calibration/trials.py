@@ -14,7 +14,7 @@ from common.engine.measure import measure
 from common.engine.runner import run_pairs
 from common.isolation import process
 from common.pairs.one_line import OneLine
-from common.pairs.pair import Pair, load
+from common.pairs.pair import Pair, load, short
 from common.pairs.sizes import sizes_of
 from common.record.result import Record
 
@@ -35,7 +35,7 @@ class Failed(OneLine):
 
 def repetitions(pair: Pair) -> dict[str, int]:
     """The number of repetitions of each version, from its file."""
-    return {version.label.removeprefix("optimized/"): load(version.path).REPETITIONS for version in pair.versions}
+    return {short(version.label): load(version.path).REPETITIONS for version in pair.versions}
 
 
 def in_turn(pair: Pair, device: str, times: int, say: Say) -> Record:

@@ -6,6 +6,7 @@ from statistics import median
 
 from common.calibration.chosen import MODELS
 from common.calibration.truth import AGREES, FILE, FORMAT, L2_READ, MEANINGS, NEAR, READ, WAYS, WRITTEN, Compared, Truth
+from common.pairs.pair import short
 from common.record.files import Problems
 from common.show.formats import binary, digits
 from common.show.tables import head, line, source
@@ -37,7 +38,7 @@ writes later."""
 
 def _names(each: Compared) -> list[str]:
     size = ", ".join(f"{name}={value}" for name, value in each.size.items())
-    return [each.pair, each.version.removeprefix("optimized/"), each.kernel, size]
+    return [each.pair, short(each.version), each.kernel, size]
 
 
 def rows(truth: Truth) -> list[list[str]]:

@@ -45,7 +45,7 @@ def _bytes(name: str, arguments: tuple[Any, ...]) -> int:
     sizes = [[each.nbytes for each in tree_leaves(one) if hasattr(each, "nbytes")] for one in arguments]
     first, second = sum(sizes[0]), sum(sizes[1]) if len(sizes) > 1 else 0
     if name in HALVES:
-        return -(-HALVES[name] * (n - 1) * first // n)  # rounded up: see below
+        return -(-HALVES[name] * (n - 1) * first // n)  # rounded up: too little would accuse
     if name in PARTS:
         return -(-(n - 1) * second // n)
     if name in OWN:
@@ -55,4 +55,4 @@ def _bytes(name: str, arguments: tuple[Any, ...]) -> int:
     if name in ("gather_", "reduce_"):
         is_root = next(one for one in arguments if type(one) is int) == rank
         return 0 if is_root else second if name == "gather_" else first
-    return 0 if name in NOTHING else first + second  # rather too much: too little would accuse
+    return 0 if name in NOTHING else first + second  # rather too much, as above

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from common.pairs.contract import Version
 from common.pairs.one_line import OneLine
-from common.pairs.pair import ROOT, Pair, discover
+from common.pairs.pair import ROOT, Pair, discover, short
 from common.record.archive import current, recorded, together
 from common.record.files import on_one_gpu
 from common.record.result import PairResult
@@ -40,7 +40,7 @@ def question(version: Version) -> str:
 
 
 def name(version: Version) -> str:
-    return version.label.removeprefix("optimized/")
+    return short(version.label)
 
 
 def answers(chapter: str) -> dict[tuple[str, str], str]:
@@ -50,9 +50,9 @@ def answers(chapter: str) -> dict[tuple[str, str], str]:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # TOML, or text that is not UTF-8
         raise OneLine(f"{path}: {error}") from None
-    for pair, of, text in ((pair, of, text) for pair, texts in tables.items() for of, text in texts.items()):
-        if not isinstance(text, str) or not text.strip():
-            raise OneLine(f"{path}: [{pair}] {of} must be a text, and not empty")
+    for pair, texts in tables.items():
+        if not isinstance(texts, dict) or not all(isinstance(text, str) and text.strip() for text in texts.values()):
+            raise OneLine(f"{path}: {pair} must be a table of answers, each a text and not empty")
     return {(pair, of): " ".join(text.split()) for pair, texts in tables.items() for of, text in texts.items()}
 
 

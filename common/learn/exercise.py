@@ -126,8 +126,10 @@ def _check(made: Exercise) -> None:
     require(made.kind in KINDS, f"kind must be one of {', '.join(KINDS)}")
     require(len(made.hints) == HINTS, f"has {len(made.hints)} hints, not {HINTS}")
     require(set(made.gates) <= GATES, f"gates must be of {', '.join(sorted(GATES))}")
-    numbers = {**made.gates, **made.gates.get("spills_at", {})}
-    wrong = [name for name, most in numbers.items() if name != "spills_at" and type(most) not in (int, float, bool)]
+    at = made.gates.get("spills_at", {})
+    require(type(at) is dict, "gates: spills_at must be a table of sizes")
+    numbers = {name: most for name, most in made.gates.items() if name != "spills_at"} | at
+    wrong = [name for name, most in numbers.items() if type(most) not in (int, float, bool)]
     require(not wrong, f"gates: {', '.join(wrong)} must be a number")
     require(type(made.order) is int, "order must be a whole number")
     require(made.kind in KERNELS or not made.gates, "only kernels have gates: others have answers")

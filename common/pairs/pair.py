@@ -66,6 +66,11 @@ def chapters() -> dict[int, Path]:
     return dict(sorted(folders.items()))
 
 
+def short(label: str) -> str:
+    """A version's label as tables have it: `fused` for `optimized/fused`."""
+    return label.removeprefix("optimized/")
+
+
 def discover(folder: Path, only: str = "*") -> list[Pair]:
     """The pairs of a folder whose names match a pattern.
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common.pairs.pair import Pair
+from common.pairs.pair import Pair, short
 from common.pairs.sizes import class_of
 from common.record.archive import added, current, recorded, recorded_classes, together
 from common.record.files import Problems, classes, write_text
 from common.record.result import UNTIMED, PairResult, Record, Row
 from common.show import tables
 from common.show.formats import digits
-from common.show.tables import HEADINGS, NOTHING, SIZE_HEADINGS, cells, head, line, short, variant
+from common.show.tables import HEADINGS, NOTHING, SIZE_HEADINGS, cells, head, line, variant
 
 FEWEST = 3  # operations with a library: the table itself shows the best of fewer
 Files = Sequence[tuple[Path, Record]]
@@ -151,7 +151,10 @@ def _not_recorded(record: Record, name: str, pairs: Sequence[Pair]) -> list[str]
         if lacking := [size for size in sizes if (pair.name, size) not in found]:
             said.append(f"not recorded: {pair.name} {'at any size' if lacking == sizes else ', '.join(lacking)}")
         results = [result for result in record.pairs if result.name == pair.name]
-        for of in dict.fromkeys(of for result in results for of in _added(pair, result)):
-            lacking = [result.size for result in results if of in _added(pair, result)]
+        without: dict[str, list[str]] = {}
+        for result in results:
+            for of in _added(pair, result):
+                without.setdefault(of, []).append(result.size)
+        for of, lacking in without.items():
             said.append(f"not recorded: {of} {'at any size' if len(lacking) == len(results) else ', '.join(lacking)}")
     return said

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from common.pairs.pair import short
 from common.record import stats
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import formats
@@ -60,10 +61,6 @@ def rate(pair: PairResult, row: Row) -> str:
     if row.ratio is None or not pair.cost.get(pair.limit_by):
         return ""
     return formats.rate(pair.cost[pair.limit_by] / pair.arms[row.variant].median_s, pair.limit_by)
-
-
-def short(label: str) -> str:
-    return label.removeprefix("optimized/")
 
 
 def variant(row: Row) -> str:

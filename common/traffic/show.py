@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from common.pairs.pair import short
 from common.show.formats import binary, digits, seconds
 from common.show.tables import head, line
 from common.traffic.data import Traffic
@@ -53,7 +54,7 @@ def markdown(heading: str, table: Table, said: Sequence[str]) -> str:
 
 
 def name(counted: Counted) -> str:
-    return counted.label.removeprefix("optimized/")
+    return short(counted.label)
 
 
 def of_unit(amount: float, unit: float) -> str:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from common.pairs.one_line import printable
+from common.pairs.pair import short
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture
 from common.xray.sass import INSTRUCTION, KINDS, TENSOR, Anatomy
@@ -39,7 +40,7 @@ def _by_width(kernel: Anatomy, what: str) -> str:
 
 def rows(pictures: Iterable[Picture]) -> list[list[str]]:
     """A table of one architecture's pictures: the headings (version and kernel), then one row per fact."""
-    columns = [(picture.label.removeprefix("optimized/"), each) for picture in pictures for each in picture.kernels]
+    columns = [(short(picture.label), each) for picture in pictures for each in picture.kernels]
     found = [facts(kernel) for _, kernel in columns]
     heading = ["", *(f"{label} {kernel.kernel}" for label, kernel in columns)]
     names = [name for name in (found[0] if found else []) if any(one[name] for one in found)]
@@ -92,7 +93,7 @@ def words(pictures: list[Picture]) -> list[str]:
     """The lines below one architecture's table: differences from the baseline, and what cannot be shown."""
     first, lines = pictures[0], []
     for picture in pictures:
-        name = picture.label.removeprefix("optimized/")
+        name = short(picture.label)
         if picture.reason:
             lines.append(f"{name}: {picture.reason}")
         elif picture is not first and first.kernels and picture.kernels:

@@ -279,6 +279,7 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
         ('title = "Add"', "", "lacks 'title'"),
         ("order = 2", 'order = "one"', "order must be a whole number"),
         ('kind = "diagnose"', 'kind = "write"\ngates.sectors = "low"', "gates: sectors must be a number"),
+        ('kind = "diagnose"', 'kind = "write"\ngates.spills_at = 3', "spills_at must be a table of sizes"),
         ('kind = "diagnose"', 'kind = "write"\ngates.spills_at.check = "x"', "gates: check must be a number"),
     ],
 )

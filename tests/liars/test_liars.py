@@ -87,7 +87,8 @@ def test_the_console_shows_no_figure_of_a_liar(record):
     shown = io.StringIO()
     console.print_record(record, Console(file=shown, width=1000))
     said, of_twins = ("\n".join(lines_of(shown.getvalue(), who)) for who in ("liar", "twin"))
-    assert len(RATIO.findall(of_twins)) == 2 * len(LIARS)  # ratio and times
+    rows = re.sub(r".*: its time changes between rounds: .*", "", of_twins)  # a remark with a ratio, on a busy machine
+    assert len(RATIO.findall(rows)) == 2 * len(LIARS)  # ratio and times
     assert not RATIO.search(said)
     for name in LIARS:
         assert f"{name}_liar" in said
