@@ -34,6 +34,10 @@ def reference(x, w):
     return list(sum(x @ w for x, w in zip(x, w, strict=True)).chunk(len(x)))
 
 
+def yardstick_product(x, w):
+    return (x @ w)[: len(x) // dist.get_world_size()]  # nothing travels
+
+
 def cost(x, w):
     ranks, key = dist.get_world_size(), "fp32_flops" if x.dtype == torch.float32 else "bf16_flops"
     sent = (ranks - 1) * len(x) // ranks * w.shape[1] * x.element_size()

@@ -90,7 +90,14 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
     for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
         name = stem(chapter, of_class)
         path = file_of_device(record.environment, f"{name}{suffix}.json", folder)
-        part = replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class])
+        before = [
+            each
+            for at, old in recorded(chapter, of_class, folder, {})
+            if at.parent == path.parent
+            for each in old.pairs
+        ]
+        of_this = [_proven(pair, before) for pair in record.pairs if class_of(pair.size) == of_class]
+        part = replace(record, pairs=of_this)
         names = chain([path], (path.with_stem(f"{path.stem}_{number}") for number in count(2)))
         paths.append(path := next(name for name in names if save_record(part, name, replaces=not is_part)))
         if older := set(path.parent.glob(f"{name}.*.json")) - {path}:
@@ -98,6 +105,13 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
             for useless in older - {each for each, _ in recorded(chapter, of_class, folder, bad)} - bad.keys():
                 useless.unlink(missing_ok=True)  # another run may have removed it
     return paths
+
+
+def _proven(result: PairResult, before: Sequence[PairResult]) -> PairResult:
+    """The result with the earlier hashes that were proven (`carry`) to give the same work as its code."""
+    key = (result.name, result.size, result.source_hash)
+    proven = [code for old in before if (old.name, old.size, old.source_hash) == key for code in old.carried]
+    return replace(result, carried=list(dict.fromkeys([*result.carried, *proven])))
 
 
 def current(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:

@@ -69,6 +69,17 @@ def test_recording_a_class_leaves_the_others_as_they_were(tmp_path):
     assert list(after) == list(before)
 
 
+@pytest.mark.parametrize(("code", "kept"), [("same", ["earlier", "earliest"]), ("other", [])])
+def test_what_was_proven_about_code_outlives_the_result_it_was_proven_with(code, kept, tmp_path):
+    def measured(code, carried, date):
+        whole = sized("default", "large/a", date=date)
+        return replace(whole, pairs=[replace(pair, source_hash=code, carried=carried) for pair in whole.pairs])
+
+    keep_record(measured("same", ["earlier", "earliest"], "2026-03-01T00:00:00+00:00"), tmp_path)
+    keep_record(measured(code, [], "2026-05-01T00:00:00+00:00"), tmp_path)
+    assert [pair.carried for _, each in recorded("ch1", folder=tmp_path) for pair in each.pairs] == [kept]
+
+
 def test_the_newest_record_comes_first(tmp_path):
     dates = {"A": "2026-03-01T00:00:00+00:00", "B": "2026-05-01T00:00:00+00:00", "C": "2025-12-31T00:00:00+00:00"}
     for name, date in dates.items():
