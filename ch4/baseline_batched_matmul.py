@@ -21,6 +21,7 @@ SIZES = {
     "check/row": {"batch": 7, "m": 1, "n": 131, "k": 67},
     "check/fp32": {"batch": 3, "m": 67, "n": 65, "k": 33, "dtype": "float32"},
     "check/transposed": {"batch": 3, "m": 33, "n": 65, "k": 129, "transposed": True},
+    "check/eighths": {"batch": 3, "m": 33, "n": 72, "k": 136},
     "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0},
     "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
     "count": {"batch": 40, "m": 128, "n": 128, "k": 128},

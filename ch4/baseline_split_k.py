@@ -25,7 +25,7 @@ SIZES = {
     "check/row": {"m": 1, "n": 67, "k": 1999},
     "check/square": {"m": 129, "n": 127, "k": 517},
     "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
-    "check/nothing": {"m": 3, "n": 5, "k": 0},
+    "check/eighths": {"m": 5, "n": 72, "k": 776}, "check/nothing": {"m": 3, "n": 5, "k": 0},
     "check/shares": {"m": 2, "n": 129, "k": 5691},  # 89 steps for 88 programs a tile: two each, and one for the last
     "count": {"m": 16, "n": 4096, "k": 512},
     "default": {"m": 16, "n": 4096, "k": 16_384},

@@ -16,18 +16,20 @@ Predict: from 64^3 to 128^3 the arithmetic grows by 8 and the bytes by 4. By wha
 import torch
 import triton
 import triton.language as tl
+from rows import multiple, unit
 
 REQUIRES = {"capability": (8, 0)}
-ENOUGH = 128  # tiles that fill the SMs of a large GPU, nearly; twice as many of the small ones in float32
-# `config_of` takes the largest tile that fits in a product and of which there are so many
+ENOUGH = 128  # programs that fill the SMs of a large GPU, nearly, if an SM has room for one
+# `config_of` takes the largest tile that fits in a product, if there are so many times ENOUGH of it
 CONFIGS_FP16 = [  # and bfloat16, on tensor cores
-    {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
-    {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
-    {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4},
+    (1, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
+    (2, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
+    (2, {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
+    (0, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
 ]
 CONFIGS_FP32 = [  # on CUDA cores
-    {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4},
-    {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
+    (2, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4}),
+    (0, {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4}),
 ]
 
 
@@ -54,8 +56,11 @@ def cost(x, y):
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
+    N, K = multiple(N, UNIT), multiple(K, UNIT)
+    stride_ab, stride_am, stride_ak = multiple(stride_ab, UNIT), multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
+    stride_bb, stride_bk, stride_bn = multiple(stride_bb, UNIT), multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
     a_ptr, b_ptr, c_ptr = a_ptr + pid_b * stride_ab, b_ptr + pid_b * stride_bb, c_ptr + pid_b * M * N
@@ -77,12 +82,9 @@ def matmul_kernel(
 
 def config_of(products, M, N, dtype):
     """The configuration for so many products at once."""
-    (*larger, smallest), enough = (CONFIGS_FP32, 2 * ENOUGH) if dtype == torch.float32 else (CONFIGS_FP16, ENOUGH)
-    for config in larger:
-        whole = M // config["BLOCK_M"] * (N // config["BLOCK_N"])
-        if products * whole >= enough:
-            return config
-    return smallest
+    configs = CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_FP16
+    tiles = [products * (M // config["BLOCK_M"]) * (N // config["BLOCK_N"]) for _, config in configs]
+    return next(config for (times, config), found in zip(configs, tiles, strict=True) if found >= times * ENOUGH)
 
 
 def run(x, y):
@@ -90,6 +92,7 @@ def run(x, y):
     c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
     config = config_of(batch, M, N, x.dtype)
     tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+    strides = *x.stride(), *y.stride()
     if c.numel():
-        matmul_kernel[(batch * tiles,)](x, y, c, M, N, K, *x.stride(), *y.stride(), **config)
+        matmul_kernel[(batch * tiles,)](x, y, c, M, N, K, *strides, **config, UNIT=unit(x, N, K, *strides))
     return c

@@ -17,6 +17,7 @@ read. How many times as fast is it?
 import torch
 import triton
 import triton.language as tl
+from rows import multiple, unit
 
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
@@ -47,10 +48,14 @@ def cost(x, w_b):
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, partials_ptr, M, N, K, k_per_split, stride_am, stride_ak, stride_bk, stride_bn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, OVERLAP: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):  # fmt: skip
     if OVERLAP:
         tl.extra.cuda.gdc_launch_dependents()  # the next kernel's programs may come to the SMs and wait
+    N, K = multiple(N, UNIT), multiple(K, UNIT)
+    stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
+    stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_k = tl.program_id(0) % num_tiles, tl.program_id(0) // num_tiles
     # 64 bits: offsets may exceed 2^31
@@ -103,7 +108,8 @@ def run(x, w_b, overlap):
     if c.numel():
         partials = torch.empty(splits, M, N, device=x.device) if splits > 1 else c
         strides = *x.stride(), *w_b.stride()
-        matmul_kernel[(tiles * splits,)](x, w_b, partials, M, N, K, k_per_split, *strides, **config, OVERLAP=overlap)
+        config = {**config, "UNIT": unit(x, N, K, *strides), "OVERLAP": overlap}
+        matmul_kernel[(tiles * splits,)](x, w_b, partials, M, N, K, k_per_split, *strides, **config)
     if c.numel() and splits > 1:
         rows = max(min(triton.next_power_of_2(splits), 256), 16)
         block = 4096 // rows  # 8 loads of 16 bytes a thread

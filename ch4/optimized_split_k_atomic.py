@@ -15,6 +15,7 @@ Predict: is it faster than the two launches of `optimized_split_k.py`, or slower
 import torch
 import triton
 import triton.language as tl
+from rows import multiple, unit
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
@@ -46,8 +47,11 @@ def cost(x, w_b):
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, k_per_split, stride_am, stride_ak, stride_bk, stride_bn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
+    N, K = multiple(N, UNIT), multiple(K, UNIT)
+    stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
+    stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_k = tl.program_id(0) % num_tiles, tl.program_id(0) // num_tiles
     # 64 bits: offsets may exceed 2^31
@@ -81,5 +85,7 @@ def run(x, w_b):
     c = torch.zeros(M, N, device=x.device)
     config, tiles, splits, k_per_split = plan(M, N, K)
     if c.numel():
-        matmul_kernel[(tiles * splits,)](x, w_b, c, M, N, K, k_per_split, *x.stride(), *w_b.stride(), **config)
+        strides = *x.stride(), *w_b.stride()
+        config = {**config, "UNIT": unit(x, N, K, *strides)}
+        matmul_kernel[(tiles * splits,)](x, w_b, c, M, N, K, k_per_split, *strides, **config)
     return c.to(x.dtype)

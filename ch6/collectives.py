@@ -72,14 +72,18 @@ def calls(size, device):
 
 
 def seconds_of(call, device):
-    """The median of several calls, each after a barrier; the largest of the processes."""
+    """The median of several calls, each after a barrier; the largest of the processes.
+
+    GPUs sleep before the barrier: their clocks differ, and so would the ends of equally many cycles.
+    """
     on_gpu, found = device.type == "cuda", []
     for number in range(WARM_UP + CALLS):
-        dist.all_reduce(torch.zeros(1, device=device))
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2)) if on_gpu else (None, None)
-        begin = time.perf_counter()
         if on_gpu:
             torch.cuda._sleep(ISSUED)
+        dist.all_reduce(torch.zeros(1, device=device))
+        begin = time.perf_counter()
+        if on_gpu:
             start.record()
         call()
         if on_gpu:

@@ -1,0 +1,29 @@
+"""Rows at multiples of 16 bytes: of float16, those whose length is a multiple of 8 elements.
+
+Triton sees by itself which arguments are multiples of 16, and compiles a kernel of its own for them. A row of 200
+elements of float16 also begins at a multiple of 16 bytes, but 200 is none of 16: its elements are copied one by one, 2
+bytes each. `multiple` says what the compiler cannot see, and they are copied 16 bytes at a time again.
+"""
+
+import triton
+import triton.language as tl
+
+SEEN = 16  # of what Triton looks for multiples
+
+
+def unit(x, *numbers):
+    """The elements of x in 16 bytes, if all lengths and strides are multiples of it and Triton does not see it; else 1.
+
+    A stride of 1 is that of neighbours. 1 on a CPU, where nothing is compiled.
+    """
+    elements, others = 16 // x.element_size(), [number for number in numbers if number != 1]
+    seen = all(number % SEEN == 0 for number in others)
+    return elements if x.is_cuda and not seen and all(number % elements == 0 for number in others) else 1
+
+
+@triton.jit
+def multiple(x, UNIT: tl.constexpr):
+    """x, a multiple of UNIT, such that the compiler knows it."""
+    if isinstance(x, int) or UNIT == 1:  # an int: the compiler knows its value, 1
+        return x
+    return x // UNIT * UNIT
