@@ -14,11 +14,12 @@ SEEN = 16  # of what Triton looks for multiples
 def unit(x, *numbers):
     """The elements of x in 16 bytes, if all lengths and strides are multiples of it and Triton does not see it; else 1.
 
-    A stride of 1 is that of neighbours. 1 on a CPU, where nothing is compiled.
+    A stride of 1 is that of neighbours. 1 on a CPU: the interpreter compiles nothing.
     """
     elements, others = 16 // x.element_size(), [number for number in numbers if number != 1]
     seen = all(number % SEEN == 0 for number in others)
-    return elements if x.is_cuda and not seen and all(number % elements == 0 for number in others) else 1
+    told = x.device.type != "cpu" and not seen and all(number % elements == 0 for number in others)
+    return elements if told else 1
 
 
 @triton.jit

@@ -15,6 +15,7 @@ from edges import INF, LAYOUTS, NAN, assert_near, module, skip_without
 from torch.nn import functional
 
 from common.pairs.pair import ROOT, discover
+from common.xray.picture import xray
 
 PAIRS = {pair.name: pair for pair in discover(ROOT / "ch4")}
 PRODUCTS = ("matmul", "fused_activation", "tile_size", "split_k", "precision", "batched_matmul")
@@ -118,11 +119,35 @@ def test_sizes_0_1_and_prime(name, version, device, right):
 
 
 @each("batched_matmul")
-@pytest.mark.parametrize(("n", "dtype"), [(259, torch.float16), (131, torch.float16), (67, torch.float32)])
-def test_every_tile_of_products(name, version, device, n, dtype, right):
+@pytest.mark.parametrize(
+    ("m", "n", "dtype"),
+    [(131, 259, torch.float16), (131, 131, torch.float16), (67, 131, torch.float16), (67, 67, torch.float32)],
+)
+def test_every_tile_of_products(name, version, device, m, n, dtype, right):
     """Also those that are taken where there are many of them."""
-    inputs = multiplied(name, torch.randn(3, 131, 73).to(dtype), torch.randn(3, 73, n).to(dtype))
+    inputs = multiplied(name, torch.randn(3, m, 73).to(dtype), torch.randn(3, 73, n).to(dtype))
     right(version, device, inputs, constants=(("ENOUGH", 1),))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "numbers", "known"),
+    [
+        (torch.float16, (200, 72, 1), 8), (torch.float32, (12, 1), 4), (torch.float32, (12, 40), 4),
+        (torch.float16, (12, 72), 1), (torch.float16, (16, 4096, 1), 1), (torch.float32, (48, 1), 1),
+    ],
+)  # fmt: skip
+def test_what_the_compiler_has_to_be_told_about_rows(dtype, numbers, known):
+    unit = module(ROOT / "ch4" / "rows.py").unit
+    assert unit(torch.empty(1, dtype=dtype, device="meta"), *numbers) == known
+    assert unit(torch.empty(1, dtype=dtype), *numbers) == 1  # nothing is compiled on a CPU
+
+
+@pytest.mark.parametrize("name", ["batched_matmul", "split_k"])
+def test_rows_of_eighths_are_copied_16_bytes_at_a_time(name):
+    (pair,) = discover(ROOT / "ch4", name)
+    found = {picture.label: picture.kernels[0] for picture in xray(pair, ["sm_90"], "check/eighths")}
+    widths = {label: kernel.widest("copies to shared memory") for label, kernel in found.items()}
+    assert widths == {"baseline": 0} | {variant.label: 128 for variant in pair.variants}
 
 
 @each("tile_size")
