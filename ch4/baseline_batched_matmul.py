@@ -13,6 +13,7 @@ Predict: `optimized_batched_matmul.py` is one launch for all. Is it 40 times as 
 import torch
 import triton
 import triton.language as tl
+from rows import multiple, unit
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
@@ -21,7 +22,8 @@ SIZES = {
     "check/row": {"batch": 7, "m": 1, "n": 131, "k": 67},
     "check/fp32": {"batch": 3, "m": 67, "n": 65, "k": 33, "dtype": "float32"},
     "check/transposed": {"batch": 3, "m": 33, "n": 65, "k": 129, "transposed": True},
-    "check/eighths": {"batch": 3, "m": 33, "n": 72, "k": 136},
+    "check/by8": {"batch": 3, "m": 33, "n": 72, "k": 136},
+    "check/by4/fp32": {"batch": 3, "m": 33, "n": 20, "k": 36, "dtype": "float32"},
     "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0},
     "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
     "count": {"batch": 40, "m": 128, "n": 128, "k": 128},
@@ -36,16 +38,18 @@ SIZES = {
     "large/40x256/fp32": {"m": 256, "n": 256, "k": 256, "dtype": "float32"},
     "large/4x2048/fp16": {"batch": 4, "m": 2048, "n": 2048, "k": 2048},  # each product fills a GPU by itself
 }  # fmt: skip
-ENOUGH = 128  # tiles that fill the SMs of a large GPU, nearly; twice as many of the small ones in float32
-# `config_of` takes the largest tile that fits in a product and of which there are so many
+SMS = 128  # of a large GPU, nearly
+# (programs for each SM, tile). `config_of` takes the first tile of which the products hold so many. The largest fills
+# an SM alone; of the others an SM runs two, and one computes while the other waits. 0: however few there are
 CONFIGS_FP16 = [  # and bfloat16, on tensor cores
-    {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
-    {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
-    {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4},
+    (1, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
+    (2, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
+    (2, {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
+    (0, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
 ]
 CONFIGS_FP32 = [  # on CUDA cores
-    {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4},
-    {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
+    (2, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4}),
+    (0, {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4}),
 ]
 
 
@@ -72,8 +76,11 @@ def cost(x, y):
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
+    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
+    stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
+    stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, pid = tl.cdiv(N, BLOCK_N), tl.program_id(0)
     # 64 bits: offsets may exceed 2^31
     offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
@@ -93,12 +100,11 @@ def matmul_kernel(
 
 def config_of(products, M, N, dtype):
     """The configuration for so many products at once."""
-    (*larger, smallest), enough = (CONFIGS_FP32, 2 * ENOUGH) if dtype == torch.float32 else (CONFIGS_FP16, ENOUGH)
-    for config in larger:
-        whole = M // config["BLOCK_M"] * (N // config["BLOCK_N"])
-        if products * whole >= enough:
-            return config
-    return smallest
+    return next(
+        config
+        for programs, config in (CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_FP16)
+        if products * (M // config["BLOCK_M"]) * (N // config["BLOCK_N"]) >= programs * SMS
+    )
 
 
 def run(x, y):
@@ -106,6 +112,8 @@ def run(x, y):
     c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
     config = config_of(1, M, N, x.dtype)
     tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+    strides = *x.stride()[1:], *y.stride()[1:]
+    config = {**config, "UNIT": unit(x, N, K, *strides)}
     for i in range(batch if M * N else 0):
-        matmul_kernel[(tiles,)](x[i], y[i], c[i], M, N, K, *x.stride()[1:], *y.stride()[1:], **config)
+        matmul_kernel[(tiles,)](x[i], y[i], c[i], M, N, K, *strides, **config)
     return c

@@ -17,6 +17,7 @@ Predict: `optimized_split_k.py` has four times as many programs. How many times 
 import torch
 import triton
 import triton.language as tl
+from rows import multiple, unit
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
@@ -25,7 +26,8 @@ SIZES = {
     "check/row": {"m": 1, "n": 67, "k": 1999},
     "check/square": {"m": 129, "n": 127, "k": 517},
     "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
-    "check/eighths": {"m": 5, "n": 72, "k": 776}, "check/nothing": {"m": 3, "n": 5, "k": 0},
+    "check/by8": {"m": 5, "n": 72, "k": 776},
+    "check/nothing": {"m": 3, "n": 5, "k": 0},
     "check/shares": {"m": 2, "n": 129, "k": 5691},  # 89 steps for 88 programs a tile: two each, and one for the last
     "count": {"m": 16, "n": 4096, "k": 512},
     "default": {"m": 16, "n": 4096, "k": 16_384},
@@ -68,8 +70,11 @@ def cost(x, w_b):
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
+    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
+    stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
+    stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, pid = tl.cdiv(N, BLOCK_N), tl.program_id(0)
     # 64 bits: offsets may exceed 2^31
     offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
@@ -93,5 +98,6 @@ def run(x, w_b):
     config = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE
     if c.numel():
         grid = (triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"]),)
-        matmul_kernel[grid](x, w_b, c, M, N, K, *x.stride(), *w_b.stride(), **config)
+        strides = *x.stride(), *w_b.stride()
+        matmul_kernel[grid](x, w_b, c, M, N, K, *strides, **config, UNIT=unit(x, N, K, *strides))
     return c

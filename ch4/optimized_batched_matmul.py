@@ -19,8 +19,9 @@ import triton.language as tl
 from rows import multiple, unit
 
 REQUIRES = {"capability": (8, 0)}
-ENOUGH = 128  # programs that fill the SMs of a large GPU, nearly, if an SM has room for one
-# `config_of` takes the largest tile that fits in a product, if there are so many times ENOUGH of it
+SMS = 128  # of a large GPU, nearly
+# (programs for each SM, tile). `config_of` takes the first tile of which the products hold so many. The largest fills
+# an SM alone; of the others an SM runs two, and one computes while the other waits. 0: however few there are
 CONFIGS_FP16 = [  # and bfloat16, on tensor cores
     (1, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
     (2, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
@@ -58,7 +59,7 @@ def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
-    N, K = multiple(N, UNIT), multiple(K, UNIT)
+    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
     stride_ab, stride_am, stride_ak = multiple(stride_ab, UNIT), multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
     stride_bb, stride_bk, stride_bn = multiple(stride_bb, UNIT), multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
@@ -82,9 +83,11 @@ def matmul_kernel(
 
 def config_of(products, M, N, dtype):
     """The configuration for so many products at once."""
-    configs = CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_FP16
-    tiles = [products * (M // config["BLOCK_M"]) * (N // config["BLOCK_N"]) for _, config in configs]
-    return next(config for (times, config), found in zip(configs, tiles, strict=True) if found >= times * ENOUGH)
+    return next(
+        config
+        for programs, config in (CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_FP16)
+        if products * (M // config["BLOCK_M"]) * (N // config["BLOCK_N"]) >= programs * SMS
+    )
 
 
 def run(x, y):

@@ -53,7 +53,7 @@ def matmul_kernel(
 ):  # fmt: skip
     if OVERLAP:
         tl.extra.cuda.gdc_launch_dependents()  # the next kernel's programs may come to the SMs and wait
-    N, K = multiple(N, UNIT), multiple(K, UNIT)
+    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
     stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
     stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)

@@ -49,7 +49,7 @@ def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, k_per_split, stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
-    N, K = multiple(N, UNIT), multiple(K, UNIT)
+    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
     stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
     stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)

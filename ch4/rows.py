@@ -1,8 +1,8 @@
 """Rows at multiples of 16 bytes: of float16, those whose length is a multiple of 8 elements.
 
-Triton sees by itself which arguments are multiples of 16, and compiles a kernel of its own for them. A row of 200
-elements of float16 also begins at a multiple of 16 bytes, but 200 is none of 16: its elements are copied one by one, 2
-bytes each. `multiple` says what the compiler cannot see, and they are copied 16 bytes at a time again.
+Triton sees by itself which arguments are multiples of 16, and compiles a kernel of its own for them. Rows of 200
+elements of float16 also begin at multiples of 16 bytes, but 200 is not a multiple of 16: their elements are copied one
+by one, 2 bytes each. `multiple` says what the compiler cannot see, and they are copied 16 bytes at a time again.
 """
 
 import triton
@@ -12,9 +12,10 @@ SEEN = 16  # of what Triton looks for multiples
 
 
 def unit(x, *numbers):
-    """The elements of x in 16 bytes, if all lengths and strides are multiples of it and Triton does not see it; else 1.
+    """The elements of x in 16 bytes, if all numbers are multiples of it and Triton does not see it by itself; else 1.
 
-    A stride of 1 is that of neighbours. 1 on a CPU: the interpreter compiles nothing.
+    A 1 does not count: Triton compiles it as a constant, which `multiple` leaves alone. On a CPU it is always 1: in the
+    interpreter a stride of 1 is no constant, and `multiple` would make it 0.
     """
     elements, others = 16 // x.element_size(), [number for number in numbers if number != 1]
     seen = all(number % SEEN == 0 for number in others)
@@ -25,6 +26,6 @@ def unit(x, *numbers):
 @triton.jit
 def multiple(x, UNIT: tl.constexpr):
     """x, a multiple of UNIT, such that the compiler knows it."""
-    if isinstance(x, int) or UNIT == 1:  # an int: the compiler knows its value, 1
+    if isinstance(x, int) or UNIT == 1:  # an int: a 1, which Triton compiles as a constant
         return x
     return x // UNIT * UNIT

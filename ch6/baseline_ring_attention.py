@@ -36,7 +36,7 @@ def inputs(heads=8, length=4096, dim=128, rank=0, ranks=2, device="cuda"):
 
 def reference(q, k, v):
     k, v = torch.cat(k, dim=1).mT / k[0].shape[-1] ** 0.5, torch.cat(v, dim=1)
-    rows = [each.split(1024, dim=1) for each in q]  # so many at a time: a matrix of all weights needs no memory
+    rows = [each.split(1024, dim=1) for each in q]  # of `long`, the weights of all rows would fill the memory
     return [torch.cat([torch.softmax(some @ k, dim=-1) @ v for some in each], dim=1) for each in rows]
 
 

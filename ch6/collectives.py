@@ -32,7 +32,9 @@ from common.record.files import check_writable, write_text
 
 MULTICAST = ("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS")
 WARM_UP, CALLS = 3, 15
-ISSUED = 1_000_000  # cycles: half a millisecond, in which the host issues a call; its time is left out, as in the pairs
+ISSUED = (
+    1_000_000  # cycles: half a millisecond, in which the host issues a call. The host's time is left out, as in pairs
+)
 
 
 def bus_factor(collective, ranks):
@@ -74,7 +76,8 @@ def calls(size, device):
 def seconds_of(call, device):
     """The median of several calls, each after a barrier; the largest of the processes.
 
-    GPUs sleep before the barrier: their clocks differ, and so would the ends of equally many cycles.
+    On GPUs the host issues the barrier and the call while the device sleeps. The sleep comes first: it is a number of
+    cycles, and GPUs whose clocks differ do not wake together.
     """
     on_gpu, found = device.type == "cuda", []
     for number in range(WARM_UP + CALLS):

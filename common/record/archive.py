@@ -108,10 +108,13 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
 
 
 def _proven(result: PairResult, before: Sequence[PairResult]) -> PairResult:
-    """The result with the earlier hashes that were proven (`carry`) to give the same work as its code."""
-    key = (result.name, result.size, result.source_hash)
-    proven = [code for old in before if (old.name, old.size, old.source_hash) == key for code in old.carried]
-    return replace(result, carried=list(dict.fromkeys([*result.carried, *proven])))
+    """The result with the earlier hashes that `carry` proved to give the same work, at its arguments, as its code."""
+    same = [old.carried for old in before if _measured(old) == _measured(result)]
+    return replace(result, carried=list(dict.fromkeys(chain(result.carried, *same))))
+
+
+def _measured(result: PairResult) -> tuple[Any, ...]:
+    return result.name, result.size, result.source_hash, as_json(result.sizes)
 
 
 def current(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:

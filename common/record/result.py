@@ -70,7 +70,7 @@ class PairResult:
     spent_s: dict[str, float] = field(default_factory=dict)  # start, the stages that the child process reports, total
     neighbours: list[str] = field(default_factory=list)  # other processes that used the machine, and how much
     clocks: dict[str, int] = field(default_factory=dict)  # of a GPU at the end of the samples, still under load
-    carried: list[str] = field(default_factory=list)  # earlier hashes, before a change of names only
+    carried: list[str] = field(default_factory=list)  # earlier hashes, of code that was proven to give the same work
     group: dict[str, Any] = field(default_factory=dict)  # of a pair with RANKS: processes, backend, environment
 
 

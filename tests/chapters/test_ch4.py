@@ -121,12 +121,12 @@ def test_sizes_0_1_and_prime(name, version, device, right):
 @each("batched_matmul")
 @pytest.mark.parametrize(
     ("m", "n", "dtype"),
-    [(131, 259, torch.float16), (131, 131, torch.float16), (67, 131, torch.float16), (67, 67, torch.float32)],
+    [(131, 259, torch.float16), (131, 131, torch.float16), (67, 131, torch.float16), (131, 67, torch.float32)],
 )
 def test_every_tile_of_products(name, version, device, m, n, dtype, right):
     """Also those that are taken where there are many of them."""
     inputs = multiplied(name, torch.randn(3, m, 73).to(dtype), torch.randn(3, 73, n).to(dtype))
-    right(version, device, inputs, constants=(("ENOUGH", 1),))
+    right(version, device, inputs, constants=(("SMS", 1),))
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,18 @@ def test_what_the_compiler_has_to_be_told_about_rows(dtype, numbers, known):
     assert unit(torch.empty(1, dtype=dtype), *numbers) == 1  # nothing is compiled on a CPU
 
 
-@pytest.mark.parametrize("name", ["batched_matmul", "split_k"])
-def test_rows_of_eighths_are_copied_16_bytes_at_a_time(name):
+@pytest.mark.parametrize(
+    ("name", "size", "bits"),
+    [
+        ("batched_matmul", "check/by8", 128), ("batched_matmul", "check/by4/fp32", 128), ("batched_matmul", "check", 0),
+        ("split_k", "check/by8", 128), ("split_k", "check", 0),
+    ],
+)  # fmt: skip
+def test_rows_at_multiples_of_16_bytes_are_copied_16_bytes_at_a_time(name, size, bits):
     (pair,) = discover(ROOT / "ch4", name)
-    found = {picture.label: picture.kernels[0] for picture in xray(pair, ["sm_90"], "check/eighths")}
+    found = {picture.label: picture.kernels[0] for picture in xray(pair, ["sm_90"], size)}
     widths = {label: kernel.widest("copies to shared memory") for label, kernel in found.items()}
-    assert widths == {"baseline": 0} | {variant.label: 128 for variant in pair.variants}
+    assert widths == dict.fromkeys((version.label for version in pair.versions), bits)
 
 
 @each("tile_size")

@@ -69,14 +69,18 @@ def test_recording_a_class_leaves_the_others_as_they_were(tmp_path):
     assert list(after) == list(before)
 
 
-@pytest.mark.parametrize(("code", "kept"), [("same", ["earlier", "earliest"]), ("other", [])])
-def test_what_was_proven_about_code_outlives_the_result_it_was_proven_with(code, kept, tmp_path):
-    def measured(code, carried, date):
-        whole = sized("default", "large/a", date=date)
-        return replace(whole, pairs=[replace(pair, source_hash=code, carried=carried) for pair in whole.pairs])
+@pytest.mark.parametrize(
+    ("code", "arguments", "kept"),
+    [("same", {"n": 64}, ["earlier", "earliest"]), ("other", {"n": 64}, []), ("same", {"n": 4096}, [])],
+)
+def test_what_was_proven_about_code_and_arguments_is_kept_by_the_next_result(code, arguments, kept, tmp_path):
+    def measured(code, arguments, carried, date):
+        whole = sized("default", date=date)
+        changed = {"source_hash": code, "sizes": {"baseline": arguments}, "carried": carried}
+        return replace(whole, pairs=[replace(pair, **changed) for pair in whole.pairs])
 
-    keep_record(measured("same", ["earlier", "earliest"], "2026-03-01T00:00:00+00:00"), tmp_path)
-    keep_record(measured(code, [], "2026-05-01T00:00:00+00:00"), tmp_path)
+    keep_record(measured("same", {"n": 64}, ["earlier", "earliest"], "2026-03-01T00:00:00+00:00"), tmp_path)
+    keep_record(measured(code, arguments, [], "2026-05-01T00:00:00+00:00"), tmp_path)
     assert [pair.carried for _, each in recorded("ch1", folder=tmp_path) for pair in each.pairs] == [kept]
 
 
