@@ -8,6 +8,8 @@ levels: within a machine, and between machines, where each GPU has a network ada
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from common.pairs.one_line import OneLine
 from common.record.files import Format
 
@@ -126,13 +128,20 @@ def _read(data):
     return Timed(data["ranks"], str(data["backend"]), str(data["device"]), times)
 
 
+def fit(sizes, seconds):
+    """(alpha in seconds, beta in bytes per second) of seconds = alpha + size / beta; neither is negative."""
+    s, t = np.asarray(sizes, float), np.asarray(seconds, float)
+    (alpha, slope), *_ = np.linalg.lstsq(np.stack([1 / t, s / t], axis=1), np.ones_like(t), rcond=None)
+    if alpha < 0:
+        alpha, slope = 0.0, float((s / t).sum() / (s / t * s / t).sum())
+    return float(alpha), float(1 / slope) if slope > 0 else float("inf")
+
+
 def fitted(points, collective):
     """The link that explains points (ranks, bytes, seconds) of a collective: collectives.py's fit, for each message.
 
     Raises OneLine if there are fewer than two sizes, or if more bytes take no more time.
     """
-    from collectives import fit  # here and not above: it imports torch, and --help should not wait for it
-
     shapes = [shape(collective, ranks) for ranks, _, _ in points]
     sizes = [share * size / steps for (steps, share), (_, size, _) in zip(shapes, points, strict=True)]
     if len(set(sizes)) < 2:
@@ -168,7 +177,8 @@ def held_out(records):
             found, before = points(same, name), points(fewer, name)
             sizes = sorted({size for _, size, _ in found})
             if len(sizes) < LEAST_SIZES:
-                raise OneLine(f"{name}: {len(sizes)} sizes; to fit half and predict the others needs {LEAST_SIZES}")
+                few = f"{name} at {ranks} ranks: {len(sizes)} sizes, and half of them are fitted"
+                raise OneLine(f"{few}: {LEAST_SIZES} or more are needed")
             seen, others = ([each for each in found if each[1] in sizes[start::2]] for start in (0, 1))
             yield name, ranks, "other sizes", seen, others, False
             if fewer:

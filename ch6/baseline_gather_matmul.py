@@ -37,7 +37,7 @@ def reference(x, w):
 def yardstick_product(x, w):
     y = torch.empty(dist.get_world_size() * len(x), w.shape[1], device=x.device, dtype=x.dtype)
     for part in y.split(len(x)):
-        torch.mm(x, w, out=part)  # as many operations, on the own rows: nothing travels
+        torch.mm(x, w, out=part)  # as many operations, on this process's rows: nothing travels
     return y
 
 

@@ -9,7 +9,7 @@ attention of torch, which keeps no weights in memory (chapter 4).
 
 Cost: a process sends its keys and values to each other process, and keeps those of all.
 
-Predict: with 8 processes, how much more memory do the gathered keys and values need than the own ones?
+Predict: with 8 processes, how much more memory do the gathered keys and values need than a process's own?
 """
 
 import torch

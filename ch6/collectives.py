@@ -1,7 +1,8 @@
 """Time every collective over sizes, with the bandwidths of nccl-tests and a fit of latency and bandwidth.
 
     torchrun --nproc-per-node 2 ch6/collectives.py                   NCCL with a GPU for each process, else gloo
-    torchrun --nnodes 2 --nproc-per-node 8 ... ch6/collectives.py    several machines: as any program of torchrun
+    torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint HOST:29533 ch6/collectives.py
+                                                                     two machines: on each of them; HOST is one
 
 A time is the largest of the processes' medians. algbw = S / t, busbw = algbw x factor, where S is the size in bytes: of
 one process's buffer for all_reduce, broadcast and send_recv, of all parts together for the others. The fit is
@@ -19,12 +20,12 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.distributed as dist
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
+from alpha_beta import fit
 from group_ops import all_gather, exchange, reduce_scatter
 
 from common import program
@@ -42,15 +43,6 @@ def bus_factor(collective, ranks):
     shares = {"all_reduce": 2 * (ranks - 1) / ranks}
     shares |= dict.fromkeys(("all_gather", "reduce_scatter", "all_to_all"), (ranks - 1) / ranks)
     return shares.get(collective, 1.0)
-
-
-def fit(sizes, seconds):
-    """(alpha in seconds, beta in bytes per second) of seconds = alpha + size / beta; neither is negative."""
-    s, t = np.asarray(sizes, float), np.asarray(seconds, float)
-    (alpha, slope), *_ = np.linalg.lstsq(np.stack([1 / t, s / t], axis=1), np.ones_like(t), rcond=None)
-    if alpha < 0:
-        alpha, slope = 0.0, float((s / t).sum() / (s / t * s / t).sum())
-    return float(alpha), float(1 / slope) if slope > 0 else float("inf")
 
 
 def calls(size, device):

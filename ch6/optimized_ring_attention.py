@@ -3,8 +3,8 @@
 Problem: in baseline_ring_attention.py attention waits for all keys and values, and holds all of them.
 
 Idea: keys and values go around a ring. In each step a process attends to the part that it has, and passes it on
-meanwhile. Attention to a part comes with the sum of its weights. So two parts
-can be merged: each counts by its share of the total weight.
+meanwhile. Attention to a part comes with the sum of its weights. So two parts can be merged: each counts by its share
+of the total weight.
 
     link         [part 1]    [part 2]
     attention    [own keys]  [part 1]  [part 2]

@@ -170,12 +170,13 @@ def published(each, share):
 
 def collectives(records, console):
     """Measured collectives beside those predicted from other sizes, and from fewer ranks. Raises OneLine."""
-    lines, told = [], []
+    lines, told, unfitted = [], [], []
     for name, ranks, fitted, *job in alpha_beta.held_out(records):
         try:
             found = alpha_beta.beside(name, *job)
         except OneLine as error:  # times in which noise is larger than what bytes cost: the others are shown
-            lines.append([name, str(ranks), fitted, str(error), "", "", ""])
+            lines.append([name, str(ranks), fitted, "no fit", "", "", ""])
+            unfitted.append(str(error))
             continue
         ratios = sorted(predicted / measured for _, predicted, measured in found)
         pairs = [f"{binary(size)}: {seconds(guess)} / {seconds(took)}" for size, guess, took in ends(found)]
@@ -184,6 +185,8 @@ def collectives(records, console):
         told.append({"collective": name, "ranks": ranks, "fitted": fitted, "bytes_predicted_s_measured_s": found})
     columns = ("collective", "ranks", "fitted to", "predicted / measured, smallest", "largest", "median", "from")
     console.print(grid(f"collectives of {records[0].backend} on {records[0].device}", columns, lines))
+    for text in dict.fromkeys(unfitted):
+        console.print(text, markup=False, soft_wrap=True)
     return told
 
 

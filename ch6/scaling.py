@@ -60,13 +60,13 @@ def why_not(model, layout, gpus, batch):
     """Why a layout is not possible, or nothing."""
     copies, micro = layout.copies(gpus), f" x micro {layout.micro}" if layout.micro > 1 else ""
     reasons = {
-        f"{gpus} GPUs do not divide by tensor x pipeline": gpus % (layout.tensor * layout.pipeline),
-        f"{model.heads} heads do not divide by {layout.tensor}": model.heads % layout.tensor,
+        f"{gpus} GPUs cannot be divided into groups of tensor x pipeline": gpus % (layout.tensor * layout.pipeline),
+        f"{model.heads} heads cannot be divided among {layout.tensor} GPUs": model.heads % layout.tensor,
         f"{model.layers} layers are too few": layout.pipeline * layout.chunks > model.layers,
         "only a pipeline has chunks": layout.pipeline == 1 < layout.chunks,
-        f"{model.experts} experts do not divide by {layout.expert}": model.experts % layout.expert,
-        f"{copies} copies do not divide by {layout.expert} expert ranks": copies % layout.expert,
-        f"{batch} sequences do not divide by {copies} copies{micro}": batch % max(copies * layout.micro, 1),
+        f"{model.experts} experts cannot be divided among {layout.expert} ranks": model.experts % layout.expert,
+        f"{copies} copies cannot be divided into groups of {layout.expert} expert ranks": copies % layout.expert,
+        f"{batch} sequences cannot be divided among {copies} copies{micro}": batch % max(copies * layout.micro, 1),
     }
     return next((reason for reason, fails in reasons.items() if fails), "")
 
@@ -166,7 +166,10 @@ def predict(model, layout, gpu, gpus, batch, sequence):
 
 
 def candidates(model, gpu, strategy):
-    """The layouts among which a strategy chooses. Each may recompute, and have 1 to 8 sequences in a micro-batch."""
+    """The layouts among which a strategy chooses; `any` chooses among those of the others, too.
+
+    Each may recompute, and have 1 to 8 sequences in a micro-batch.
+    """
     tensors, stages = (2, 4, 8, 16, 32), [n for n in range(2, model.layers + 1) if model.layers % n == 0]
     experts, within = [n for n in range(2, model.experts + 1) if model.experts % n == 0], [1, 2, 4, 8]
     options = {
@@ -180,8 +183,11 @@ def candidates(model, gpu, strategy):
             "stage": [0, 1, 3], "chunks": [1, 2, 4],
         },
     }  # fmt: skip
-    chosen = options[strategy] | {"micro": [1, 2, 4, 8], "recompute": [False, True]}
-    return [Layout(**dict(zip(chosen, values, strict=True))) for values in product(*chosen.values())]
+    found = {}  # a layout once, and each in its place
+    for name in options if strategy == "any" else [strategy]:
+        chosen = options[name] | {"micro": [1, 2, 4, 8], "recompute": [False, True]}
+        found |= {Layout(**dict(zip(chosen, values, strict=True))): None for values in product(*chosen.values())}
+    return list(found)
 
 
 def best(model, layouts, gpu, gpus, batch, sequence):

@@ -130,8 +130,8 @@ def listing(pairs: list[Pair]) -> str:
         for version in pair.variants:
             needs = ["an NVIDIA GPU"] * version.needs_cuda + sorted(version.imports & {"triton", "cupy"})
             wanted = version.constants.get("REQUIRES", {})
-            only = {"capability": " and no other"} if "exact" in wanted else {}
-            needs += [f"{key} {value}{only.get(key, '')}" for key, value in wanted.items() if key != "exact"]
+            needs += [f"{wanted['gpus']} GPUs"] if "gpus" in wanted else []
+            needs += [f"compute capability {version.capability_said}"] if "capability" in wanted else []
             lines.append(f"    {version.label}" + (f"  needs {', '.join(needs)}" if needs else ""))
         in_processes = f"; in {pair.ranks} processes or more" if pair.ranks > 1 else ""
         lines.append(f"    sizes: {', '.join(pair.sizes)}{in_processes}")

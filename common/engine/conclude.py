@@ -121,9 +121,7 @@ def _waits(labels: Iterable[str], samples: Samples) -> list[str]:
 def _notes(session: Session, arms: dict[str, Arm], samples: Samples, label: str) -> list[str]:
     """Notes that belong beside a time."""
     arm, notes, libraries = arms[label], [], _libraries(arms)
-    if arm.host_s is not None and arm.host_s > arm.median_s:
-        work = f"{arm.median_s * 1e6:.0f} us of device work"
-        notes.append(f"launch-bound: the host needs {arm.host_s * 1e6:.0f} us to issue {work}")
+    notes += [f"launch-bound: {arm.bound}"] if arm.bound else []
     notes += _waits([each for each in arms if each in (label, "baseline", *libraries)], samples)
     notes += [f"{each}: {why}" for each, why in _too_short(arms, samples).items() if each in libraries]
     if arm.compile_s > LONG_COMPILE_S:

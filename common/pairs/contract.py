@@ -63,8 +63,13 @@ class Version:
         wanted = self.constants.get("REQUIRES", {})
         least, is_exact = wanted.get("capability", (0, 0)), wanted.get("exact", False)
         fits = capability == least if is_exact else capability >= least
-        needed = f"needs compute capability {'.'.join(map(str, least))}{' and no other' * is_exact}"
-        return "" if fits else needed
+        return "" if fits else f"needs compute capability {self.capability_said}"
+
+    @property
+    def capability_said(self) -> str:
+        """The compute capability that it asks for, in words."""
+        wanted = self.constants.get("REQUIRES", {})
+        return f"{'.'.join(map(str, wanted['capability']))}{' and no other' * ('exact' in wanted)}"
 
 
 def read_version(path: Path, label: str, inherited: Any = None) -> Version:

@@ -32,6 +32,13 @@ class Arm:
     by_rank: list[list[list[float]]] = field(default_factory=list)  # [block][round][rank] seconds; the largest counts
     sent_bytes: list[int] = field(default_factory=list)  # [rank] to other ranks in a call
 
+    @property
+    def bound(self) -> str:
+        """What the host needs, if it issues a call more slowly than the device carries it out; else empty."""
+        if self.host_s is None or self.host_s <= self.median_s:
+            return ""
+        return f"the host needs {self.host_s * 1e6:.0f} us to issue {self.median_s * 1e6:.0f} us of device work"
+
 
 @dataclass(frozen=True)
 class Row:

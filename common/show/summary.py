@@ -133,7 +133,9 @@ def _remarks(results: Sequence[PairResult]) -> list[str]:
     rows = [(result, row) for result in results for row in result.rows]
     found = {f"{result.name} {result.size}, {variant(row)}": tables.remarks(result, row) for result, row in rows}
     notes = [(of, text) for of, texts in found.items() for text in texts if not text.startswith(LEFT_OUT)]
-    bound = [f"{of} ({text.removeprefix(BOUND)})" for of, text in notes if text.startswith(BOUND)]
+    slow = [(each, each.arms["baseline"].bound) for each in results if "baseline" in each.arms]
+    bound = [f"{each.name} {each.size}, baseline ({text})" for each, text in slow if text]
+    bound += [f"{of} ({text.removeprefix(BOUND)})" for of, text in notes if text.startswith(BOUND)]
     lists = {NOT_ALONE: [f"{each.name} {each.size}" for each in results if each.neighbours], BOUND: bound}
     said = [f"{what}{'; '.join(each)}" for what, each in lists.items() if each]
     return [*said, *(f"{of}: {text}" for of, text in notes if not text.startswith(BOUND))]

@@ -214,7 +214,7 @@ def test_the_list_names_pairs_variants_sizes_and_needs(tmp_path, printed):
     write_pair(tmp_path, "double", {"": version(), "triton": needy})
     first, *rest = printed("--path", tmp_path, "--list").out.splitlines()
     assert first == f"{tmp_path.name}/double: Double a vector and shift it: 8 bytes moved per element."
-    needs = "optimized/triton  needs an NVIDIA GPU, triton, gpus 2"
+    needs = "optimized/triton  needs an NVIDIA GPU, triton, 2 GPUs"
     assert [line.strip() for line in rest] == ["optimized", needs, "sizes: check, default"]
 
 
