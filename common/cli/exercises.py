@@ -4,6 +4,7 @@ import argparse
 import json
 import shutil
 import sys
+from functools import partial
 from typing import Any
 
 from common import program
@@ -72,7 +73,8 @@ def _check(exercise: Exercise) -> int:
     from common.cli import learning
 
     print(f"{exercise.id}: grading {own.named(exercise.work)}", flush=True)
-    found = own.check(exercise, exercise.work, learning.print_gate)
+    width = max([8, *map(len, exercise.answers)])  # a kernel's gates have 7 letters or fewer
+    found = own.check(exercise, exercise.work, partial(learning.print_gate, width=width))
     learning.print_end(found)
     return found.status
 

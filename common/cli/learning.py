@@ -48,11 +48,12 @@ def print_exercise(exercise: Exercise, file: str) -> None:
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 
-def print_gate(gate: Gate) -> None:
+def print_gate(gate: Gate, width: int = 8) -> None:
     if not gate.is_extra:
-        make_console().print(f"  {gate.name:8} {MARKS[gate.passed]}: ", escape(gate.text), sep="", highlight=False)
+        name = f"{gate.name:{width}}"
+        make_console().print(f"  {name} {MARKS[gate.passed]}: ", escape(gate.text), sep="", highlight=False)
     elif gate.passed:
-        make_console().print(f"  star     {escape(gate.text)}", highlight=False)
+        make_console().print(f"  {'star':{width}} {escape(gate.text)}", highlight=False)
 
 
 def print_end(grade: Grade) -> None:
