@@ -78,12 +78,12 @@ def tables(args, rows, gpu, console):
     work = f"a step of {batch} of {args.sequence or model.context} tokens"
     title = f"{args.model} ({model.parameters / 1e9:.1f} billion parameters) on {args.machine}, {work}"
     console.print(grid(title, HEADINGS, [cells(*row, gpu) for row in rows], whole=(0, 1)))
-    lines = []
+    lines, gradients = [], 2 * model.parameters
     for gpus in args.gpus:
-        for size in (1 << 20, 2 * model.parameters):
+        for size, said in ((1e6, "1 MB"), (gradients, f"{digits(gradients / 1e9)} GB")):
             ways = alpha_beta.ways("all_reduce", size, gpus, min(gpus, gpu.links.gpus), gpu.links)
-            lines.append([f"{gpus:,}", binary(size), *(seconds(ways[way]) if way in ways else "" for way in WAYS)])
-    console.print(grid("one all_reduce, of 1 MiB and of all gradients", ("GPUs", "bytes", *WAYS), lines))
+            lines.append([f"{gpus:,}", said, *(seconds(ways[way]) if way in ways else "" for way in WAYS)])
+    console.print(grid("one all_reduce, of 1 MB and of all gradients", ("GPUs", "bytes", *WAYS), lines))
 
 
 def cells(gpus, strategy, found, reason, gpu):
