@@ -33,9 +33,7 @@ from common.record.files import check_writable, write_text
 
 MULTICAST = ("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DISABLE_NVLS")
 WARM_UP, CALLS = 3, 15
-ISSUED = (
-    1_000_000  # cycles: half a millisecond, in which the host issues a call. The host's time is left out, as in pairs
-)
+ISSUED = 1_000_000  # cycles: half a millisecond, for the host to issue a call. Its time is left out, as in the pairs
 
 
 def bus_factor(collective, ranks):

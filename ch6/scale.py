@@ -66,13 +66,8 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     how.add_argument("--share", type=share, default=SHARE, metavar="X", help=f"of the bf16 peak (default {SHARE})")
     how.add_argument("--fit", type=Path, metavar="F.json", help="links within a machine: a record of its processes")
     how.add_argument("--fit-between", type=Path, metavar="F.json", help="between: a record of one process a machine")
-    parser.add_argument(
-        "--check",
-        type=Path,
-        nargs="*",
-        metavar="F.json",
-        help="compare predictions with measurements, and predict nothing else",
-    )
+    said = "only compare predictions with measurements"
+    parser.add_argument("--check", type=Path, nargs="*", metavar="F.json", help=said)
     parser.add_argument("--plot", type=picture, metavar="F.png", help="draw efficiency and memory over GPUs")
     parser.add_argument("--json", type=Path, metavar="F.json", help="write the numbers")
     args = parser.parse_args(argv)

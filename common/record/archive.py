@@ -90,12 +90,8 @@ def keep_record(record: Record, folder: Path | None = None, is_part: bool = Fals
     for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
         name = stem(chapter, of_class)
         path = file_of_device(record.environment, f"{name}{suffix}.json", folder)
-        before = [
-            each
-            for at, old in recorded(chapter, of_class, folder, {})
-            if at.parent == path.parent
-            for each in old.pairs
-        ]
+        found = recorded(chapter, of_class, folder, {})
+        before = [each for at, old in found if at.parent == path.parent for each in old.pairs]
         of_this = [_proven(pair, before) for pair in record.pairs if class_of(pair.size) == of_class]
         part = replace(record, pairs=of_this)
         names = chain([path], (path.with_stem(f"{path.stem}_{number}") for number in count(2)))

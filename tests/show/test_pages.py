@@ -1,6 +1,7 @@
 """The tables of READMEs and pages say what was recorded, and nothing of pairs that have changed since."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from samples import one_pair, pair_result, record, rows_of, version
@@ -123,9 +124,16 @@ def test_a_page_says_how_its_results_were_measured(course):
     notes = ["launch-bound: the host needs 9 us to issue 2 us of device work", "allocates 1 MiB", "library: it died"]
     rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {}, notes=notes)]
     beside = ["python (pid 7) kept 1.0 cores busy"]
-    course(course.of("large/a", rows=rows), course.of("large/b", neighbours=beside), course.of(neighbours=beside))
+    arms = pair_result().arms
+    slow = arms | {"baseline": replace(arms["baseline"], host_s=7e-3)}
+    course(
+        course.of("large/a", rows=rows),
+        course.of("large/b", neighbours=beside, arms=slow),
+        course.of(neighbours=beside),
+    )
     said = re.findall("^- (?!best|worst|not recorded)(.*)", page().partition("## large")[2], flags=re.MULTILINE)
-    launched = "double large/a, optimized (the host needs 9 us to issue 2 us of device work)"
+    launched = "double large/b, baseline (the host needs 7000 us to issue 2000 us of device work); "
+    launched += "double large/a, optimized (the host needs 9 us to issue 2 us of device work)"
     shared = "measured while others used the machine, too: "
     assert said == [
         f"{shared}double large/b",
