@@ -16,7 +16,7 @@ Predict: from 64^3 to 128^3 the arithmetic grows by 8 and the bytes by 4. By wha
 import torch
 import triton
 import triton.language as tl
-from rows import multiple, unit
+from rows import multiple, odd, unit
 
 REQUIRES = {"capability": (8, 0)}
 SMS = 128  # of a large GPU, nearly
@@ -27,6 +27,11 @@ CONFIGS_FP16 = [  # and bfloat16, on tensor cores
     (2, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
     (2, {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
     (0, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
+]
+CONFIGS_ODD = [  # of 16 bits, rows at any address: 2 bytes a load, through registers, none ahead of the products
+    (1, {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
+    (2, {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 128, "num_stages": 3, "num_warps": 4}),
+    (0, {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 256, "num_stages": 3, "num_warps": 4}),
 ]
 CONFIGS_FP32 = [  # on CUDA cores
     (2, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4}),
@@ -65,37 +70,46 @@ def matmul_kernel(
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
     a_ptr, b_ptr, c_ptr = a_ptr + pid_b * stride_ab, b_ptr + pid_b * stride_bb, c_ptr + pid_b * M * N
-    # 64 bits: offsets may exceed 2^31
-    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
-    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
-    offs_k = tl.arange(0, BLOCK_K)
-    a_ptrs = a_ptr + offs_m * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
-    b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n * stride_bn
+    first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
+    offs_m, offs_n, offs_k = tl.arange(0, BLOCK_M)[:, None], tl.arange(0, BLOCK_N)[None, :], tl.arange(0, BLOCK_K)
+    in_m, in_n = offs_m < M - first_m, offs_n < N - first_n
+    # 64 bits: offsets may exceed 2^31. With the block's own part in one number the compiler needs fewer registers
+    a_ptr += first_m.to(tl.int64) * stride_am
+    b_ptr += first_n.to(tl.int64) * stride_bn
+    a_ptrs = a_ptr + (offs_m.to(tl.int64) * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak)
+    b_ptrs = b_ptr + (offs_k.to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn)
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for k in range(0, K, BLOCK_K):
-        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K - k), other=0.0)
-        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < N), other=0.0)
+        a = tl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & in_n, other=0.0)
         acc = tl.dot(a, b, acc, input_precision="ieee")  # of float32: no TF32
         a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
         b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
-    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
+    c_ptr += first_m.to(tl.int64) * N + first_n
+    tl.store(c_ptr + (offs_m.to(tl.int64) * N + offs_n), acc, mask=in_m & in_n)
 
 
-def config_of(products, M, N, dtype):
-    """The configuration for so many products at once."""
-    return next(
+def tiles_of(config, M, N):
+    return triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+
+
+def config_of(products, M, N, K, dtype, odd):
+    """The configuration for so many products at once. odd: rows are not at multiples of 16 bytes."""
+    config = next(
         config
-        for programs, config in (CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_FP16)
-        if products * (M // config["BLOCK_M"]) * (N // config["BLOCK_N"]) >= programs * SMS
+        for programs, config in (CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_ODD if odd else CONFIGS_FP16)
+        if products * tiles_of(config, M, N) >= programs * SMS
     )
+    return {**config, "BLOCK_K": min(config["BLOCK_K"], max(triton.next_power_of_2(K), 16))}
 
 
 def run(x, y):
     (batch, M, K), N = x.shape, y.shape[2]
     c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
-    config = config_of(batch, M, N, x.dtype)
-    tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+    y = y.contiguous() if x.dtype == torch.float32 else y  # CUDA cores read rows of b
     strides = *x.stride(), *y.stride()
+    config = config_of(batch, M, N, K, x.dtype, odd(x, *strides))
+    tiles, config["UNIT"] = tiles_of(config, M, N), unit(x, N, K, *strides)
     if c.numel():
-        matmul_kernel[(batch * tiles,)](x, y, c, M, N, K, *strides, **config, UNIT=unit(x, N, K, *strides))
+        matmul_kernel[(batch * tiles,)](x, y, c, M, N, K, *strides, **config)
     return c

@@ -17,7 +17,7 @@ read. How many times as fast is it?
 import torch
 import triton
 import triton.language as tl
-from rows import multiple, unit
+from rows import multiple, odd, unit
 
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
@@ -58,22 +58,24 @@ def matmul_kernel(
     stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_k = tl.program_id(0) % num_tiles, tl.program_id(0) // num_tiles
-    # 64 bits: offsets may exceed 2^31
-    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
-    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
-    offs_k = tl.arange(0, BLOCK_K)
+    first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
+    offs_m, offs_n, offs_k = tl.arange(0, BLOCK_M)[:, None], tl.arange(0, BLOCK_N)[None, :], tl.arange(0, BLOCK_K)
+    in_m, in_n = offs_m < M - first_m, offs_n < N - first_n
     k_start = pid_k * k_per_split
-    a_ptrs = a_ptr + offs_m * stride_am + (k_start + offs_k).to(tl.int64)[None, :] * stride_ak
-    b_ptrs = b_ptr + (k_start + offs_k).to(tl.int64)[:, None] * stride_bk + offs_n * stride_bn
+    # 64 bits: offsets may exceed 2^31. With the block's own part in one number the compiler needs fewer registers
+    a_ptr += first_m.to(tl.int64) * stride_am + tl.cast(k_start, tl.int64) * stride_ak
+    b_ptr += first_n.to(tl.int64) * stride_bn + tl.cast(k_start, tl.int64) * stride_bk
+    a_ptrs = a_ptr + (offs_m.to(tl.int64) * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak)
+    b_ptrs = b_ptr + (offs_k.to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn)
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for k in range(k_start, min(k_start + k_per_split, K), BLOCK_K):
-        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K - k), other=0.0)
-        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < N), other=0.0)
+        a = tl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & in_n, other=0.0)
         acc = tl.dot(a, b, acc)
         a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
         b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
-    partials_ptr += pid_k.to(tl.int64) * M * N
-    tl.store(partials_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
+    partials_ptr += (pid_k.to(tl.int64) * M + first_m) * N + first_n
+    tl.store(partials_ptr + (offs_m.to(tl.int64) * N + offs_n), acc, mask=in_m & in_n)
 
 
 @triton.jit
@@ -88,12 +90,20 @@ def add_kernel(partials_ptr, c_ptr, size, splits, BLOCK: tl.constexpr, ROWS: tl.
     tl.store(c_ptr + offsets, tl.sum(acc, 0, keep_dims=True), mask=offsets < size)
 
 
-def plan(M, N, K):
-    """The configuration, how many tiles there are and how many programs share each, and how much of k one takes."""
-    config = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE
+def plan(M, N, K, odd_rows=False, odd_columns=False):
+    """The configuration, how many tiles there are and how many programs share each, and how much of k one takes.
+
+    odd_rows: w_b's rows, n long, are not at multiples of 16 bytes; odd_columns: its columns, k long, where those are
+    contiguous. Loads are of 2 bytes then and none is ahead of the products: more programs wait at the same time.
+    """
+    config, programs = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE, PROGRAMS
+    if odd_rows and config is SKINNY:
+        config, programs = {**SKINNY, "BLOCK_K": 128}, 4 * PROGRAMS
+    elif odd_rows or odd_columns:
+        programs = 2 * PROGRAMS
     tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
     steps = triton.cdiv(K, config["BLOCK_K"])
-    each = max(triton.cdiv(steps, max(PROGRAMS // max(tiles, 1), 1)), 1)
+    each = max(triton.cdiv(steps, max(programs // max(tiles, 1), 1)), 1)
     return config, tiles, max(triton.cdiv(steps, each), 1), each * config["BLOCK_K"]
 
 
@@ -104,7 +114,7 @@ def setup(x, w_b):
 def run(x, w_b, overlap):
     (M, K), N = x.shape, w_b.shape[1]
     c = torch.empty(M, N, dtype=x.dtype, device=x.device)
-    config, tiles, splits, k_per_split = plan(M, N, K)
+    config, tiles, splits, k_per_split = plan(M, N, K, odd(w_b, w_b.stride(0)), odd(w_b, w_b.stride(1)))
     if c.numel():
         partials = torch.empty(splits, M, N, device=x.device) if splits > 1 else c
         strides = *x.stride(), *w_b.stride()

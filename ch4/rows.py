@@ -23,6 +23,11 @@ def unit(x, *numbers):
     return elements if told else 1
 
 
+def odd(x, *strides):
+    """Is a stride of x's type neither 1 nor a multiple of 16 bytes? Then rows begin anywhere."""
+    return any(stride != 1 and stride * x.element_size() % 16 for stride in strides)
+
+
 @triton.jit
 def multiple(x, UNIT: tl.constexpr):
     """x, a multiple of UNIT, such that the compiler knows it."""
