@@ -76,23 +76,20 @@ def matmul_kernel(
     stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
     stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, pid = tl.cdiv(N, BLOCK_N), tl.program_id(0)
-    first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
-    offs_m, offs_n, offs_k = tl.arange(0, BLOCK_M)[:, None], tl.arange(0, BLOCK_N)[None, :], tl.arange(0, BLOCK_K)
-    in_m, in_n = offs_m < M - first_m, offs_n < N - first_n
-    # 64 bits: offsets may exceed 2^31. With the block's own part in one number the compiler needs fewer registers
-    a_ptr += first_m.to(tl.int64) * stride_am
-    b_ptr += first_n.to(tl.int64) * stride_bn
-    a_ptrs = a_ptr + (offs_m.to(tl.int64) * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak)
-    b_ptrs = b_ptr + (offs_k.to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn)
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for k in range(0, K, BLOCK_K):
-        a = tl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k), other=0.0)
-        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & in_n, other=0.0)
+        a = tl.load(a_ptrs, mask=(offs_m < M) & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < N), other=0.0)
         acc = tl.dot(a, b, acc)
         a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
         b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
-    c_ptr += first_m.to(tl.int64) * N + first_n
-    tl.store(c_ptr + (offs_m.to(tl.int64) * N + offs_n), acc, mask=in_m & in_n)
+    tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & (offs_n < N))
 
 
 def run(x, w_b):

@@ -63,6 +63,7 @@ def cost(x, y):
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
+    ODD: tl.constexpr,
 ):  # fmt: skip
     N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
     stride_ab, stride_am, stride_ak = multiple(stride_ab, UNIT), multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
@@ -70,23 +71,27 @@ def matmul_kernel(
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
     a_ptr, b_ptr, c_ptr = a_ptr + pid_b * stride_ab, b_ptr + pid_b * stride_bb, c_ptr + pid_b * M * N
-    first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
-    offs_m, offs_n, offs_k = tl.arange(0, BLOCK_M)[:, None], tl.arange(0, BLOCK_N)[None, :], tl.arange(0, BLOCK_K)
-    in_m, in_n = offs_m < M - first_m, offs_n < N - first_n
-    # 64 bits: offsets may exceed 2^31. With the block's own part in one number the compiler needs fewer registers
-    a_ptr += first_m.to(tl.int64) * stride_am
-    b_ptr += first_n.to(tl.int64) * stride_bn
-    a_ptrs = a_ptr + (offs_m.to(tl.int64) * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak)
-    b_ptrs = b_ptr + (offs_k.to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn)
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k, rows, columns = tl.arange(0, BLOCK_K), M, N
+    if ODD:  # a thread copies single elements: offsets from the block's first one take fewer registers than addresses
+        first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
+        a_ptr += first_m.to(tl.int64) * stride_am
+        b_ptr += first_n.to(tl.int64) * stride_bn
+        c_ptr += first_m.to(tl.int64) * N + first_n
+        offs_m, offs_n = tl.arange(0, BLOCK_M)[:, None], tl.arange(0, BLOCK_N)[None, :]
+        rows, columns = M - first_m, N - first_n
+    a_ptrs = a_ptr + offs_m.to(tl.int64) * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for k in range(0, K, BLOCK_K):
-        a = tl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k), other=0.0)
-        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & in_n, other=0.0)
+        a = tl.load(a_ptrs, mask=(offs_m < rows) & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < columns), other=0.0)
         acc = tl.dot(a, b, acc, input_precision="ieee")  # of float32: no TF32
         a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
         b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
-    c_ptr += first_m.to(tl.int64) * N + first_n
-    tl.store(c_ptr + (offs_m.to(tl.int64) * N + offs_n), acc, mask=in_m & in_n)
+    tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
 
 
 def tiles_of(config, M, N):
@@ -100,7 +105,7 @@ def config_of(products, M, N, K, dtype, odd):
         for programs, config in (CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_ODD if odd else CONFIGS_FP16)
         if products * tiles_of(config, M, N) >= programs * SMS
     )
-    return {**config, "BLOCK_K": min(config["BLOCK_K"], max(triton.next_power_of_2(K), 16))}
+    return {**config, "BLOCK_K": min(config["BLOCK_K"], max(triton.next_power_of_2(K), 16)), "ODD": odd}
 
 
 def run(x, y):

@@ -49,7 +49,7 @@ def cost(x, w_b):
 def matmul_kernel(
     a_ptr, b_ptr, partials_ptr, M, N, K, k_per_split, stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
-    OVERLAP: tl.constexpr,
+    ODD: tl.constexpr, OVERLAP: tl.constexpr,
 ):  # fmt: skip
     if OVERLAP:
         tl.extra.cuda.gdc_launch_dependents()  # the next kernel's programs may come to the SMs and wait
@@ -58,24 +58,30 @@ def matmul_kernel(
     stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_k = tl.program_id(0) % num_tiles, tl.program_id(0) // num_tiles
-    first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
-    offs_m, offs_n, offs_k = tl.arange(0, BLOCK_M)[:, None], tl.arange(0, BLOCK_N)[None, :], tl.arange(0, BLOCK_K)
-    in_m, in_n = offs_m < M - first_m, offs_n < N - first_n
+    # 64 bits: offsets may exceed 2^31
+    offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]
+    offs_n = (pid % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)[None, :]
+    offs_k, rows, columns = tl.arange(0, BLOCK_K), M, N
     k_start = pid_k * k_per_split
-    # 64 bits: offsets may exceed 2^31. With the block's own part in one number the compiler needs fewer registers
-    a_ptr += first_m.to(tl.int64) * stride_am + tl.cast(k_start, tl.int64) * stride_ak
-    b_ptr += first_n.to(tl.int64) * stride_bn + tl.cast(k_start, tl.int64) * stride_bk
-    a_ptrs = a_ptr + (offs_m.to(tl.int64) * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak)
-    b_ptrs = b_ptr + (offs_k.to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn)
+    first_k = k_start
+    if ODD:  # a thread copies single elements: offsets from the block's first one take fewer registers than addresses
+        first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
+        a_ptr += first_m.to(tl.int64) * stride_am + tl.cast(k_start, tl.int64) * stride_ak
+        b_ptr += first_n.to(tl.int64) * stride_bn + tl.cast(k_start, tl.int64) * stride_bk
+        partials_ptr += first_m.to(tl.int64) * N + first_n
+        offs_m, offs_n, first_k = tl.arange(0, BLOCK_M)[:, None], tl.arange(0, BLOCK_N)[None, :], 0
+        rows, columns = M - first_m, N - first_n
+    a_ptrs = a_ptr + offs_m.to(tl.int64) * stride_am + (first_k + offs_k).to(tl.int64)[None, :] * stride_ak
+    b_ptrs = b_ptr + (first_k + offs_k).to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for k in range(k_start, min(k_start + k_per_split, K), BLOCK_K):
-        a = tl.load(a_ptrs, mask=in_m & (offs_k[None, :] < K - k), other=0.0)
-        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & in_n, other=0.0)
+        a = tl.load(a_ptrs, mask=(offs_m < rows) & (offs_k[None, :] < K - k), other=0.0)
+        b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < columns), other=0.0)
         acc = tl.dot(a, b, acc)
         a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
         b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
-    partials_ptr += (pid_k.to(tl.int64) * M + first_m) * N + first_n
-    tl.store(partials_ptr + (offs_m.to(tl.int64) * N + offs_n), acc, mask=in_m & in_n)
+    partials_ptr += pid_k.to(tl.int64) * M * N
+    tl.store(partials_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
 
 
 @triton.jit
@@ -118,7 +124,7 @@ def run(x, w_b, overlap):
     if c.numel():
         partials = torch.empty(splits, M, N, device=x.device) if splits > 1 else c
         strides = *x.stride(), *w_b.stride()
-        config = {**config, "UNIT": unit(x, N, K, *strides), "OVERLAP": overlap}
+        config = {**config, "UNIT": unit(x, N, K, *strides), "ODD": odd(x, *strides), "OVERLAP": overlap}
         matmul_kernel[(tiles * splits,)](x, w_b, partials, M, N, K, k_per_split, *strides, **config)
     if c.numel() and splits > 1:
         rows = max(min(triton.next_power_of_2(splits), 256), 16)

@@ -43,8 +43,8 @@ MUTANTS = {
     ],
     "batched_matmul": [
         Mutant("products as far apart in y as in x", "pid_b * stride_bb", "pid_b * stride_ab"),
-        Mutant("x is not masked along k: zeros of y take care of it", "in_m & (offs_k[None, :] < K - k)",
-               "in_m"),
+        Mutant("x is not masked along k: zeros of y take care of it", "(offs_m < rows) & (offs_k[None, :] < K - k)",
+               "offs_m < rows"),
         Mutant("y is taken for contiguous", "*x.stride(), *y.stride()", "*x.stride(), K * N, N, 1"),
         Mutant("float32 is multiplied in float16", 'tl.dot(a, b, acc, input_precision="ieee")',
                "tl.dot(a.to(tl.float16), b.to(tl.float16), acc)"),
@@ -88,9 +88,9 @@ MUTANTS = {
         Mutant("partial sums in 16 bits", "torch.empty(splits, M, N, device=x.device)",
                "torch.empty(splits, M, N, dtype=x.dtype, device=x.device)"),
         Mutant("the remainder of k is nobody's", "max(triton.cdiv(steps, each), 1)", "max(steps // each, 1)"),
-        Mutant("sums are stored, not added", "tl.atomic_add(c_ptr + (offs_m.to(tl.int64) * N + offs_n), acc, "
-               'mask=in_m & in_n, sem="relaxed")', "tl.store(c_ptr + (offs_m.to(tl.int64) * N + offs_n), acc, "
-               "mask=in_m & in_n)", of="atomic"),
+        Mutant("sums are stored, not added", "tl.atomic_add(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & "
+               '(offs_n < N), sem="relaxed")', "tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & "
+               "(offs_n < N))", of="atomic"),
         Mutant("sums are added up in 16 bits", "torch.zeros(M, N, device=x.device)",
                "torch.zeros(M, N, dtype=x.dtype, device=x.device)", of="atomic"),
         Mutant("the counter is not set back", "        tl.store(arrived_ptr + pid, 0)  # for the next call\n", "",
