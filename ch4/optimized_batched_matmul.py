@@ -20,8 +20,9 @@ from rows import multiple, odd, unit
 
 REQUIRES = {"capability": (8, 0)}
 SMS = 128  # of a large GPU, nearly
-# (programs for each SM, tile). `config_of` takes the first tile of which the products hold so many. The largest fills
-# an SM alone; of the others an SM runs two, and one computes while the other waits. 0: however few there are
+# (programs for each SM, tile). `config_of` takes the first tile of which the products hold so many, if it is not twice
+# as high or wide as they are. The largest fills an SM alone; of the others an SM runs two, and one computes while the
+# other waits. 0: however few there are
 CONFIGS_FP16 = [  # and bfloat16, on tensor cores
     (1, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
     (2, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
@@ -100,11 +101,15 @@ def tiles_of(config, M, N):
 
 def config_of(products, M, N, K, dtype, odd):
     """The configuration for so many products at once. odd: rows are not at multiples of 16 bytes."""
-    config = next(
+    *larger, (_, smallest) = CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_ODD if odd else CONFIGS_FP16
+    found = (
         config
-        for programs, config in (CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_ODD if odd else CONFIGS_FP16)
+        for programs, config in larger
         if products * tiles_of(config, M, N) >= programs * SMS
+        and config["BLOCK_M"] < 2 * M
+        and config["BLOCK_N"] < 2 * N
     )
+    config = next(found, smallest)
     return {**config, "BLOCK_K": min(config["BLOCK_K"], max(triton.next_power_of_2(K), 16)), "ODD": odd}
 
 

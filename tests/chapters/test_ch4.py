@@ -120,12 +120,22 @@ def test_sizes_0_1_and_prime(name, version, device, right):
 
 @each("batched_matmul")
 @pytest.mark.parametrize(
-    ("m", "n", "dtype"),
-    [(131, 259, torch.float16), (131, 131, torch.float16), (67, 131, torch.float16), (131, 67, torch.float32)],
-)
-def test_every_tile_of_products(name, version, device, m, n, dtype, right):
+    ("m", "n", "k", "dtype", "tile"),
+    [
+        (131, 264, 72, torch.float16, (128, 256, 64)), (131, 72, 72, torch.float16, (128, 128, 64)),
+        (48, 72, 72, torch.float16, (64, 128, 64)), (17, 24, 24, torch.float16, (64, 64, 32)),
+        (131, 259, 73, torch.float16, (64, 128, 64)), (131, 35, 73, torch.float16, (32, 32, 128)),
+        (13, 13, 273, torch.float16, (16, 32, 256)),
+        (131, 67, 73, torch.float32, (64, 64, 16)), (13, 13, 73, torch.float32, (32, 32, 32)),
+    ],
+)  # fmt: skip
+def test_every_tile_of_products(name, version, device, m, n, k, dtype, tile, right, monkeypatch):
     """Also those that are taken where there are many of them."""
-    inputs = multiplied(name, torch.randn(3, m, 73).to(dtype), torch.randn(3, 73, n).to(dtype))
+    code = module(version.path)
+    monkeypatch.setattr(code, "SMS", 1)
+    config = code.config_of(3, m, n, k, dtype, n % 8 > 0)
+    assert tuple(config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) == tile
+    inputs = multiplied(name, torch.randn(3, m, k).to(dtype), torch.randn(3, k, n).to(dtype))
     right(version, device, inputs, constants=(("SMS", 1),))
 
 
