@@ -1,8 +1,9 @@
-"""Rows at multiples of 16 bytes: of float16, those whose length is a multiple of 8 elements.
+"""Where rows begin: at multiples of 16 bytes, and does Triton see it?
 
 Triton sees by itself which arguments are multiples of 16, and compiles a kernel of its own for them. Rows of 200
 elements of float16 also begin at multiples of 16 bytes, but 200 is not a multiple of 16: their elements are copied one
 by one, 2 bytes each. `multiple` says what the compiler cannot see, and they are copied 16 bytes at a time again.
+Rows of 201 elements begin anywhere (`odd`): nothing helps but a copy, or a kernel that is made for single elements.
 """
 
 import triton

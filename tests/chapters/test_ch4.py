@@ -166,6 +166,14 @@ def test_rows_at_multiples_of_16_bytes_are_copied_16_bytes_at_a_time(name, size,
     assert widths == dict.fromkeys((version.label for version in pair.versions), bits)
 
 
+@pytest.mark.parametrize(("name", "size"), [("batched_matmul", "check"), ("split_k", "check/square")])
+def test_rows_that_begin_anywhere_need_no_address_for_each_element(name, size):
+    """With 64 bits for each, both kernels had too few registers."""
+    (pair,) = discover(ROOT / "ch4", name)
+    (found,) = (picture for picture in xray(pair, ["sm_90"], size) if picture.label == "optimized")
+    assert found.kernels[0].spills == 0
+
+
 @each("tile_size")
 def test_every_tile(name, version, device, right):
     """The baseline has one."""
