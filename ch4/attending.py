@@ -3,9 +3,15 @@
 from functools import partial
 
 import torch
+from torch.backends import cuda
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
+TAKES = {
+    "FLASH_ATTENTION": cuda.can_use_flash_attention,
+    "CUDNN_ATTENTION": cuda.can_use_cudnn_attention,
+    "EFFICIENT_ATTENTION": cuda.can_use_efficient_attention,
+}
 LARGE_SHARED = 200 << 10  # bytes of shared memory a block: only GPUs whose tensor cores read it have more
 SMALL = (32, 32, 1, 4)  # BLOCK_M, BLOCK_N, STAGES, WARPS in float32, twice the bytes, and beyond 128 dimensions
 
@@ -13,9 +19,10 @@ SMALL = (32, 32, 1, 4)  # BLOCK_M, BLOCK_N, STAGES, WARPS in float32, twice the 
 def by(backend, q, k, v, causal):
     """torch's own attention by the kernels named: FLASH_ATTENTION, CUDNN_ATTENTION or EFFICIENT_ATTENTION.
 
-    On a CPU, in float32 and for odd shapes, which not all of these kernels accept: by torch's plain operations (MATH).
+    On a CPU, in float32 and where torch says that these kernels cannot: by torch's plain operations (MATH).
     """
-    takes = q.is_cuda and q.dtype != torch.float32 and q.shape[2] % 8 == q.shape[3] % 8 == 0
+    asked = cuda.SDPAParams(q, k, v, None, 0.0, causal, False)  # no mask, no dropout, no shared heads
+    takes = q.is_cuda and q.dtype != torch.float32 and backend in TAKES and TAKES[backend](asked)
     with sdpa_kernel(getattr(SDPBackend, backend if takes else "MATH")):
         return scaled_dot_product_attention(q, k, v, is_causal=causal)
 
