@@ -116,7 +116,7 @@ def config_of(products, M, N, K, dtype, odd):
 def run(x, y):
     (batch, M, K), N = x.shape, y.shape[2]
     c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
-    y = y.contiguous() if x.dtype == torch.float32 else y  # CUDA cores read rows of b
+    y = y.contiguous() if x.dtype == torch.float32 else y  # threads of CUDA cores read rows of it side by side
     strides = *x.stride(), *y.stride()
     config = config_of(batch, M, N, K, x.dtype, odd(x, *strides))
     tiles, config["UNIT"] = tiles_of(config, M, N), unit(x, N, K, *strides)

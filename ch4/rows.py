@@ -1,4 +1,4 @@
-"""Where rows begin: at multiples of 16 bytes, and does Triton see it?
+"""Where rows begin in memory, and what Triton has to be told about it.
 
 Triton sees by itself which arguments are multiples of 16, and compiles a kernel of its own for them. Rows of 200
 elements of float16 also begin at multiples of 16 bytes, but 200 is not a multiple of 16: their elements are copied one
