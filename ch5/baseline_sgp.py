@@ -5,9 +5,9 @@ gated first: x is multiplied by phi(x[0]), y by phi(y[0]). Then
 
     out[k, b, n] = sum over i, j, p of  w[n, p] * table[i, j, k, p] * x[i, b, n] * y[j, b, n]
 
-and each grade is divided by its root mean square over a row. The table says which blade e_i e_j is, with which sign,
-and to which path p (left grade, right grade -> grade) it belongs. For each pair i, j it has one entry that is not 0:
-64 of 512 pairs and answers (i, j, k) in 3D, 16 of 64 in 2D.
+and each grade is divided by the root of its squares, summed over its blades and averaged over a row. The table says
+which blade e_i e_j is, with which sign, and to which path p (left grade, right grade -> grade) it belongs. For each
+pair i, j it has one entry that is not 0: 64 of 512 triples (i, j, k) in 3D, 16 of 64 in 2D.
 Cost: einsum contracts two operands at a time, from left to right. First weights and table become D^3 numbers for each
 feature. Then
                                                                                                         3D       2D

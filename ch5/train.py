@@ -1,4 +1,4 @@
-"""Train two Clifford layers to tell the signed volume of four points, beside a plain network of as many parameters.
+"""Train two Clifford layers to tell the signed volume of four points, beside a plain network of about the same size.
 
 All bodies to learn from lie the same way: long in x, flat in z. At the end both models are asked about new bodies, as
 they lie, and turned and mirrored at random. The layers are equivariant, so a turned body is nothing new to them. The

@@ -6,7 +6,7 @@ On a GPU (or in Triton's interpreter) it runs the kernels of fcgp.py, on a CPU t
 import torch
 
 from . import reference
-from .sgp_ops import DTYPES, PATHS, at_least_float32, by_kernels, cast_if_asked
+from .sgp_ops import DTYPES, PATHS, at_least_float32, by_kernels, cast_if_asked, first_only
 
 PRECISIONS = ("ieee", "tf32x3", "tf32")
 
@@ -86,6 +86,9 @@ def fcgp_backward(
 @fcgp_backward.register_fake
 def _(dout, x, y, W, out, root, normalized, precision):
     return tuple(torch.empty_like(t, memory_format=torch.contiguous_format) for t in (x, y, W))
+
+
+fcgp_backward.register_autograd(first_only("fcgp"))
 
 
 def _keep(ctx, inputs, output):

@@ -43,7 +43,7 @@ def gate(x):
 
 
 def normalize(out):
-    """Each grade of out (D, B, N) divided by its root mean square: over features, summed over the grade's blades."""
+    """Each grade of out (D, B, N) divided by the root of its squares, summed over blades, averaged over features."""
     parts = out.split(algebra_of(out).sizes)
     squares = [part.square().sum(0).mean(-1, keepdim=True) for part in parts]
     return torch.cat([part * torch.rsqrt(mean + EPSILON) for part, mean in zip(parts, squares, strict=True)])
@@ -67,7 +67,7 @@ def _sum_of_products(left, right):
 
 
 def _scale(part):
-    """One over the root mean square of a grade's blades, (B, 1)."""
+    """One over the root of a grade's squares, summed over its blades and averaged over features, (B, 1)."""
     return torch.rsqrt(_sum_of_products(part, part).mean(-1, keepdim=True) + EPSILON)
 
 

@@ -103,6 +103,18 @@ def _(dout, x, y, w, normalized):
     return dx, dy, dw.mT
 
 
+def first_only(name):
+    """For `register_autograd` of a backward pass: second derivatives are refused. `name`: sgp or fcgp."""
+
+    def refuse(ctx, *gradients):
+        raise RuntimeError(f"clifford.{name} has first derivatives only: for second ones use clifford.reference.{name}")
+
+    return refuse
+
+
+sgp_backward.register_autograd(first_only("sgp"))
+
+
 def at_least_float32(*tensors):
     return tuple(t if t.dtype == torch.float64 else t.float() for t in tensors)
 

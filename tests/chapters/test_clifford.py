@@ -147,6 +147,15 @@ def test_the_operators_are_what_torch_expects(product, dimensions, normalized, d
 
 @PRODUCTS
 @DEVICES
+def test_second_derivatives_are_refused_in_one_line(product, device):
+    layer, x = CliffordLayer(3, 5, product).to(device), drawn("sgp", 3, 3, 5)[0].to(device).requires_grad_()
+    (dx,) = torch.autograd.grad(layer(x).square().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match=rf"clifford.{product} has first derivatives only.*reference.{product}"):
+        dx.square().sum().backward()
+
+
+@PRODUCTS
+@DEVICES
 def test_torch_compile_sees_through(product, device):
     layer, x = CliffordLayer(3, 5, product).to(device), drawn("sgp", 3, 3, 5)[0].to(device)
     outs = [function(x) for function in (torch.compile(layer, fullgraph=True, backend="aot_eager"), layer)]

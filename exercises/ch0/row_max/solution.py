@@ -11,7 +11,7 @@ import triton.language as tl
 
 SIZES = {
     "check": {"n_rows": 60, "n_cols": 5}, "check/one": {"n_rows": 33, "n_cols": 1},
-    "check/ragged": {"n_rows": 7, "n_cols": 150}, "check/full": {"n_rows": 9, "n_cols": 64},
+    "check/ragged": {"n_rows": 7, "n_cols": 1000}, "check/full": {"n_rows": 9, "n_cols": 64},
     "count": {"n_rows": 64, "n_cols": 128}, "default": {"n_rows": 65_536, "n_cols": 1000},
 }  # fmt: skip
 

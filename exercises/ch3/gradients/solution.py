@@ -21,6 +21,7 @@ from given_programs import programs_at_once
 SIZES = {
     "check": {"rows": 3, "columns": 37}, "check/one": {"rows": 1, "columns": 7},
     "check/many": {"rows": 133, "columns": 40}, "check/round": {"rows": 300, "columns": 129},
+    "check/wide": {"rows": 3, "columns": 8191},
     "count": {"rows": 80, "columns": 128}, "default": {"rows": 4096, "columns": 8192},
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ import triton.language as tl
 
 SIZES = {
     "check": {"batch": 3, "features": 127}, "check/one": {"batch": 1, "features": 1},
-    "check/several": {"batch": 5, "features": 205},
+    "check/several": {"batch": 5, "features": 205}, "check/wide": {"batch": 2, "features": 1100},
     "count": {"batch": 4, "features": 512}, "default": {"batch": 4096, "features": 512},
 }  # fmt: skip
 

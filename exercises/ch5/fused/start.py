@@ -43,7 +43,7 @@ def product_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def normalize_kernel(out_ptr, features, n, FIRST: tl.constexpr, COUNT: tl.constexpr, BLOCK: tl.constexpr):
-    """Divides one grade of one row by its root mean square: COUNT blades, of which FIRST is the first."""
+    """Divides one grade of one row by r, as step 3 says: COUNT blades, of which FIRST is the first."""
     feature = tl.arange(0, BLOCK)
     place, mask = FIRST * n + tl.program_id(0) * features + feature, feature < features
     sums = tl.zeros((BLOCK,), tl.float32)

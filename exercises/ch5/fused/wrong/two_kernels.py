@@ -43,7 +43,7 @@ def product_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def normalize_kernel(out_ptr, features, n, BLOCK: tl.constexpr):
-    """Divides each grade of one row by its root mean square."""
+    """Divides each grade of one row by the root of its squares, summed over blades and averaged over features."""
     feature = tl.arange(0, BLOCK)
     place, mask = tl.program_id(0) * features + feature, feature < features
     out0 = tl.load(out_ptr + place, mask=mask, other=0.0)
