@@ -74,7 +74,8 @@ def page(chapter: str, pairs: list[Pair]) -> str:
     device = found[0][0].parent.name if found else ""
 
     def quote(title: re.Match[str]) -> str:
-        return quoted.link(device, chapter, title[1])
+        make = quoted.link if device else quoted.figure  # before the first record there is no page to link to
+        return make(device, chapter, title[1])
 
     on_gpus = [item for item in everything if item[1].environment["device"]["kind"] == "cuda"]
     others = [each for where, each in on_gpus if where.parent.name != device]

@@ -95,7 +95,7 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
     figure = newest(table["figure"])
     number = re.match(r"[\d.]+", figure)
     if not number:
-        return Gate(name, None, f"the recorded figure is {figure}: what was recorded is not of the course as it is now")
+        return Gate(name, None, f"the figure is {figure}: nothing recorded is of the course as it is now")
     right = float(number[0])
     said, holds = f"{low:g} to {high:g}", low <= right <= high
     text = f"{said} holds the recorded {right:.3g}"

@@ -6,7 +6,7 @@
 A title is PAIR VARIANT: FIELD, then ` at SIZE` but for the default. VARIANT is as in the tables: `optimized`, `fused`,
 `fused vs vectorized`; `baseline` has a time and a peak only. FIELD is `ratio`, `time`, `peak` (the most memory that a
 call has in use at once), `limit` (what it reaches of the measured limit), `verdict`, or `library`. The generator writes
-what stands in the brackets.
+what stands in the brackets. For a pair and variant that exist and have no record yet that is `not recorded yet`.
 """
 
 import re
@@ -14,18 +14,20 @@ from collections.abc import Callable
 from functools import cache
 
 from common.pairs.one_line import OneLine
-from common.pairs.pair import ROOT, discover
+from common.pairs.pair import ROOT, discover, short
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded, together
 from common.record.files import on_one_gpu
-from common.record.result import Arm, PairResult, Row
+from common.record.result import Arm, PairResult
 from common.show.formats import binary, digits, seconds
 from common.show.summary import fastest_library
 from common.show.tables import variant
 
 QUOTED = re.compile(r'\[[^\[\]]*\]\(/recorded/(?P<device>\w+)/(?P<chapter>ch\d+)\.md "(?P<title>[^"]+)"\)')
 TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>\w+)(?: at (?P<size>[\w/]+))?")
-STALE = "stale"
+FIELDS = {"ratio", "time", "peak", "limit", "verdict", "library"}
+OF_BASELINE = {"time", "peak"}
+STALE, NOT_YET = "stale", "not recorded yet"
 
 
 def filled_in(text: str) -> str:
@@ -48,29 +50,45 @@ def newest(title: str) -> str:
 
 
 def figure(device: str, chapter: str, title: str) -> str:
-    """What is recorded under a title; `stale` if the pair has changed since."""
-    asked = TITLE.fullmatch(title)
-    results = _results(device, chapter, class_of(asked["size"] or "default")) if asked else {}
-    result = results.get((asked["pair"], asked["size"] or "default")) if asked else None
-    if not asked or not result:
-        raise OneLine(f'{chapter}: nothing recorded on {device} is called "{title}"')
-    if not _is_current(chapter)(result):
-        return STALE
-    row = next((row for row in result.rows if variant(row) == asked["variant"]), None)
-    fields = _of_arm(result.arms["baseline"]) if asked["variant"] == "baseline" else _fields(result, row) if row else {}
-    text = fields.get(asked["field"])
-    if text is None:
-        raise OneLine(f'{chapter}: nothing recorded on {device} is called "{title}"')
-    return text
+    """What is recorded under a title; `stale` if the pair has changed since, `not recorded yet` if it was never timed.
+
+    Raises OneLine for a title that names no pair, variant, timed size or field of the chapter.
+    """
+    if asked := TITLE.fullmatch(title):
+        size = asked["size"] or "default"
+        result = _results(device, chapter, class_of(size)).get((asked["pair"], size))
+        if result and not _is_current(chapter)(result):
+            return STALE
+        fields = _fields(result, asked["variant"]) if result else {}
+        if text := fields.get(asked["field"]):
+            return text
+        if "time" not in fields and _is_of_chapter(chapter, asked, size):
+            return NOT_YET
+    raise OneLine(f'{chapter}: nothing recorded on {device} is called "{title}"')
+
+
+def _is_of_chapter(chapter: str, asked: re.Match[str], size: str) -> bool:
+    """Whether the chapter, as it is now, has what a title names."""
+    for pair in discover(ROOT / chapter):
+        if pair.name == asked["pair"] and size in pair.timed_sizes:
+            labels = {short(each.label) for each in pair.variants}
+            labels |= {f"{short(each.label)} vs {short(each.versus)}" for each in pair.variants if each.versus}
+            fields = {**dict.fromkeys(labels, FIELDS), "baseline": OF_BASELINE}
+            return asked["field"] in fields.get(asked["variant"], ())
+    return False
 
 
 def _of_arm(arm: Arm) -> dict[str, str]:
     return {"time": seconds(arm.median_s)} | ({"peak": binary(arm.peak_bytes)} if arm.peak_bytes else {})
 
 
-def _fields(result: PairResult, row: Row) -> dict[str, str]:
-    fields = {"verdict": row.verdict}
-    if row.ratio is not None:
+def _fields(result: PairResult, label: str) -> dict[str, str]:
+    """Field -> figure, of a variant as a title names it; without a time if it was not timed."""
+    if label == "baseline":
+        return _of_arm(result.arms[label]) if result.arms else {}
+    row = next((row for row in result.rows if variant(row) == label), None)
+    fields = {"verdict": row.verdict} if row else {}
+    if row and row.ratio is not None:
         arm = result.arms[row.variant]
         fields |= {"ratio": f"{digits(row.ratio)}x", **_of_arm(arm)}
         if arm.of_limit is not None:

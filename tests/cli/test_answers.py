@@ -82,6 +82,30 @@ def test_a_figure_of_a_pair_that_has_changed_is_stale(course):
     assert quoted.figure("nvidia_h200", "ch1", "double optimized: ratio") == "stale"
 
 
+@pytest.mark.parametrize("title", ["twice optimized: ratio", "twice baseline: time", "double optimized: ratio at small",
+                                   "double fused: limit", "double fused vs optimized: verdict"])  # fmt: skip
+def test_a_figure_of_a_pair_and_variant_without_a_record_is_not_recorded_yet(title, course, tmp_path):
+    """A new pair; a new variant of a pair whose rows were carried; a size that was not measured."""
+    sized = {"sizes": {"check": {"n": 127}, "default": {"n": 8}, "small": {"n": 4}}}
+    write_pair(tmp_path / "ch1", "twice", ASKING, PLAIN)
+    write_pair(tmp_path / "ch1", "double", version(**sized), version(**sized))
+    (tmp_path / "ch1/optimized_double_fused.py").write_text(version(extra='VERSUS = ""', **sized))
+    double = next(pair for pair in discover(tmp_path / "ch1") if pair.name == "double")
+    keep_record(record(pair_result(size="default", source_hash=source_hash(double))), tmp_path / "recorded")
+    assert quoted.figure("nvidia_h200", "ch1", title) == "not recorded yet"
+    for right, wrong in (("^", "no_"), ("optimized|fused|baseline", "tiled"), (": ", ": x"), ("$", " at check")):
+        odd = re.sub(right, wrong, title, count=1)
+        with pytest.raises(OneLine, match=re.escape(odd)):
+            quoted.figure("nvidia_h200", "ch1", odd)
+
+
+def test_before_the_first_record_of_a_chapter_an_answer_links_to_no_page(course):
+    folder = course('[double]\noptimized = "Twice: {double optimized: ratio}."\n')
+    for path in folder.parent.glob("recorded/*/*"):
+        path.unlink()
+    assert "*Answer.* Twice: not recorded yet.\n" in answers.page("ch1", discover(folder))
+
+
 def test_a_page_has_question_answer_and_measurement(course):
     folder = course('[double]\noptimized = "Twice: {double optimized: ratio}."\n')
     text = answers.page("ch1", discover(folder))
