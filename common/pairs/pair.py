@@ -9,12 +9,12 @@ import os
 import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from common.pairs import interpreter
+from common.pairs.beside import absent, require_modules
 from common.pairs.contract import Version, read_version, require_ranks
 from common.pairs.syntax import ContractError, require_of, with_helpers
 
@@ -103,7 +103,7 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
     sizes = first.constants["SIZES"]
     others = [read_version(path, label, sizes) for label, path in variants.items()]
     for version in (first, *others):
-        _require_helpers(version)
+        require_modules(version, chapters().values())
     if first.has_kernel and "reference" not in first.functions and any(version.has_kernel for version in others):
         fix = "add reference(**inputs), a simple and slow oracle"
         raise ContractError(f"{baseline}: both versions are custom kernels: {fix}")
@@ -128,23 +128,6 @@ def _missing(path: Path) -> str:
     return f"also copy {' and '.join([*missing, partner])} from {home.name}/"
 
 
-def _require_helpers(version: Version) -> None:
-    """Raises ContractError for a pair that was copied without a helper module of its chapter."""
-    for name in sorted(version.imports):
-        beside = version.path.with_name(f"{name}.py").exists() or version.path.with_name(name).is_dir()
-        if not beside and (homes := _homes(name)) and not importlib.util.find_spec(name):
-            own = [folder for folder in homes if (folder / version.path.name).exists()] or homes
-            file = name if (own[0] / name).is_dir() else f"{name}.py"
-            fix = f"copy it from {' or '.join(f'{folder.name}/' for folder in own)}"
-            raise ContractError(f"{version.path}: needs {file} beside it: {fix}")
-
-
-@cache
-def _homes(name: str) -> list[Path]:
-    """The chapters that contain a module or package of this name."""
-    return [folder for folder in chapters().values() if (folder / f"{name}.py").exists() or (folder / name).is_dir()]
-
-
 def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:
     """The variants in reading order: a variant comes after the one that its VERSUS names."""
     rungs: dict[str, Version] = {}
@@ -161,9 +144,7 @@ def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:
 
 def why_not(version: Version, device: dict[str, Any], gpus: int) -> str:
     """The reason why a version cannot run on a device (see common.machine.device.describe); empty if it can."""
-    beside = {path.stem for path in version.path.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
-    missing = [name for name in sorted(version.imports - beside) if not importlib.util.find_spec(name)]
-    if missing:
+    if missing := absent(version):
         return f"needs the package {', '.join(missing)}"
     least = version.constants.get("REQUIRES", {}).get("gpus", 1)
     if version.needs_cuda and 0 < gpus < least:  # before the kind: with too few GPUs the ranks of a pair are on the CPU

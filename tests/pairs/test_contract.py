@@ -1,5 +1,6 @@
 """Every way to get a pair wrong is one line that names the file and the fix; and what a right pair is read as."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -165,6 +166,19 @@ def test_a_module_of_some_chapter_that_a_pair_of_ones_own_lacks_is_named_with_al
         one_pair(tmp_path, version(extra="import compiled"))
     (tmp_path / "compiled.py").write_text("")
     assert one_pair(tmp_path, version(extra="import compiled"))
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [("from helper import halve", "helper"), ("import trch as torch", "trch"), ("import helper.parts", "helper")],
+)
+def test_a_module_that_is_nowhere_is_refused_in_a_version_and_in_its_helper(line, name, tmp_path):
+    said = f"imports {name}: there is no {name}.py in this folder, and no package of that name is installed: add the"
+    with refused(said, tmp_path / "optimized_double.py"):
+        one_pair(tmp_path, version(extra=line))
+    (tmp_path / "toy.py").write_text(line)
+    with refused(said, tmp_path / "toy.py"):
+        one_pair(tmp_path, version(extra="import toy"))
 
 
 def test_a_folder_that_is_missing_or_empty_or_a_file(tmp_path):
@@ -378,8 +392,8 @@ def test_the_hash_covers_a_variant_that_is_added(tmp_path):
     [
         ("", CPU, 0, ""),
         ("", H200, 1, ""),
-        ("import no_such_package_here", CPU, 0, "needs the package no_such_package_here"),
-        ("import toy", CPU, 0, "needs the package no_such_package_there"),
+        ("import cupy", CPU, 0, "needs the package cupy"),
+        ("import toy", CPU, 0, "needs the package cupy, msvcrt"),
         ('DEVICE = "cuda"', CPU, 0, "needs an NVIDIA GPU"),
         ('DEVICE = "cuda"', H200, 1, ""),
         ('REQUIRES = {"capability": (9, 0)}', H200, 1, ""),
@@ -398,7 +412,8 @@ def test_the_hash_covers_a_variant_that_is_added(tmp_path):
         ('DEVICE = "cuda"\nREQUIRES = {"gpus": 2}', CPU, 1, "needs 2 GPUs, this machine has 1"),  # RANKS: with gloo
     ],
 )
-def test_why_a_version_cannot_run(extra, device, gpus, expected, tmp_path):
-    (tmp_path / "toy.py").write_text("import no_such_package_there")
+def test_why_a_version_cannot_run(extra, device, gpus, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name not in ("cupy", "msvcrt"))
+    (tmp_path / "toy.py").write_text("import cupy, msvcrt")
     (tmp_path / "gluon_helper.py").write_text("from triton.experimental import gluon")
     assert why_not(one_pair(tmp_path, version(extra=extra)).variants[0], device, gpus) == expected
