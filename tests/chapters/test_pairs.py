@@ -8,6 +8,8 @@ from functools import cache
 
 import pytest
 import torch
+from samples import version as sample
+from samples import write_pair
 
 from common.engine.runner import run_pairs
 from common.machine.device import default_device, has_gpu
@@ -55,9 +57,20 @@ def test_what_is_no_lesson_is_written_the_same_in_both_versions(pair, version):
     assert differing and differing < {*mine, *base}
     libraries = {name for name in {*mine, *base} if name.startswith("library")}
     of_its_own = {"cost", *(libraries - base.keys())} if "PRECISION" in mine else set()  # whose FLOPs have another key
-    assert not differing & (SAME_IN_ALL | libraries) - of_its_own
+    wrong = differing & (SAME_IN_ALL | libraries) - of_its_own
+    files = f"{version.path.name} and {pair.baseline.path.name}"
+    assert not wrong, f"{files} differ in {', '.join(sorted(wrong))}: write this the same in every version"
     for what, least in pair.baseline.constants.get("REQUIRES", {}).items():  # a variant may need more
         assert version.constants["REQUIRES"][what] >= least
+
+
+def test_a_reference_of_one_version_alone_is_named(tmp_path):
+    extra = 'CLOCK = "wall"\ndef reference(x, w_shift): return 2 * x + w_shift'
+    write_pair(tmp_path, "double", sample("return w_shift + 2 * x"), sample(extra=extra))
+    (pair,) = discover(tmp_path)
+    named = "optimized_double.py and baseline_double.py differ in CLOCK, reference: write this the same"
+    with pytest.raises(AssertionError, match=named):
+        test_what_is_no_lesson_is_written_the_same_in_both_versions(pair, *pair.variants)
 
 
 @each_variant
