@@ -112,7 +112,7 @@ def reduced(op, x, axis, dtype):
         return over_columns(op, x, scale, dtype, 1)
     while len(x) > (1024 if x.numel() <= SMALL else 256):
         block_n = 2048 // x.element_size()  # 128 lanes * 16 bytes
-        stripes = max(PROGRAMS // triton.cdiv(x.shape[1], block_n), 1)
+        stripes = max(PROGRAMS // max(triton.cdiv(x.shape[1], block_n), 1), 1)
         stripe = max(triton.next_power_of_2(triton.cdiv(len(x), stripes)), 8)
         x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll=8)
     stripe, block_m, block_n, unroll = 256, 128, 16, 1  # few rows are left: narrow tiles, all at once

@@ -1,7 +1,7 @@
 """Attention backward in one kernel, in Gluon for capability 9.0: a warp loads, others multiply, and TMA adds up dq.
 
 Problem: in `optimized_attention_backward_one_pass.py` the compiler decides who copies, who waits, and where a block
-lies. Its loop waits for copies and products in turn, at d = 128 it spills, and dq is added by atomics of 4 bytes.
+lies. Its loop waits for copies and products in turn, at d = 128 it spills, and each thread adds to dq by atomics.
 Idea: Gluon is Triton with these decisions in the program. A program has BLOCK_N keys of a head and two partitions:
 
     load       1 warp          asks TMA for q, do, lse and delta, up to two blocks ahead

@@ -10,7 +10,7 @@ for it in block j + 1:
     p, alpha = softmax of qk                 meanwhile
 
 Cost: registers. p [BLOCK_M, BLOCK_N] is alive beside the next qk: 32 a thread each, with 128 threads. With 128 rows
-(d = 128 without a mask) they are 64 each, with 128 for acc: 256, one more than a thread can have.
+(d = 128 without a mask) they are 64 each, with 128 for acc: 256, one more than a thread can have, and some are spilled.
 Predict: for a block of 64 x 64, d = 64, an SM needs 128 cycles a product, and 256 cycles for 4096 powers of two at 16 a
 cycle (capability 9.0). If a warp were alone, how many times as fast could it be at most?
 """
@@ -101,6 +101,8 @@ def attention_kernel(
 def run(q, k, v, causal):
     width, (q, k, v) = q.shape[3], attending.widened(q, k, v)
     o, (batch, heads, n, d) = torch.empty_like(q), q.shape
+    if not o.numel():
+        return o[..., :width].contiguous()
     block_m, block_n, stages, warps = attending.tiles(q, *[LARGE if causal else LARGE_FULL] * 2)
     shape, strides = [batch * heads, n, d], [n * d, d, 1]
     q, o = (TensorDescriptor(each, shape, strides, [1, block_m, d]) for each in (q, o))

@@ -88,6 +88,8 @@ def attention_kernel(
 def run(q, k, v, causal):
     width, (q, k, v) = q.shape[3], attending.widened(q, k, v)
     o, (batch, heads, n, d) = torch.empty_like(q), q.shape
+    if not o.numel():
+        return o[..., :width].contiguous()
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, LARGE)
     shape, strides = [batch * heads, n, d], [n * d, d, 1]
     q, o = (TensorDescriptor(each, shape, strides, [1, block_m, d]) for each in (q, o))

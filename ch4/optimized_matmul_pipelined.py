@@ -1,7 +1,8 @@
 """Multiply two matrices in 16 bits, with 3 blocks of k in flight while one is multiplied: loads and products overlap.
 
 Problem: in `optimized_matmul_grouped.py` a step waits for its blocks, and then it multiplies. One program fills an SM,
-so that no other program computes meanwhile. A step of an H200's SM, by the datasheet, with 9 TB/s from L2 assumed:
+so that no other program computes meanwhile. A step of an H200's SM, by the datasheet, with 9 TB/s from L2 assumed (a
+guide, no bound):
 
     products    4.2 MFLOP at 989 / 132 = 7.5 TFLOP/s      0.56 us
     blocks      48 KiB at 9 / 132 = 0.068 TB/s            0.72 us, after a latency of some 0.3 us

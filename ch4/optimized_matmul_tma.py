@@ -1,9 +1,9 @@
-"""Multiply two matrices in 16 bits with tensor descriptors: one instruction copies a block, 132 programs do every tile.
+"""Multiply two matrices in 16 bits with tensor descriptors: a unit of the SM copies blocks, 132 programs do every tile.
 
 Problem: in `optimized_matmul_pipelined.py` 256 threads issue the copies of a step, 16 bytes each: 12 addresses, masks
 and copies a thread. At the end of a tile, the SM loads nothing for the next one.
 Idea: a descriptor (address, shape, strides, block) lets the tensor memory accelerator (TMA, from capability 9.0 on)
-fetch a block by its coordinates, with zeros beyond the edges: two instructions of one thread a step. As many programs
+fetch a block by its coordinates, with zeros beyond the edges: a few instructions of one thread a step. As many programs
 as SMs walk over all tiles, and the blocks of the next tile are in flight before this one is stored. c is stored by TMA
 too, in two parts of 32 KiB.
 Cost: rows must begin at multiples of 16 bytes. A transposed matrix is read as it lies. Any other matrix (an odd number

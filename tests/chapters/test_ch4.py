@@ -287,6 +287,13 @@ def test_layouts_of_heads(name, version, device, right):
         right(version, device, asked(name, 24, 16, True), layout={"q": layout, "v": layout, "do": layout})
 
 
+@each("attention")
+@pytest.mark.parametrize("shape", [(1, 2, 0, 16), (1, 0, 33, 16), (0, 2, 33, 16)])
+def test_no_head_or_no_key(name, version, device, shape, right):
+    nothing = torch.empty(shape, dtype=torch.float16)
+    right(version, device, {"q": nothing, "k": nothing, "v": nothing, "causal": True})
+
+
 @each(*ATTENTION)
 def test_float32_and_a_second_call(name, version, device, right):
     for n, causal in ((67, True), (33, False)):
