@@ -10,6 +10,10 @@ from common.record.files import check_writable
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 COUNTED_FOR = "sm_90"  # unless another architecture is asked for
+UNTIMED = {  # sizes that --list shows and --size does not take
+    "check": " to time (it is verified only, by --check)",
+    "count": " to time (it is counted only, by --count)",
+}
 EXAMPLES = """
   benchmark.py --chapter 1                          every pair of the chapter
   benchmark.py --list                               pairs, sizes, what each needs
@@ -111,7 +115,8 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
     wanted = args.size.split(",")
     for size in wanted:
         if size not in names:
-            raise UsageError(f"no selected pair has a size {size!r}: there are {', '.join(sorted(names))}")
+            how = "" if args.count else UNTIMED.get(size.split("/")[0], "")
+            raise UsageError(f"no selected pair has a size {size!r}{how}: there are {', '.join(sorted(names))}")
     has_parts = any("/" in size or size == "cpu" for size in wanted)
     if args.record and (args.path or args.fast or args.check or has_parts):
         excluded = "--path, --fast, --check, and a --size other than classes (`large`) or `all`"

@@ -112,7 +112,7 @@ MISTAKES = [  # arguments, what must be said
     ("--list --only no_such*", "'no_such*'"),
     ("--chapter 1 --size huge", "'huge'", "there are all", "default"),
     ("--path fine --size small", "'small'", "default"),
-    ("--chapter 1 --size check", "'check'", "default"),  # which is no size to time
+    ("--chapter 1 --size check", "'check' to time (it is verified only, by --check)", "default"),
     ("--chapter 3 --size default,huge", "has a size 'huge'", "large"),
     ("--chapter 3 --size large,", "has a size ''", "large"),
     ("--path nowhere", "nowhere: no such folder"),
@@ -137,6 +137,8 @@ MISTAKES = [  # arguments, what must be said
     ("--chapter 1 --record --size cpu", "--record", "--size"),
     ("--chapter 3 --record --size default,large/4096x4096", "--record", "--size"),
     ("--chapter 3 --record --size huge", "no selected pair", "large"),
+    ("--chapter 1 --size default,check/one", "'check/one' to time", "verified only, by --check", "default"),
+    ("--path fine --size count", "'count' to time", "counted only, by --count"),
     ("--chapter 3 --record --check", "--record", "--check"),
     ("--path fine --record", "--record", "--path"),
     ("--chapter 1 --json no/r.json", "r.json: cannot be written"),
