@@ -17,6 +17,7 @@ from common.checks.tolerance import Custom, Tolerance
 
 WRONG, MOST_WRONG = 0.5, 0.01  # off by half of their own size; the share of such values that rounding may cause
 CHUNKS, IN_ALL = 64, 512  # of an array; of an answer of many arrays, each of which has at least one
+RANDOM = "draw inputs at random, without a fixed seed, so that the answer depends on them"
 LEAST_CHUNK = 256  # values: fewer do not give a stable RMS
 LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # the least finite part of an answer; the number of values to estimate it from
 # values compared at once: in float64 2 MiB, which fit in a core's cache, or 32 MiB, which fit in a GPU's
@@ -42,7 +43,10 @@ def compare(
 
 
 def blind_spot(truth: Tree, base: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
-    """Which wrong answers would pass: NaN, zeros, or `other`, the baseline's answer to other inputs. Empty if none."""
+    """Which wrong answers would pass: NaN, zeros, or `other`, the baseline's answer to other inputs; and the remedy.
+
+    Empty if none would.
+    """
     model, stale = dict(leaves(base)), dict(leaves(other))
     told = {path: value for path, value in leaves(truth) if as_tensor(value).numel()}
     for path, value in told.items():
@@ -52,7 +56,7 @@ def blind_spot(truth: Tree, base: Tree, other: Tree, precision: str = "", custom
             return f"nearly all that is expected{of} is NaN or infinite"
     for what, wrong in (("of zeros", lambda path: _zeros(model[path])), ("to other inputs", lambda path: stale[path])):
         if told and not any(_compare_leaf(wrong(path), told[path], model[path], precision, custom) for path in told):
-            return f"an answer {what} would pass"
+            return f"an answer {what} would pass: {RANDOM}"
     return ""
 
 

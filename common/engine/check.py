@@ -33,7 +33,7 @@ def check(session: Session) -> None:
             blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
     session.progress.checking(None)
     for label, why in blind.items():
-        session.disqualify(label, f"the check proves nothing: {why}")
+        session.disqualify(label, f"the check at size{'s' * (len(sizes) > 1)} {', '.join(sizes)} proves nothing: {why}")
     session.agree()
 
 

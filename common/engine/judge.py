@@ -70,8 +70,9 @@ def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: di
             if each.label in answers:
                 judge_answer(session, each, Answer(answers[each.label]), right, "at the timed size")
         if first:
+            said = f"the check at the timed size {session.job.size} proves nothing"
             for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
-                session.disqualify(label, why and f"the check at the timed size proves nothing: {why}")
+                session.disqualify(label, why and f"{said}: {why}")
             for each in session.judged(libraries=False):  # not libraries: torch.compile would compile again
                 answer = fresh_answer(session, each, inputs, other, under="filled")
                 where = "at the timed size, with NaN in uninitialized memory"

@@ -21,8 +21,12 @@ SAYS_NOTHING = {
     "nothing": Case((15,), "returns NoneType, not a plain tensor", "2 * x + w_shift"),
     # pairs whose check shows nothing: whatever is answered, it is not known to be right
     "zeros_would_pass": compares(
-        "^the baseline: the check proves nothing: an answer of zeros would pass",
+        "^the baseline: the check at size check proves nothing: an answer of zeros would pass: draw inputs at random",
         "return torch.zeros_like(x, dtype=torch.bool)", baseline="return x > 30",
+    ),
+    "zeros_would_pass_when_timed": compares(
+        "^the baseline: the check at the timed size default proves nothing: an answer of zeros would pass",
+        "return x > (30 if len(x) == 2048 else 0)", baseline="return (30 if len(x) == 2048 else 0) < x",
     ),
     "always_true": compares(PROVES_NOTHING, "return torch.ones_like(x, dtype=torch.bool)", baseline="return x > -30"),
     "nan_on_both_sides": alone(
@@ -243,7 +247,7 @@ CATCHES = {
     # what raises instead says so: no liar, and no answer
     "raises": dies(r"luck \(optimized_\w+_raises_liar.py:\d+\)$", 'raise ValueError("no such luck\\nand more")'),
     "raises_in_setup": dies("KeyError: .no. .optimized_", extra='def setup(x, w_shift): raise KeyError("no")'),
-    "takes_other_arguments": dies(r"^TypeError: run\(\).*'w_shift'", "return x", liar_arguments="x"),
+    "takes_other_arguments": dies("`run` takes x: its .* what `inputs` returns: x, w_shift$", "return x", liar_arguments="x"),
     "out_of_memory": dies("memory", "return torch.empty(1 << 50)", f"torch.empty(1 << 20)\n{HONEST}"),
 }  # fmt: skip
 

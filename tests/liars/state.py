@@ -88,7 +88,8 @@ REMEMBERS = {
         UPDATES.format("(kept['x'] - x).abs() > 0.5"), UPDATES.format("kept['x'] != x")
     ),
     "inputs_that_never_change": alone(
-        (7, 8, 15), "^the baseline: .*proves nothing", "return double(len(x))", twin_baseline="return 2 * x",
+        (7, 8, 15), "^the baseline: .*proves nothing: an answer to other inputs would pass: .*without a fixed seed",
+        "return double(len(x))", twin_baseline="return 2 * x",
         extra=f"{CACHED}def double(n): return 2 * torch.linspace(0, 1, n)",
         inputs='return {"x": torch.linspace(0, 1, n, device=device)}', twin_inputs=X,
     ),
