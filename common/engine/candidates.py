@@ -1,9 +1,12 @@
 """The candidates of a pair in its process: versions, library calls, the baseline again; and the oracle."""
 
+import inspect
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +17,7 @@ from common.checks.tolerance import Custom
 from common.engine.ranks import ONE, Ranks
 from common.machine.limits import RESOURCES
 from common.pairs.contract import Version
+from common.pairs.syntax import ContractError
 from common.record.result import CONTROL
 
 LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
@@ -49,15 +53,49 @@ class Candidate:
         return getattr(self.module, "TOLERANCE", None)
 
     def prepared(self, inputs: dict[str, Any], weights_from: dict[str, Any]) -> dict[str, Any]:
-        """The result of `setup` on private copies of inputs that `run` will not see, except for the weights."""
-        if self.setup is None:
-            return {}
-        private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
-        return self.setup(**private, **own_views(weights(weights_from)))
+        """The result of `setup` on private copies of inputs that `run` will not see, except for the weights.
+
+        Raises ContractError if that is no dict of its own names, or if `run` does not take the inputs and it.
+        """
+        state: dict[str, Any] = {}
+        if self.setup:
+            private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
+            state = ask(self.module, "setup", {**private, **own_views(weights(weights_from))})
+            if both := ", ".join(inputs.keys() & state.keys()):
+                raise _broken(self.module, f"`setup` returns {both}, as `inputs` does: give it another name")
+        name = self.label.replace("/", "_") if self.is_library else "run"
+        _require_taken(self.module, name, self.run, inputs | state)
+        return state
 
     def bind(self, inputs: dict[str, Any], state: dict[str, Any]) -> partial:
         """A call ready to be timed, on views of its own."""
         return partial(self.run, **own_views(inputs), **state)
+
+
+def ask(module: ModuleType, name: str, arguments: dict[str, Any]) -> Any:
+    """What this function of a file returns. Raises ContractError if it takes other arguments or returns no dict."""
+    function = getattr(module, name)
+    _require_taken(module, name, function, arguments)
+    found = function(**arguments)
+    if name != "reference" and not isinstance(found, dict):
+        raise _broken(module, f"`{name}` must return a dict, not {type(found).__name__}")
+    return found
+
+
+def _require_taken(module: ModuleType, name: str, function: Callable[..., Any], names: Iterable[str]) -> None:
+    """Raises ContractError unless a function of a file can be called with arguments of these names."""
+    with suppress(ValueError):  # torch.lerp has no signature
+        takes = inspect.signature(function)
+        try:
+            takes.bind(**dict.fromkeys(names))
+        except TypeError:
+            source = "`inputs` and `setup` return" if name == "run" and hasattr(module, "setup") else "`inputs` returns"
+            fix = f"its parameters must be what {source}: {', '.join(names)}"
+            raise _broken(module, f"`{name}` takes {', '.join(takes.parameters) or 'nothing'}: {fix}") from None
+
+
+def _broken(module: ModuleType, problem: str) -> ContractError:
+    return ContractError(f"{Path(str(module.__file__)).name}: {problem}")
 
 
 def make_candidates(modules: dict[str, ModuleType], again: ModuleType, kernels: Iterable[str]) -> list[Candidate]:
@@ -87,8 +125,8 @@ def count_costs(candidates: list[Candidate], by_label: dict[str, dict[str, Any]]
     """The cost of each candidate's work on its inputs, from its file. Raises ValueError for an invalid amount."""
     costs = {}
     for each in candidates:
-        count = getattr(each.module, "cost", getattr(candidates[0].module, "cost", None))
-        cost = count(**by_label[each.label]) if count else {}
+        module = each.module if hasattr(each.module, "cost") else candidates[0].module
+        cost = ask(module, "cost", by_label[each.label]) if hasattr(module, "cost") else {}
         costs[each.label] = {key: float(amount) for key, amount in cost.items()}
         if unknown := cost.keys() - RESOURCES:
             raise ValueError(f"cost of {each.label} names {min(unknown)}: it must be of {', '.join(sorted(RESOURCES))}")
@@ -129,14 +167,13 @@ def oracle(
     """The answer in float64, or its leading `rows`. `other`: inputs for the baseline's `setup`, if that is the oracle.
 
     With several ranks the reference is given each input as a list, one of each rank, and returns a list of answers.
-    Raises Disqualified if the reference returns lower precision, or no such list.
+    Raises Disqualified if the reference returns lower precision, or no such list; ContractError if there is no answer.
     """
-    reference = getattr(baseline.module, "reference", None)
-    if reference is None:
+    if not hasattr(baseline.module, "reference"):
         exact = to_float64(inputs)
-        return clone(baseline.bind(exact, baseline.prepared(to_float64(other), exact))())
+        return _some(baseline.module, "run", clone(baseline.bind(exact, baseline.prepared(to_float64(other), exact))()))
     exact = to_float64(ranks.gather(inputs) if ranks.count > 1 else inputs)
-    truth = reference(**exact, rows=rows) if rows else reference(**exact)
+    truth = ask(baseline.module, "reference", {**exact, "rows": rows} if rows else exact)
     if ranks.count > 1:
         if not isinstance(truth, list) or len(truth) != ranks.count:
             raise Disqualified("baseline", f"its reference must return a list of {ranks.count}: each rank's answer")
@@ -144,4 +181,11 @@ def oracle(
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:
             raise Disqualified("baseline", f"its reference returns {answer.dtype}, it must return torch.float64")
-    return truth
+    return _some(baseline.module, "reference", truth)
+
+
+def _some(module: ModuleType, name: str, answer: Tree) -> Tree:
+    """An answer of a file's function. Raises ContractError if it is None."""
+    if answer is None:
+        raise _broken(module, f"`{name}` must return the answer, not None")
+    return answer

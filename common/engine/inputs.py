@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from common.checks import arrays, guards, stress
-from common.engine.candidates import Candidate, Disqualified, weights
+from common.engine.candidates import Candidate, Disqualified, ask, weights
 from common.machine.device import cupy_on
 
 SHRINK = (0.9, 0.99)  # values are multiplied by such factors between rounds, so that every value changes
@@ -37,7 +37,7 @@ class InputSet:
         like: "InputSet | None" = None, shared: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         seed_all(seed, device)
-        self.base: dict[str, Any] = candidates[0].module.inputs(**arguments, device=device)
+        self.base: dict[str, Any] = ask(candidates[0].module, "inputs", {**arguments, "device": device})
         stress.perturb(weights(self.base))
         apart = {one.label: self._placed(one, arguments, device, seed) for one in candidates if one.label not in shared}
         self.by_label = {one.label: apart.get(one.label, self.base) for one in candidates}
@@ -51,7 +51,7 @@ class InputSet:
     def _placed(self, one: Candidate, arguments: dict[str, Any], device: str, seed: int) -> dict[str, Any]:
         """An arm's inputs with the baseline's values; the baseline's own buffers if the placement is equal."""
         seed_all(seed, device)
-        own: dict[str, Any] = one.module.inputs(**arguments, device=device)
+        own: dict[str, Any] = ask(one.module, "inputs", {**arguments, "device": device})
         if problem := arrays.difference(self.base, own):
             raise Disqualified(one.label, f"its inputs differ from the baseline's: {problem}")
         if arrays.same_placement(self.base, own):

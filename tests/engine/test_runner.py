@@ -78,6 +78,44 @@ def test_a_run_of_checks_judges_and_times_nothing(what, run):
     assert row.precision == ("bf16" if "declared" in what else "")
 
 
+NOTHING = "must return a dict, not NoneType"
+BROKEN = {  # the variant, the baseline (None: right), what is said after the file's name
+    "inputs": (version(inputs="x = torch.randn(n)"), None, f"`inputs` {NOTHING}"),
+    "setup": (version(extra="def setup(x, w_shift): ..."), None, f"`setup` {NOTHING}"),
+    "cost": (version(extra="def cost(x, w_shift): ..."), None, f"`cost` {NOTHING}"),
+    "baseline_inputs": (None, version(inputs="x = torch.randn(n)"), f"`inputs` {NOTHING}"),
+    "amount": (None, version(extra="def cost(x, w_shift): return x.nbytes"), "`cost` must return a dict, not int"),
+    "reference": (None, version(extra="def reference(x, w_shift): ..."), "`reference` must return the answer, not No"),
+    "answer": (None, version("y = 2 * x"), "`run` must return the answer, not None"),
+    "run_takes": (version("return 2 * x + shift", "x, shift"), None,
+                  "`run` takes x, shift: its parameters must be what `inputs` returns: x, w_shift"),
+    "setup_takes": (version(extra="def setup(): return {}"), None,
+                    "`setup` takes nothing: its parameters must be what `inputs` returns: x, w_shift"),
+    "cost_takes": (None, version(extra="def cost(y): return {}"), "`cost` takes y: its parameters must be what"),
+    "reference_takes": (None, version(extra="def reference(x): return 2 * x"), "`reference` takes x: its parameters"),
+    "state": (version(extra='def setup(x, w_shift): return {"y": x}'), None,
+              "`run` takes x, w_shift: its parameters must be what `inputs` and `setup` return: x, w_shift, y"),
+    "state_twice": (version(extra='def setup(x, w_shift): return {"x": x}'), None,
+                    "`setup` returns x, as `inputs` does: give it another name"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def broken(machine, tmp_path_factory):
+    """The record of one run over all of them."""
+    folder = tmp_path_factory.mktemp("broken")
+    for name, (optimized, baseline, _) in BROKEN.items():
+        write_pair(folder, name, optimized or version(), baseline)
+    return run_pairs(discover(folder), check_only=True)
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_a_function_does_not_take_or_return_is_said_with_its_file(name, broken):
+    row, (_, baseline, said) = row_of(broken, name), BROKEN[name]
+    assert row.verdict == "died"
+    assert f" {'baseline' if baseline else 'optimized'}_{name}.py: {said}" in row.reason
+
+
 @pytest.mark.parametrize(
     ("optimized", "baseline", "said"),
     [

@@ -18,7 +18,7 @@ PARTS = {
     "engine.alone": {"run_alone"},
     "engine.answers": {"Answer", "Truth", "fresh_answer", "leading"},
     "engine.candidates": {
-        "Disqualified", "count_costs", "make_candidates", "oracle", "oracle_rows", "weights",
+        "Disqualified", "ask", "count_costs", "make_candidates", "oracle", "oracle_rows", "weights",
     },
     "engine.settle": {"Told", "settled"},
     "checks.arrays": {
