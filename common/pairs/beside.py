@@ -1,5 +1,6 @@
-"""What a pair needs beside it, and does not find."""
+"""What a pair needs beside it and does not find: modules that are missing, versions under a wrong name."""
 
+import difflib
 import importlib.util
 import sys
 from collections.abc import Iterable
@@ -9,6 +10,24 @@ from common.pairs.contract import Version
 from common.pairs.syntax import ContractError, imported_modules, require_of, with_helpers
 
 OPTIONAL = {"cupy", "triton", *sys.stdlib_module_names}  # what a machine may lack: a pair that needs it is skipped
+KINDS = ("baseline", "optimized")
+
+
+def require_names(folder: Path, names: Iterable[str]) -> None:
+    """Raises ContractError for a file whose name is nearly that of a version: `optimised_x.py`, `x_optimized.py`.
+
+    `names`: of the folder's pairs. Other files may be named as they like. Without any pair every such file is refused.
+    """
+    known = [f"{name}_" for name in names]
+    for path in sorted(folder.iterdir()):
+        stem, _, ending = path.name.lower().replace("-", "_").rpartition(".")
+        first, last = stem.partition("_"), stem.rpartition("_")
+        for kind, rest in ((first[0], first[2]), (last[2], last[0])):
+            for meant in difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.8) if ending == "py" and rest else []:
+                is_ours = not known or any(f"{rest}_".startswith(n) or n.startswith(f"{rest}_") for n in known)
+                right = f"{meant}_{rest}.py"
+                fix = f"is not read as a version: rename it to {right}, or remove it"
+                require_of(path, path.name == right or not is_ours, fix)
 
 
 def absent(version: Version) -> list[str]:

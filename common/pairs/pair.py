@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from common.pairs import interpreter
-from common.pairs.beside import absent, require_modules
+from common.pairs.beside import absent, require_modules, require_names
 from common.pairs.contract import Version, read_version, require_ranks
 from common.pairs.syntax import ContractError, require_of, with_helpers
 
@@ -79,11 +79,14 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
     require_of(folder, not os.path.isfile(folder), "is a file: name its folder")
     require_of(folder, os.path.isdir(folder), "no such folder")  # Path.is_dir raises if the name is too long
     baselines = {path.stem.removeprefix("baseline_"): path for path in sorted(folder.glob("baseline_*.py"))}
+    others = {path.stem.removeprefix("optimized_"): path for path in sorted(folder.glob("optimized_*.py"))}
+    names = [name for name in [*baselines, *others] if fnmatchcase(name, only)]
+    if names or not (baselines or others):
+        require_names(folder, names)
     variants: dict[str, dict[str, Path]] = {name: {} for name in baselines}
-    for path in sorted(folder.glob("optimized_*.py")):
-        stem = path.stem.removeprefix("optimized_")
-        if names := [name for name in baselines if f"{stem}_".startswith(f"{name}_")]:
-            name = max(names, key=len)
+    for stem, path in others.items():
+        if fitting := [name for name in baselines if f"{stem}_".startswith(f"{name}_")]:
+            name = max(fitting, key=len)
             suffix = stem.removeprefix(name).removeprefix("_")
             variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
         elif fnmatchcase(stem, only):

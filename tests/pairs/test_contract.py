@@ -131,6 +131,37 @@ def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
         (tmp_path / f"{mine}_triple.py").rename(tmp_path / f"{other}_triple.py")
 
 
+MISNAMED = {  # the name of a file, the name that is meant
+    "optimised_double.py": "optimized_double.py", "optimize_double_fused.py": "optimized_double_fused.py",
+    "optimized_double.PY": "optimized_double.py", "Optimized_double.py": "optimized_double.py",
+    "optimized-double.py": "optimized_double.py", "double_optimized.py": "optimized_double.py",
+    "double_fused_optimised.py": "optimized_double_fused.py", "basline_double.py": "baseline_double.py",
+    "double_baseline.py": "baseline_double.py",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", ["baseline_double.py", "optimized_double.py", "nothing", "both"])
+@pytest.mark.parametrize("name", MISNAMED)
+def test_a_version_under_a_wrong_name_is_named_with_the_right_one(name, beside, tmp_path):
+    write_pair(tmp_path, "double", version())
+    for file in list(tmp_path.iterdir()):
+        if beside not in (file.name, "both"):
+            file.unlink()
+    (tmp_path / name).write_text(version())
+    with refused(f": is not read as a version: rename it to {MISNAMED[name]}, or remove it$", tmp_path / name):
+        discover(tmp_path, "dou*" if beside != "nothing" else "*")
+
+
+def test_other_files_may_have_any_name(tmp_path):
+    pair = one_pair(tmp_path)
+    for name in ("optimizer.py", "optimizer_state.py", "triple_optimized.py", "test_baseline_double.py", "double.py",
+                 "optimized_double.txt", "baseline.py", "doubled_optimized.py", "double_base.py"):  # fmt: skip
+        (tmp_path / name).write_text("")
+    write_pair(tmp_path, "triple_it", version())
+    (tmp_path / "optimised_triple_it.py").write_text(version())
+    assert discover(tmp_path, "double") == [pair]
+
+
 @pytest.fixture
 def nothing_of_chapters(monkeypatch):
     """Other tests import chapters' helpers: here there are none to be found."""
