@@ -29,6 +29,8 @@ CONSTANTS = (
 )  # fmt: skip
 PLACE = {"rank", "ranks"}  # parameters of `inputs` in a pair with RANKS: this process, and how many there are
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
+SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # also misheard
+CLOSE = 0.82  # difflib's ratio from which a name is a misspelt one: sizes and helpers may have names of their own
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
 GLUON = "triton.experimental.gluon"
 Require = Callable[[bool, str], None]  # (condition, the problem to report if it does not hold)
@@ -119,7 +121,7 @@ def _check_names(require: Require, names: list[str]) -> None:
     for name in names:
         public = FUNCTIONS if name.islower() else CONSTANTS
         if name not in public and not name.startswith(("library_", "yardstick_", "_")):
-            for meant in difflib.get_close_matches(name, public, n=1, cutoff=0.82):
+            for meant in difflib.get_close_matches(name, public, n=1, cutoff=CLOSE):
                 require(meant in names, f"defines `{name}`: did you mean `{meant}`?")
 
 
@@ -131,6 +133,10 @@ def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> N
     for size, arguments in sizes.items():
         require(isinstance(size, str), f"SIZES has a name that is not a string: {size!r}")
         require(isinstance(arguments, dict), f"SIZES[{size!r}] must be a dict of arguments of `inputs`")
+        first = size.split("/")[0]
+        for like in difflib.get_close_matches(first.lower(), SIZE_NAMES, n=1, cutoff=CLOSE):
+            meant = SIZE_NAMES[like]
+            require(first == meant, f"SIZES has {size!r}: did you mean {size.replace(first, meant, 1)!r}?")
         unknown, missing = set(arguments) - known, needed - set(arguments)
         require(not unknown, f"SIZES[{size!r}] names {_words(unknown)}, which `inputs` does not take as a size")
         require(not missing, f"SIZES[{size!r}] lacks {_words(missing)}, which `inputs` needs")

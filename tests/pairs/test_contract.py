@@ -36,6 +36,10 @@ MISSPELT = {
     "inputs": "input", "run": "runn", "setup": "set_up", "reference": "referense", "library": "libary", "cost": "costs",
     "SIZES": "SIZE", "CLOCK": "CLOK", "TOLERANCE": "TOLERANCES", "VERSUS": "VERSU: str",
 }  # fmt: skip
+MISSPELT_SIZES = {
+    "cheque/one": "check/one", "Check": "check", "chek": "check", "checks/odd": "check/odd",
+    "cpus": "cpu", "CPU": "cpu", "counts": "count", "defaults": "default",
+}  # fmt: skip
 WRONG_SIZES = {  # SIZES, what the error must say
     "empty SIZES": ("{}", "no SIZES: add"),
     "SIZES is a list": ('["check", "default"]', "SIZES"),
@@ -47,6 +51,13 @@ WRONG_SIZES = {  # SIZES, what the error must say
     "unknown argument": ('{"check": {"m": 1}, "default": {"n": 8}}', r"SIZES\['check'\] names m"),
     "a device in a size": ('{"check": {"n": 1, "device": "cpu"}, "default": {"n": 8}}', r"SIZES\['check'\].*device"),
     "parts of count": ('{"check": {"n": 1}, "count/a": {"n": 8}, "default": {"n": 8}}', "it is a single size"),
+    **{
+        f"{written} for {meant}": (
+            f'{{"{written}": {{"n": 1}}, "check": {{"n": 1}}, "default": {{"n": 8}}}}',
+            f"SIZES has '{written}': did you mean '{meant}'",
+        )
+        for written, meant in MISSPELT_SIZES.items()
+    },
     "no check": ('{"default": {"n": 8}}', 'no "check": add'),
     "no default": ('{"check": {"n": 8}}', 'no "default": add'),
 }
@@ -115,6 +126,11 @@ def test_sizes_stand_in_the_baseline_and_a_variant_inherits_them(tmp_path):
         one_pair(tmp_path, bare.replace("n=127, ", ""))
     with refused("has no SIZES: add SIZES = {", tmp_path / "baseline_double.py"):  # a wrong baseline is named, too
         one_pair(tmp_path, version(), bare)
+
+
+@pytest.mark.parametrize("name", ["small", "order", "2d", "chunk/8", "cheap", "gpu", "cuda/large", "mount", "faults/2"])
+def test_a_class_of_sizes_may_have_a_name_of_its_own(name, tmp_path):
+    assert one_pair(tmp_path, baseline=version(sizes={**SIZES, name: {"n": 8}})).timed_sizes == ["default", name]
 
 
 def test_a_baseline_leaves_no_draw_out(tmp_path):
