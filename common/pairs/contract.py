@@ -29,7 +29,7 @@ CONSTANTS = (
 )  # fmt: skip
 PLACE = {"rank", "ranks"}  # parameters of `inputs` in a pair with RANKS: this process, and how many there are
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
-SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # also misheard
+SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # read: meant
 CLOSE = 0.82  # difflib's ratio from which a name is a misspelt one: sizes and helpers may have names of their own
 KERNEL_MAKERS = ("RawKernel", "RawModule", "ElementwiseKernel", "ReductionKernel", "jit")
 GLUON = "triton.experimental.gluon"
@@ -90,7 +90,9 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     require("inputs" in functions, "has no function `inputs`: add inputs(<sizes>, device)")
     require("run" in functions, "has no function `run`: add run(**inputs), the timed work")
     require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
-    _check_sizes(require, constants.setdefault("SIZES", inherited), functions["inputs"])
+    sizes = constants.setdefault("SIZES", inherited)
+    require(label == "baseline" or sizes == inherited, "SIZES stand in the baseline only: remove them here")
+    _check_sizes(require, sizes, functions["inputs"])
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
     forbidden = {name for name in imports if re.fullmatch(r"common|ch\d+|(baseline|optimized)_.*", name)}

@@ -110,9 +110,6 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) ->
     if first.has_kernel and "reference" not in first.functions and any(version.has_kernel for version in others):
         fix = "add reference(**inputs), a simple and slow oracle"
         raise ContractError(f"{baseline}: both versions are custom kernels: {fix}")
-    for version in others:
-        same = version.constants["SIZES"] == sizes
-        require_of(version.path, same, f"SIZES differ from {baseline.name}: remove them here")
     require_ranks(first, others)
     return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
 

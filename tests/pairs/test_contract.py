@@ -89,7 +89,6 @@ WRONG = {  # the text of a version, what the error must say
         f"{meant} misspelt": (misspelt(meant, like), f"defines `{like.split(':')[0]}`: did you mean `{meant}`")
         for meant, like in MISSPELT.items()
     },
-    **{what: (changed("SIZES = .*", f"SIZES = {sizes}"), said) for what, (sizes, said) in WRONG_SIZES.items()},
     **{what: (version(extra=line), said) for what, (line, said) in WRONG_LINES.items()},
     "no docstring": (changed('"""Double.*"""', ""), "no docstring.*first line"),
     "an empty docstring": (changed('"""Double.*"""', '"""  """'), "no docstring"),
@@ -97,17 +96,12 @@ WRONG = {  # the text of a version, what the error must say
     "no run": (changed("def run", "def go"), "no function `run`: add run"),
     "run is a class": (changed(r"def run\(.*\):", "class run:"), "no function `run`"),
     "no device": (changed(', device="cuda"', ""), '`inputs` takes no `device`: add device="cuda"'),
-    "argument missing": (version(sizes={"tiny": {}, **SIZES}).replace("n=127", "n"), r"SIZES\['tiny'\].* n\b"),
     "imports common inside run": (changed("return 2", "import common\n    return 2"), "imports common"),
     "syntax error": (changed("def run", "def def run"), r":\d+: syntax error"),
     "null byte": (changed("return 2", "return 2\0"), "syntax error"),
     "a sum without end": (changed("return 2", f"return {'1 + ' * 10_000} 2"), "nests more than 100 expressions"),
     "attributes without end": (changed("return 2", f"return x{'.a' * 3_000} + 2"), "nests more than 100 expressions"),
     "calls without end": (changed("return 2", f"return {'-' * 500}2"), "nests more than 100 expressions"),
-    "other sizes than the baseline": (
-        changed("127}", "129}"),
-        "SIZES differ from baseline_double.py: remove them here",
-    ),
 }
 
 
@@ -118,7 +112,21 @@ def test_a_wrong_version_is_one_line_that_names_the_file_and_the_fix(text, said,
         one_pair(tmp_path, text)
 
 
+@pytest.mark.parametrize(("sizes", "said"), WRONG_SIZES.values(), ids=WRONG_SIZES)
+def test_wrong_sizes_are_mended_in_the_baseline_and_removed_elsewhere(sizes, said, tmp_path):
+    text = changed("SIZES = .*", f"SIZES = {sizes}")
+    with refused(said, tmp_path / "baseline_double.py"):
+        one_pair(tmp_path, baseline=text)
+    elsewhere = said if "literal" in said else "SIZES stand in the baseline only: remove them here"
+    with refused(elsewhere, tmp_path / "optimized_double.py"):
+        one_pair(tmp_path, text)
+
+
 def test_sizes_stand_in_the_baseline_and_a_variant_inherits_them(tmp_path):
+    with refused("SIZES stand in the baseline only", tmp_path / "optimized_double.py"):
+        one_pair(tmp_path, changed("127}", "129}"))
+    with refused(r"SIZES\['tiny'\] lacks n, which", tmp_path / "baseline_double.py"):
+        one_pair(tmp_path, baseline=version(sizes={"tiny": {}, **SIZES}).replace("n=127", "n"))
     bare = changed("SIZES = .*", "")
     pair = one_pair(tmp_path, bare)
     assert pair.variants[0].constants["SIZES"] == pair.sizes == pair.baseline.constants["SIZES"]
