@@ -4,7 +4,7 @@ import ast
 import difflib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -87,8 +87,8 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     imports = frozenset(name for each in trees for name in imported_modules(each))
     doc = ast.get_docstring(tree) or ""
     require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
-    require("inputs" in functions, "has no function `inputs`: add inputs(<sizes>, device)")
-    require("run" in functions, "has no function `run`: add run(**inputs), the timed work")
+    _require_function(require, tree, functions, "inputs", "add inputs(<sizes>, device)")
+    _require_function(require, tree, functions, "run", "add run(**inputs), the timed work")
     require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
     sizes = constants.setdefault("SIZES", inherited)
     require(label == "baseline" or sizes == inherited, "SIZES stand in the baseline only: remove them here")
@@ -125,6 +125,17 @@ def _check_names(require: Require, names: list[str]) -> None:
         if name not in public and not name.startswith(("library_", "yardstick_", "_")):
             for meant in difflib.get_close_matches(name, public, n=1, cutoff=CLOSE):
                 require(meant in names, f"defines `{name}`: did you mean `{meant}`?")
+
+
+def _require_function(require: Require, tree: ast.Module, functions: Iterable[str], name: str, fix: str) -> None:
+    """Says how else the file defines this name, or which of its functions has nearly this name."""
+    aliases = [each for node in tree.body for each in getattr(node, "names", [])]  # of imports
+    otherwise = {getattr(node, "asname", None) or getattr(node, "name", "") for node in [*tree.body, *aliases]}
+    if name in otherwise.union(*map(assigned_names, tree.body)):
+        fix = "write it in this file as a plain `def`"
+    elif near := difflib.get_close_matches(name, functions, n=1):
+        fix = f"rename `{near[0]}`, or {fix}"
+    require(name in functions, f"has no function `{name}`: {fix}")
 
 
 def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> None:

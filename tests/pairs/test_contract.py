@@ -84,6 +84,11 @@ WRONG_LINES = {  # a line of its own, what the error must say
     "imports its twin": ("from baseline_double import run as twin", "imports baseline_double"),
     "imports a chapter": ("import ch2.toy", "imports ch2"),
 }
+NO_PLAIN_RUN = (
+    "run = torch.lerp", "run: object = torch.lerp", "async def run(x, w_shift): ...", "class run: ...",
+    "from torch import lerp as run", "from toy import run",
+)  # fmt: skip
+PLAIN = "no function `run`: write it in this file as a plain `def`$"
 WRONG = {  # the text of a version, what the error must say
     **{
         f"{meant} misspelt": (misspelt(meant, like), f"defines `{like.split(':')[0]}`: did you mean `{meant}`")
@@ -94,7 +99,9 @@ WRONG = {  # the text of a version, what the error must say
     "an empty docstring": (changed('"""Double.*"""', '"""  """'), "no docstring"),
     "no inputs": (changed("def inputs", "def _draw"), "no function `inputs`: add inputs"),
     "no run": (changed("def run", "def go"), "no function `run`: add run"),
-    "run is a class": (changed(r"def run\(.*\):", "class run:"), "no function `run`"),
+    "run is nearly there": (changed("def run", "def rnu"), r"no function `run`: rename `rnu`, or add run\("),
+    "inputs are nearly there": (changed("def inputs", "def get_inputs"), "`inputs`: rename `get_inputs`, or add in"),
+    **{f"run by {line}": (changed(r"def run\(.*\):", f"{line}\ndef other(x):"), PLAIN) for line in NO_PLAIN_RUN},
     "no device": (changed(', device="cuda"', ""), '`inputs` takes no `device`: add device="cuda"'),
     "imports common inside run": (changed("return 2", "import common\n    return 2"), "imports common"),
     "syntax error": (changed("def run", "def def run"), r":\d+: syntax error"),
