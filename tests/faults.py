@@ -116,10 +116,6 @@ DEATHS = {  # text of the variant, what is said
     ),
     "missing_name": (version(extra="from torch import no_such_name"), "^ImportError: cannot import name"),
     "reference": (version(extra="def reference(x, w_shift): return undefined"), "^NameError: name 'undefined'"),
-    "infinite_cost": (
-        version(extra="def cost(x, w_shift): return {'dram_bytes': float('inf')}"),
-        "cost.*dram_bytes|dram_bytes.*cost",
-    ),
     "exit_beside_child": (leaves("child", "os._exit(3)"), "^exited with status 3"),
     "exit_beside_daemon": (leaves("daemon", "os._exit(3)"), "^exited with status 3"),
     "segfault_beside_session": (leaves("session", "ctypes.string_at(0)"), "^killed by SIGSEGV"),
@@ -132,7 +128,7 @@ SKIPPED = {
     "wants_a_gpu": (version(extra='DEVICE = "cuda"'), "^needs an NVIDIA GPU$"),
 }
 
-IN_BOTH_VERSIONS = ("reference", "too_large", "infinite_cost")
+IN_BOTH_VERSIONS = ("reference", "too_large")
 
 HARMLESS = {
     "aa_first": version(),

@@ -1,7 +1,6 @@
 """The candidates of a pair in its process: versions, library calls, the baseline again; and the oracle."""
 
 import inspect
-import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import torch
 from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE, Ranks
-from common.machine.limits import RESOURCES
+from common.machine.limits import problem_of
 from common.pairs.contract import Version
 from common.pairs.syntax import ContractError
 from common.record.result import CONTROL
@@ -121,18 +120,22 @@ def _version(label: str, module: ModuleType, has_kernel: bool) -> Candidate:
 Costs = dict[str, dict[str, float]]  # label -> cost of its work
 
 
-def count_costs(candidates: list[Candidate], by_label: dict[str, dict[str, Any]]) -> Costs:
-    """The cost of each candidate's work on its inputs, from its file. Raises ValueError for an invalid amount."""
-    costs = {}
+def count_costs(
+    candidates: list[Candidate], by_label: dict[str, dict[str, Any]], timed: bool = False
+) -> tuple[Costs, dict[str, str]]:
+    """(The cost of each candidate's work on its inputs, from its file; label -> what is wrong with it.)
+
+    Work on an empty input may cost 0, unless it is `timed`.
+    """
+    costs, wrong = {}, dict[str, str]()
     for each in candidates:
         module = each.module if hasattr(each.module, "cost") else candidates[0].module
         cost = ask(module, "cost", by_label[each.label]) if hasattr(module, "cost") else {}
-        costs[each.label] = {key: float(amount) for key, amount in cost.items()}
-        if unknown := cost.keys() - RESOURCES:
-            raise ValueError(f"cost of {each.label} names {min(unknown)}: it must be of {', '.join(sorted(RESOURCES))}")
-        if not all(0 <= amount < math.inf for amount in costs[each.label].values()):
-            raise ValueError(f"cost of {each.label} is {costs[each.label]}: amounts must be finite and at least 0")
-    return costs
+        is_empty = any(x.numel() == 0 for _, x in tensors(by_label[each.label]))
+        if problem := problem_of(cost, may_be_zero=is_empty and not timed):
+            wrong[each.label] = f"{Path(str(module.__file__)).name}: cost {problem}"
+        costs[each.label] = {} if problem else {key: float(amount) for key, amount in cost.items()}
+    return costs, other_work(candidates, costs) | wrong
 
 
 def other_work(candidates: list[Candidate], costs: Costs) -> dict[str, str]:

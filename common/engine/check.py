@@ -7,7 +7,7 @@ from common.checks import guards, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
 from common.checks.comparison import LEAST_CHUNK, compare
 from common.engine.answers import Answer, Truth, fresh_answer, leading
-from common.engine.candidates import count_costs, oracle, oracle_rows, other_work, weights
+from common.engine.candidates import count_costs, oracle, oracle_rows, weights
 from common.engine.inputs import InputSet, inputs_proper
 from common.engine.judge import judge_all
 from common.engine.sending import count_sent
@@ -48,7 +48,7 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
     libraries = i == 0 and on_gpu and not session.job.timed
     where = f"at size {size}"
     blind = judge_all(session, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
-    for label, problem in other_work(session.remaining, count_costs(session.remaining, inputs.by_label)).items():
+    for label, problem in count_costs(session.remaining, inputs.by_label)[1].items():
         session.disqualify(label, problem)
     session.agree()
     count_sent(session, inputs, other)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from common.checks import guards
 from common.engine import inspection
-from common.engine.candidates import count_costs, other_work
+from common.engine.candidates import count_costs
 from common.engine.check import check, check_one_less
 from common.engine.conclude import pair_result
 from common.engine.job import Job
@@ -72,8 +72,8 @@ def _timed(session: Session) -> Samples:
         clock = clock_of(session)
         session.progress.say("pilot", 0.0)
         source = session.inputs(session.job.size)
-        costs = count_costs(session.remaining, source.by_label)
-        for label, problem in other_work(session.remaining, costs).items():
+        costs, wrong = count_costs(session.remaining, source.by_label, timed=True)
+        for label, problem in wrong.items():
             session.disqualify(label, problem)
         session.agree()
         planned = session.ranks.first(plan(session, clock, source))

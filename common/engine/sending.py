@@ -17,7 +17,7 @@ def count_sent(session: Session, inputs: InputSet, other: InputSet) -> dict[str,
     found: dict[str, list[int]] = {}
     if session.ranks.count == 1:
         return found
-    costs = count_costs(session.remaining, inputs.by_label)
+    costs, _ = count_costs(session.remaining, inputs.by_label)
     for each in session.judged():
         sent: Sent | None = session.attempt(each.label, _count, each, inputs, other)
         if sent is None:

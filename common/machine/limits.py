@@ -5,6 +5,7 @@ because products of zeros are faster. Units: amounts per second. A copy counts t
 FMA counts two FLOPs.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -47,6 +48,17 @@ def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
     if info["kind"] == "cuda":
         found |= _fp8(device, info) | _transfers(device) | _link(device, info)
     return {key: Limit(rate, peaks.get(key), how, source if key in peaks else "") for key, (rate, how) in found.items()}
+
+
+def problem_of(cost: dict[str, Any], may_be_zero: bool) -> str:
+    """What is wrong with the amounts that a pair declares; empty if nothing."""
+    for key, amount in cost.items():
+        if key not in RESOURCES:
+            return f"names {key}: it must be of {', '.join(sorted(RESOURCES))}"
+        is_number = type(amount) in (int, float) and 0 <= amount <= sys.float_info.max
+        if not is_number or not (amount or may_be_zero or key == "link_bytes"):  # a rank may only receive
+            return f"gives {key} = {' '.join(repr(amount).split()):.60}: a positive number is needed (int or float)"
+    return ""
 
 
 def of_limit(cost: dict[str, float], limits: dict[str, Any], which: str = "measured") -> tuple[float | None, str]:

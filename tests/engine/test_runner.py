@@ -1,15 +1,12 @@
 """What becomes of a pair in a run. (Versions that lie: liars/; that die: test_faults.py; that nap: test_times.py.)"""
 
-import math
 import re
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
-from samples import VECTOR, one_pair, refused, row_of, version, write_pair
+from samples import VECTOR, one_pair, row_of, version, write_pair
 
 from common.engine import runner
-from common.engine.candidates import count_costs
 from common.pairs.draws import DRAWS
 from common.pairs.pair import discover
 from common.pairs.sizes import sizes_of
@@ -296,15 +293,41 @@ def test_the_timed_size_is_judged_at_every_size(swept):
     assert {first.verdict, last.verdict} <= set(BELIEVED)
 
 
+POSITIVE = "a positive number is needed (int or float)"
+
+
 @pytest.mark.parametrize(
     ("cost", "said"),
     [
-        ({"dram_byte": 8}, "cost of baseline names dram_byte: it must be of bf16_flops, d2h_bytes, dram_bytes, "),
-        ({"dram_bytes": math.inf}, "amounts must be finite and at least 0"),
-        ({"dram_bytes": -1}, "amounts must be finite and at least 0"),
+        ("{'dram_byte': 8}", "names dram_byte: it must be of bf16_flops, d2h_bytes, dram_bytes, "),
+        ("{'dram_bytes': 0}", f"gives dram_bytes = 0: {POSITIVE}"),
+        ("{'dram_bytes': -1}", f"gives dram_bytes = -1: {POSITIVE}"),
+        ("{'fp32_flops': 8, 'dram_bytes': float('nan')}", f"gives dram_bytes = nan: {POSITIVE}"),
+        ("{'dram_bytes': float('inf')}", f"gives dram_bytes = inf: {POSITIVE}"),
+        ("{'dram_bytes': '8'}", f"gives dram_bytes = '8': {POSITIVE}"),
+        ("{'dram_bytes': len(x) > 0}", f"gives dram_bytes = True: {POSITIVE}"),
+        ("{'dram_bytes': torch.ones(3, 1)}", f"gives dram_bytes = tensor([[1.], [1.], [1.]]): {POSITIVE}"),
+        ("{'dram_bytes': 0 if len(x) > 127 else 8}", f"gives dram_bytes = 0: {POSITIVE}"),  # only where it is timed
     ],
 )
-def test_a_cost_of_no_resource_or_of_no_amount_is_refused(cost, said):
-    one = SimpleNamespace(label="baseline", module=SimpleNamespace(cost=lambda: cost))
-    with refused(said, kind=ValueError):
-        count_costs([one], {"baseline": {}})
+def test_a_cost_of_no_resource_or_of_no_amount_is_invalid(cost, said, run):
+    text = version(extra=f"def cost(x, w_shift): return {cost}")
+    record = run(text, text, check_only="127" not in cost, fast=True)
+    row = row_of(record, "double")
+    assert row.verdict == "invalid" and row.reason.startswith(f"the baseline: baseline_double.py: cost {said}"), row
+    assert runner.has_failed(record)
+
+
+def test_a_variant_whose_cost_is_no_amount_is_invalid_by_itself(run):
+    cost = "def cost(x, w_shift): return {'dram_bytes': %s}"
+    row = row_of(run(version(extra=cost % "0.0"), version(extra=cost % "8"), check_only=True), "double")
+    assert (row.verdict, row.reason) == ("invalid", f"optimized_double.py: cost gives dram_bytes = 0.0: {POSITIVE}")
+
+
+def test_work_on_empty_inputs_may_cost_nothing_where_it_is_only_checked(run):
+    sizes = {"check": {"n": 127}, "check/none": {"n": 0}, "default": {"n": 4096}, "none": {"n": 0}}
+    text = version(sizes=sizes, extra="def cost(x, w_shift): return {'dram_bytes': 2 * x.nbytes}")
+    checked, timed = [pair.rows[0] for pair in run(text, text, size="default,none", fast=True).pairs]
+    assert checked.verdict in BELIEVED, checked
+    said = f"the baseline: baseline_double.py: cost gives dram_bytes = 0: {POSITIVE}"
+    assert (timed.verdict, timed.reason) == ("invalid", said)
