@@ -379,7 +379,7 @@ GPU = {"kind": "cuda", "name": "GPU", "capability": [9, 0], "gpus": 1}
         ("", True, True),
         ("import triton", False, True),
         ('DEVICE = "cuda"', False, True),
-        ("import no_such", False, False),
+        ("import msvcrt", False, False),
     ],
 )
 def test_a_machine_times_what_it_can_run_without_an_interpreter(extra, on_cpu, on_gpu, tmp_path):
