@@ -91,7 +91,7 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     _require_function(require, tree, functions, "run", "add run(**inputs), the timed work")
     require("device" in functions["inputs"], '`inputs` takes no `device`: add device="cuda" as its last parameter')
     sizes = constants.setdefault("SIZES", inherited)
-    require(label == "baseline" or sizes == inherited, "SIZES stand in the baseline only: remove them here")
+    require(inherited is None or sizes == inherited, "SIZES stand in the baseline only: remove them here")
     _check_sizes(require, sizes, functions["inputs"])
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
