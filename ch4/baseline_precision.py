@@ -15,12 +15,13 @@ larger is the error at k = 4096?
 import torch
 import triton
 import triton.language as tl
+from copies import close, even
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
     "check": {"m": 127, "n": 65, "k": 129}, "check/one": {"m": 1, "n": 1, "k": 1},
     "check/row": {"m": 1, "n": 131, "k": 33}, "check/long": {"m": 17, "n": 33, "k": 4099},
-    "check/tiles": {"m": 389, "n": 269, "k": 7},
+    "check/by8": {"m": 72, "n": 264, "k": 136}, "check/tiles": {"m": 389, "n": 269, "k": 7},
     "check/transposed": {"m": 65, "n": 33, "k": 67, "transposed": True}, "check/nothing": {"m": 3, "n": 5, "k": 0},
     "count": {"m": 512, "n": 512, "k": 256},
     "default": {"m": 4096, "n": 4096, "k": 4096},
@@ -75,10 +76,12 @@ def matmul_kernel(
 
 
 def run(x, w_b):
+    shape = x.shape[0], w_b.shape[1]
+    x, w_b = even(x, w_b)  # rows that begin anywhere would be copied 2 bytes at a time
     (M, K), N = x.shape, w_b.shape[1]
     c = torch.empty(M, N, dtype=x.dtype, device=x.device)
     if c.numel():
         grid, blocks = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),), (BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M)
         strides, options = (*x.stride(), *w_b.stride()), {"num_stages": STAGES, "num_warps": WARPS}
         matmul_kernel[grid](x, w_b, c, M, N, K, *strides, *blocks, **options)
-    return c
+    return close(c[: shape[0], : shape[1]])

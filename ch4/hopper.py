@@ -68,6 +68,18 @@ def parts(x):
     return found
 
 
+@gluon.jit
+def store(c_ptr, c, start_m, start_n, M, N):
+    """Store c, of shared memory, in a matrix [M, N] whose rows begin anywhere: 32 lanes write 64 bytes of a row.
+
+    TMA cannot: it stores rows that begin at multiples of 16 bytes.
+    """
+    layout: gl.constexpr = gl.BlockedLayout([1, 1], [1, 32], [4, 1], [1, 0])
+    offs_m = start_m + gl.arange(0, c.shape[0], gl.SliceLayout(1, layout))[:, None]
+    offs_n = start_n + gl.arange(0, c.shape[1], gl.SliceLayout(0, layout))[None, :]
+    gl.store(c_ptr + offs_m.to(gl.int64) * N + offs_n, c.load(layout), mask=(offs_m < M) & (offs_n < N))
+
+
 def soonest(rates, m, n, programs):
     """The tile (rows, columns) that is expected to take the shortest time for a matrix [m, n].
 

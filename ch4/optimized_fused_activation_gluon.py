@@ -2,15 +2,10 @@
 
 Problem: in `optimized_fused_activation_specialized.py` a whole tile of y, 64 KiB, lies in shared memory on its way out,
 and a group of warps stores nothing before it has activated all of its sums. That leaves room for 3 stages.
-Idea: the kernel of `optimized_matmul_gluon.py`. A program, one an SM, walks over tiles in parts:
-
-    load       1 warp                 asks TMA for blocks of a and b as stages become free, also across tiles
-    compute    2 or 3 times 4 warps   each multiplies 64 rows of a tile, frees stages, activates and stores its sums
-
-A group activates 64 columns while TMA stores the 64 columns before, from two buffers in turn. It waits for stages and
-for no other group.
-Cost: it runs on capability 9.0 only, and multiplies 16 bits (float32: torch's operations). Layouts, barriers and
-registers are in the program.
+Idea: the kernel of `optimized_matmul_gluon.py`. One warp loads, two or three groups of 4 warps multiply, activate and
+store. A group activates 64 columns while TMA stores the 64 columns before, from two buffers in turn. It waits for
+stages and for no other group.
+Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's operations).
 Predict: a group may be ahead of the other by up to 4 stages, and could activate while that one multiplies. Nothing in
 the program puts it ahead. Is a GELU hidden behind products, or does it cost what it costs in
 `optimized_fused_activation_tma.py`?
@@ -20,8 +15,9 @@ import torch
 import triton
 from activations import activate
 from compiled import compiled
-from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest
-from operands import describable, operand, padded, product_cost
+from copies import describable
+from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store
+from operands import operand, product_cost
 from torch.nn import functional
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -31,7 +27,7 @@ VERSUS = "specialized"
 REQUIRES = {"capability": (9, 0), "exact": True}
 BLOCK_K, ROWS = gl.constexpr(64), gl.constexpr(64)  # a step along k; rows of a tile that a group multiplies
 # Rows and columns of a tile -> its rate (the first has 1; tried on an H100), stages, tiles of rows side by side
-TILES = {(128, 256): (1.0, 4, 16), (192, 128): (0.99, 4, 8), (128, 64): (0.6, 8, 8)}
+TILES = {(128, 256): (1.0, 4, 16), (192, 128): (0.96, 4, 8), (128, 64): (0.6, 8, 8)}
 
 
 def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
@@ -99,9 +95,10 @@ def load(
 
 @gluon.jit
 def compute(
-    c_desc, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
+    out, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
     GROUP_M: gl.constexpr, ACTIVATION: gl.constexpr, GROUP: gl.constexpr,
 ):  # fmt: skip
+    c_out, M, N = out  # a descriptor, None, None; or a pointer
     a_smem, b_smem, c_smem = smem
     full, empty = bars
     num_pid_m, num_pid_n = tiles
@@ -130,37 +127,40 @@ def compute(
         sums = parts(acc)
         for i in gl.static_range(len(sums)):
             start_m, start_n = (pid_m * GROUPS + GROUP) * ROWS, pid_n * BLOCK_N + i * 64
-            if start_n < c_desc.shape[1]:  # the condition also keeps ptxas from activating all parts at once
+            if start_n < (c_out.shape[1] if N is None else N):  # so ptxas does not activate all parts at once
                 c = c_smem.index(GROUP * 2 + stored % 2)
                 tma.store_wait(1)
-                barrier()  # TMA has read what was in c
-                c.store(activate(sums[i], ACTIVATION).to(c_desc.dtype))
+                barrier()  # what was in c has been read
+                c.store(activate(sums[i], ACTIVATION).to(c_smem.dtype))
                 fence_async_shared()
                 barrier()
-                tma.async_copy_shared_to_global(c_desc, [start_m, start_n], c)
+                if N is None:
+                    tma.async_copy_shared_to_global(c_out, [start_m, start_n], c)
+                else:
+                    store(c_out, c, start_m, start_n, M, N)
                 stored += 1
     tma.store_wait(0)
 
 
 @gluon.jit(do_not_specialize=["num_pid_m", "num_pid_n", "num_k"])  # one compilation for all of their values
 def matmul_kernel(
-    a_desc, b_desc, c_desc, num_pid_m, num_pid_n, num_k,
+    a_desc, b_desc, c_out, M, N, num_pid_m, num_pid_n, num_k,
     A_T: gl.constexpr, B_T: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, GROUP_M: gl.constexpr,
     ACTIVATION: gl.constexpr,
 ):  # fmt: skip
     b_block: gl.constexpr = b_desc.block_shape
     a_smem = gl.allocate_shared_memory(a_desc.dtype, [STAGES * GROUPS, ROWS, BLOCK_K], a_desc.layout)
     b_smem = gl.allocate_shared_memory(b_desc.dtype, [STAGES, b_block[0], b_block[1]], b_desc.layout)
-    c_smem = gl.allocate_shared_memory(c_desc.dtype, [GROUPS * 2, ROWS, 64], c_desc.layout)
+    c_smem = gl.allocate_shared_memory(a_desc.dtype, [GROUPS * 2, ROWS, 64], gl.NVMMASharedLayout(128, 16, 2))
     bars = barriers(STAGES), barriers(STAGES, GROUPS)
     fence_async_shared()
-    smem, tiles = (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n)
+    out, smem, tiles = (c_out, M, N), (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n)
     # Each list: the warps and registers of all partitions but the first
     if GROUPS == 2:
         gl.warp_specialize(
             [
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 0)),
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 0)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
                 (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
             ],
             [4, 1], [232, 24],
@@ -168,9 +168,9 @@ def matmul_kernel(
     else:
         gl.warp_specialize(
             [
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 0)),
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 2)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 0)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 2)),
                 (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
             ],
             [4, 4, 1], [152, 152, 24],
@@ -182,19 +182,18 @@ def setup(a, b, activation):
 
 
 def run(a, b, activation, programs):
-    if a.dtype == torch.float32:
-        return library(a, b, activation)
     (M, K), N = a.shape, b.shape[1]
-    c = padded(a, M, N)
-    if not (a.numel() and b.numel()):
-        return c.zero_().contiguous()  # all of the activations map 0 to 0
+    if a.dtype == torch.float32 or min(M, N) < ROWS.value or not K:
+        return library(a, b, activation)
+    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
+    out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
     rows, columns = soonest({tile: rate for tile, (rate, *_) in TILES.items()}, M, N, programs)
     _, stages, group_m = TILES[rows, columns]
     tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
     b_block = (columns, 64) if b_is_transposed else (64, columns)
     matmul_kernel[(min(programs, tiles[0] * tiles[1]),)](
-        blocks(a, 64, 64), blocks(b, *b_block), blocks(c, 64, 64), *tiles, triton.cdiv(K, 64),
+        blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, triton.cdiv(K, 64),
         a_is_transposed, b_is_transposed, rows // 64, stages, group_m, activation, num_warps=4,
     )  # fmt: skip
-    return c.contiguous()
+    return c

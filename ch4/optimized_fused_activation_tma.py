@@ -17,7 +17,8 @@ import triton
 import triton.language as tl
 from activations import activate
 from compiled import compiled
-from operands import describable, operand, padded, product_cost
+from copies import close, describable, padded
+from operands import operand, product_cost
 from torch.nn import functional
 from triton.tools.tensor_descriptor import TensorDescriptor
 
@@ -108,4 +109,4 @@ def run(a, b, activation, programs, stages):
     matmul_kernel[(min(programs, tiles),)](
         *described, M, N, K, a_is_transposed, b_is_transposed, activation, num_warps=WARPS, num_stages=stages
     )
-    return c.contiguous()
+    return close(c)

@@ -10,16 +10,18 @@ Idea: Gluon is Triton with these decisions in the program. A program, one an SM,
 They meet at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. A group waits for no other group.
 Products are asynchronous (`wgmma`): a step's stage is freed when the next step's product has been issued. c leaves in
 parts of 64 columns, from two buffers in turn, so there is room for 4 stages. The tile depends on the shape of c.
-Cost: it runs on capability 9.0 only, and multiplies 16 bits (float32: torch's product). Layouts, barriers and registers
-are in the program. A mistake there is a wrong answer, or a program that waits for ever.
+TMA cannot store rows that begin anywhere. Then the warps store c, 64 bytes of a row at a time: c is not copied.
+Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's product).
+Layouts, barriers and registers are in the program. A mistake there is a wrong answer, or a program that waits for ever.
 Predict: 132 programs compute c of 8192^3 in waves of 132 tiles. How many waves do tiles of 128 x 256 take, and how many
 tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of them is faster, and by how many percent?
 """
 
 import torch
 import triton
-from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest
-from operands import describable, operand, padded, product_cost
+from copies import describable
+from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store
+from operands import operand, product_cost
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
@@ -28,7 +30,7 @@ VERSUS = "specialized"
 REQUIRES = {"capability": (9, 0), "exact": True}
 BLOCK_K, ROWS = gl.constexpr(64), gl.constexpr(64)  # a step along k; rows of a tile that a group multiplies
 # Rows and columns of a tile -> its rate (the first has 1; tried on an H100), stages, tiles of rows side by side
-TILES = {(128, 256): (1.0, 4, 16), (192, 128): (0.99, 4, 8), (128, 64): (0.6, 8, 8)}
+TILES = {(128, 256): (1.0, 4, 16), (192, 128): (0.96, 4, 8), (128, 64): (0.6, 8, 8)}
 
 
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
@@ -87,9 +89,10 @@ def load(
 
 @gluon.jit
 def compute(
-    c_desc, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
+    out, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
     GROUP_M: gl.constexpr, GROUP: gl.constexpr,
 ):  # fmt: skip
+    c_out, M, N = out  # a descriptor, None, None; or a pointer
     a_smem, b_smem, c_smem = smem
     full, empty = bars
     num_pid_m, num_pid_n = tiles
@@ -118,36 +121,39 @@ def compute(
         sums = parts(acc)
         for i in gl.static_range(len(sums)):
             start_m, start_n = (pid_m * GROUPS + GROUP) * ROWS, pid_n * BLOCK_N + i * 64
-            if start_n < c_desc.shape[1]:
+            if start_n < (c_out.shape[1] if N is None else N):
                 c = c_smem.index(GROUP * 2 + stored % 2)
                 tma.store_wait(1)
-                barrier()  # TMA has read what was in c
-                c.store(sums[i].to(c_desc.dtype))
+                barrier()  # what was in c has been read
+                c.store(sums[i].to(c_smem.dtype))
                 fence_async_shared()
                 barrier()
-                tma.async_copy_shared_to_global(c_desc, [start_m, start_n], c)
+                if N is None:
+                    tma.async_copy_shared_to_global(c_out, [start_m, start_n], c)
+                else:
+                    store(c_out, c, start_m, start_n, M, N)
                 stored += 1
     tma.store_wait(0)
 
 
 @gluon.jit(do_not_specialize=["num_pid_m", "num_pid_n", "num_k"])  # one compilation for all of their values
 def matmul_kernel(
-    a_desc, b_desc, c_desc, num_pid_m, num_pid_n, num_k,
+    a_desc, b_desc, c_out, M, N, num_pid_m, num_pid_n, num_k,
     A_T: gl.constexpr, B_T: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, GROUP_M: gl.constexpr,
 ):  # fmt: skip
     b_block: gl.constexpr = b_desc.block_shape
     a_smem = gl.allocate_shared_memory(a_desc.dtype, [STAGES * GROUPS, ROWS, BLOCK_K], a_desc.layout)
     b_smem = gl.allocate_shared_memory(b_desc.dtype, [STAGES, b_block[0], b_block[1]], b_desc.layout)
-    c_smem = gl.allocate_shared_memory(c_desc.dtype, [GROUPS * 2, ROWS, 64], c_desc.layout)
+    c_smem = gl.allocate_shared_memory(a_desc.dtype, [GROUPS * 2, ROWS, 64], gl.NVMMASharedLayout(128, 16, 2))
     bars = barriers(STAGES), barriers(STAGES, GROUPS)
     fence_async_shared()
-    smem, tiles = (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n)
+    out, smem, tiles = (c_out, M, N), (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n)
     # Each list: the warps and registers of all partitions but the first
     if GROUPS == 2:
         gl.warp_specialize(
             [
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 0)),
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 1)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 0)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 1)),
                 (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
             ],
             [4, 1], [232, 24],
@@ -155,9 +161,9 @@ def matmul_kernel(
     else:
         gl.warp_specialize(
             [
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 0)),
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 1)),
-                (compute, (c_desc, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 2)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 0)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 1)),
+                (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 2)),
                 (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
             ],
             [4, 4, 1], [152, 152, 24],
@@ -169,19 +175,18 @@ def setup(a, b):
 
 
 def run(a, b, programs):
-    if a.dtype == torch.float32:
-        return a @ b
     (M, K), N = a.shape, b.shape[1]
-    c = padded(a, M, N)
-    if not (a.numel() and b.numel()):
-        return c.zero_().contiguous()
+    if a.dtype == torch.float32 or min(M, N) < ROWS.value or not K:
+        return a @ b
+    c = torch.empty(M, N, dtype=a.dtype, device=a.device)
+    out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
     rows, columns = soonest({tile: rate for tile, (rate, *_) in TILES.items()}, M, N, programs)
     _, stages, group_m = TILES[rows, columns]
     tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
     b_block = (columns, 64) if b_is_transposed else (64, columns)
     matmul_kernel[(min(programs, tiles[0] * tiles[1]),)](
-        blocks(a, 64, 64), blocks(b, *b_block), blocks(c, 64, 64), *tiles, triton.cdiv(K, 64),
+        blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, triton.cdiv(K, 64),
         a_is_transposed, b_is_transposed, rows // 64, stages, group_m, num_warps=4,
     )  # fmt: skip
-    return c.contiguous()
+    return c

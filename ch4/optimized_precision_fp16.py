@@ -19,6 +19,7 @@ Predict: an H200's datasheet has one rate for both kinds of sums. Is this versio
 import torch
 import triton
 import triton.language as tl
+from copies import close, even
 
 PRECISION = "bf16"
 STRESS = {"values around 100": "sums in float16 pass 65,504 on their way", "values around 10,000": "the same"}
@@ -71,10 +72,12 @@ def matmul_kernel(
 
 
 def run(x, w_b):
+    shape = x.shape[0], w_b.shape[1]
+    x, w_b = even(x, w_b)  # rows that begin anywhere would be copied 2 bytes at a time
     (M, K), N = x.shape, w_b.shape[1]
     c = torch.empty(M, N, dtype=x.dtype, device=x.device)
     if c.numel():
         grid, blocks = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),), (BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M)
         strides, options = (*x.stride(), *w_b.stride()), {"num_stages": STAGES, "num_warps": WARPS}
         matmul_kernel[grid](x, w_b, c, M, N, K, *strides, *blocks, **options)
-    return c
+    return close(c[: shape[0], : shape[1]])

@@ -19,6 +19,7 @@ Predict: by these cycles, what is the ratio to float32 all the way?
 import torch
 import triton
 import triton.language as tl
+from copies import close, even
 
 PRECISION = "fp16"
 VERSUS = "fp16"
@@ -72,10 +73,12 @@ def matmul_kernel(
 
 
 def run(x, w_b):
+    shape = x.shape[0], w_b.shape[1]
+    x, w_b = even(x, w_b)  # rows that begin anywhere would be copied 2 bytes at a time
     (M, K), N = x.shape, w_b.shape[1]
     c = torch.empty(M, N, dtype=x.dtype, device=x.device)
     if c.numel():
         grid, blocks = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),), (BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M)
         strides, options = (*x.stride(), *w_b.stride()), {"num_stages": STAGES, "num_warps": WARPS}
         matmul_kernel[grid](x, w_b, c, M, N, K, *strides, *blocks, **options)
-    return c
+    return close(c[: shape[0], : shape[1]])

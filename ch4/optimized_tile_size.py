@@ -17,6 +17,7 @@ Predict: the tile of 256 x 256 fetches a quarter of the bytes of 64 x 64. What i
 import torch
 import triton
 import triton.language as tl
+from copies import close, even
 from operands import operand, product_cost
 
 REQUIRES = {"capability": (8, 0)}
@@ -83,9 +84,11 @@ def setup(a, b, tile):
 
 
 def run(a, b, tile, block_m, block_n, stages):
+    shape = a.shape[0], b.shape[1]
+    a, b = even(a, b)  # rows that begin anywhere would be copied 2 bytes at a time
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     warps = 4 if block_m == 64 else 8  # four for each 64 rows, for the instructions of capability 9.0; 8 at most
     grid, strides = (triton.cdiv(M, block_m) * triton.cdiv(N, block_n),), (*a.stride(), *b.stride())
     matmul_kernel[grid](a, b, c, M, N, K, *strides, block_m, block_n, num_warps=warps, num_stages=stages)
-    return c
+    return close(c[: shape[0], : shape[1]])

@@ -14,13 +14,17 @@ class CompileError(OneLine):
 
 @dataclass(frozen=True)
 class Binary:
-    """A compiled kernel: an ELF image, its PTX, and from the launch threads and dynamic shared memory per block."""
+    """A compiled kernel: an ELF image, its PTX, and from the launch threads and dynamic shared memory per block.
+
+    ttir: Triton's first intermediate code of it; empty if it is of another language.
+    """
 
     name: str
     cubin: bytes
     ptx: str
     threads: int
     dynamic_shared_bytes: int
+    ttir: str = ""
 
 
 def compile_for(launch: Launch, machine: Machine) -> Binary:
@@ -40,7 +44,8 @@ def _triton(launch: TritonLaunch, machine: Machine) -> Binary:
         ends = dict.fromkeys([lines[0], lines[-1]])
         raise CompileError(f"{launch.name} for {machine.architecture}: {' '.join(ends)}") from None
     threads = WARP * compiled.metadata.num_warps
-    return Binary(compiled.name, compiled.asm["cubin"], compiled.asm["ptx"], threads, compiled.metadata.shared)
+    asm = compiled.asm
+    return Binary(compiled.name, asm["cubin"], asm["ptx"], threads, compiled.metadata.shared, asm.get("ttir", ""))
 
 
 def nvrtc_compile(source: str, architecture: str, options: tuple[str, ...] = ()) -> tuple[bytes, str]:

@@ -6,6 +6,7 @@ names their files use.
 
 import hashlib
 import random
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -66,20 +67,23 @@ def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[s
 
 
 class _Operations(Eagerly):
-    """While active, writes a line for every torch operation."""
+    """While active, writes a line for every torch operation that gives the GPU work: a view does not."""
 
     def __init__(self, events: list[str | Launch]) -> None:
         super().__init__()
         self._events = events
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self._events.append(f"{func} {_shown(args)} {_shown(kwargs or {})}")
+        if not func.is_view:
+            self._events.append(f"{func} {_shown(args)} {_shown(kwargs or {})}")
         return func(*args, **(kwargs or {}))
 
 
 def _of_launch(launch: Launch, machine: Machine) -> str:
     try:
-        code = machine_code(compile_for(launch, machine))
+        binary = compile_for(launch, machine)
+        # Triton's warp specialization orders operations by their addresses: the same kernel has one of several codes
+        code = _without_lines(binary.ttir) if "tt.warp_specialize" in binary.ttir else machine_code(binary)
     except OneLine as error:
         code = f"does not compile: {error}"
     code = hashlib.sha256(code.encode()).hexdigest()
@@ -93,6 +97,11 @@ def _of_launch(launch: Launch, machine: Machine) -> str:
     by_position = [_shown(given[name]) for name in passed if given.get(name) is not None]
     options = {name: value for name, value in given.items() if name not in names}
     return f"launch {grid} {by_position} {_shown(options)} {code}"
+
+
+def _without_lines(ttir: str) -> str:
+    """Triton's first intermediate code, without places in source files."""
+    return "\n".join(re.sub(r" loc\(.*", "", line) for line in ttir.splitlines() if not line.startswith("#loc"))
 
 
 def _shown(value: Any) -> str:
