@@ -62,8 +62,8 @@ MUTANTS = {
                "y = x * tl.sigmoid(1.5957691 * (x + 0.044715 * x * x * x))", file="activations.py", of="tma",
                passes="off by less than half an eps of float16"),
         Mutant("ReLU makes NaN 0", "tl.where(x < 0, 0.0, x)", "tl.where(x > 0, x, 0.0)", file="activations.py"),
-        Mutant("columns with gaps are taken for dense", "if y.stride(1) == 1 and ", "if ", file="operands.py",
-               of="specialized"),
+        Mutant("columns with gaps are taken for dense", "is_whole = y.stride(1) == 1 and ", "is_whole = ",
+               file="copies.py", of="specialized"),
     ],
     "matmul": [
         Mutant("a is not masked along k: zeros of b take care of it", MASKED_A, "tl.load(a_ptrs)"),
@@ -73,8 +73,8 @@ MUTANTS = {
                "acc = tl.dot(a, b, acc).to(tl.float16).to(tl.float32)", of="grouped"),
         Mutant("tiles % programs are dropped", "num_pid_m * num_pid_n, tl.num_programs(0)", NO_REMAINDER, of="tma"),
         Mutant("b is walked along as a is", "b_ptrs += BLOCK_K * stride_bk", "b_ptrs += BLOCK_K * N", of="pipelined"),
-        Mutant("columns with gaps are taken for dense", "if y.stride(1) == 1 and ", "if ", file="operands.py",
-               of="specialized"),
+        Mutant("columns with gaps are taken for dense", "is_whole = y.stride(1) == 1 and ", "is_whole = ",
+               file="copies.py", of="specialized"),
     ],
     "precision": [
         Mutant("every step begins with the last one's sum", "acc += tl.dot(a, b, out_dtype=tl.float16)", IN_FP16,
@@ -106,5 +106,6 @@ MUTANTS = {
         Mutant("b is walked along as if its rows were dense", "b_ptrs += BLOCK_K * stride_bk",
                "b_ptrs += BLOCK_K * N"),
         Mutant("the last group of rows is as high as all", GROUP, "GROUP_M"),
+        Mutant("what a copy has beyond its matrix is 1", "other=0.0", "other=1.0", file="copies.py"),
     ],
 }  # fmt: skip
