@@ -18,7 +18,7 @@ from common.pairs.eager import Eagerly
 from common.pairs.one_line import OneLine
 from common.pairs.pair import load
 from common.xray.capture import Launch, TritonLaunch, recorded_launches
-from common.xray.compilers import compile_for
+from common.xray.compilers import Binary, compile_for
 from common.xray.occupancy import MACHINES, Machine
 from common.xray.sass import machine_code
 
@@ -81,9 +81,7 @@ class _Operations(Eagerly):
 
 def _of_launch(launch: Launch, machine: Machine) -> str:
     try:
-        binary = compile_for(launch, machine)
-        # Triton's warp specialization orders operations by their addresses: the same kernel has one of several codes
-        code = _without_lines(binary.ttir) if "tt.warp_specialize" in binary.ttir else machine_code(binary)
+        code = code_of(compile_for(launch, machine))
     except OneLine as error:
         code = f"does not compile: {error}"
     code = hashlib.sha256(code.encode()).hexdigest()
@@ -99,9 +97,14 @@ def _of_launch(launch: Launch, machine: Machine) -> str:
     return f"launch {grid} {by_position} {_shown(options)} {code}"
 
 
-def _without_lines(ttir: str) -> str:
-    """Triton's first intermediate code, without places in source files."""
-    return "\n".join(re.sub(r" loc\(.*", "", line) for line in ttir.splitlines() if not line.startswith("#loc"))
+def code_of(binary: Binary) -> str:
+    """Its machine code; of a loop that Triton specializes the first intermediate code, without places in source files.
+
+    That pass orders operations by their addresses: the machine code differs from one compilation to the next.
+    """
+    if "tt.warp_specialize" not in binary.ttir:
+        return machine_code(binary)
+    return "\n".join(re.sub(r" loc\(.*", "", line) for line in binary.ttir.splitlines() if not line.startswith("#loc"))
 
 
 def _shown(value: Any) -> str:

@@ -1,6 +1,7 @@
 """Rows are carried over where names have changed and the work has not, and stay stale everywhere else."""
 
 import textwrap
+from itertools import count
 
 import pytest
 from samples import pair_result, record, refused, write_pair
@@ -10,6 +11,8 @@ from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.record.archive import current
 from common.record.load import load_record, save_record
+from common.xray.compilers import Binary
+from common.xray.work import code_of
 
 pytest.importorskip("triton")  # which compiles the kernels
 TEXT = textwrap.dedent(
@@ -104,6 +107,24 @@ def test_a_version_that_was_not_recorded_may_change(carried):
 def test_a_further_constant_that_changes_no_machine_code_keeps_the_row(carried):
     more = {"BLOCK: tl.constexpr": "BLOCK: tl.constexpr, TAIL: tl.constexpr", "BLOCK=256": "BLOCK=256, TAIL=0"}
     assert carried(changed(TEXT, more))[1]
+
+
+@pytest.mark.rest
+def test_a_view_is_no_work(carried):
+    assert carried(changed(TEXT, {"return result": "return result[:]"}))[1]
+
+
+def test_a_loop_that_triton_specializes_is_compared_before_that(monkeypatch):
+    numbers = count()
+    monkeypatch.setattr("common.xray.work.machine_code", lambda _: next(numbers))  # each time another
+
+    def code(ttir):
+        return code_of(Binary("kernel", b"", "", 128, 0, ttir))
+
+    loop = "scf.for {\n  tt.dot loc(#loc1)\n} {tt.warp_specialize} loc(#loc2)\n#loc1 = loc(1)"
+    assert code(loop) == code(loop.replace("loc1", "loc7")) != code(loop.replace("dot", "sum"))
+    plain = loop.replace("tt.warp_specialize", "")
+    assert code(plain) != code(plain)
 
 
 @pytest.mark.rest
