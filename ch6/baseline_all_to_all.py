@@ -9,7 +9,7 @@ collects the tokens of one expert at a time. While one process receives, the lin
 
 Cost: a process sends (p - 1) / p of its tokens to the p - 1 others.
 
-Predict: 64 experts, 25 us of latency for each collective: how long at least?
+Predict: suppose 64 experts, and 25 us of latency for each collective: how long at least?
 """
 
 import torch

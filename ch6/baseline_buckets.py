@@ -10,7 +10,7 @@ each other. At 64 KiB a gradient this latency is nearly all of the time.
 Cost: with p processes each one has to send 2 (p - 1) / p times the bytes: half of them to sum, half to hand out the
 sums. 200 gradients of 64 KiB are 12.5 MiB; at 400 GB/s that takes 0.03 ms.
 
-Predict: with a latency of 25 us, how long do 200 all-reduces take? What part of it are the bytes?
+Predict: suppose a latency of 25 us: how long do 200 all-reduces take? What part of it are the bytes?
 """
 
 import torch

@@ -10,7 +10,7 @@ ends in a sum of a few KiB. The next layer needs it, so the sums cannot be packe
 Cost: with p processes each one has to send 2 (p - 1) / p times the bytes. With two, that is 64 KiB: 0.16 us at
 400 GB/s. Each tensor is also copied once, because NCCL's sum overwrites it.
 
-Predict: a sum of 64 KiB takes 15 us. Which share of it is latency?
+Predict: suppose that a sum of 64 KiB takes 15 us. Which share of it is latency?
 """
 
 import torch

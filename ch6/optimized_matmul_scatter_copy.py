@@ -15,7 +15,8 @@ makes sure that all rows have come.
 Cost: memory for the rows to send and the rows to come, made once in `setup`, and two barriers of a few us. The sum
 still reads two parts and writes one.
 
-Predict: 64 MiB are sent at 280 GB/s, and a product of 275 GFLOP runs meanwhile at 780 TFLOP/s. Which ends first?
+Predict: suppose that 64 MiB are sent at 280 GB/s, and a product of 275 GFLOP runs meanwhile at 780 TFLOP/s. Which ends
+first?
 """
 
 import torch

@@ -9,8 +9,9 @@ of the total weight.
     link         [part 1]    [part 2]
     attention    [own keys]  [part 1]  [part 2]
 
-Cost: two parts in memory instead of p. Each step but the first merges: this reads and writes the answer three times,
-most of it in float32. At the end the answer is rounded to its type.
+Cost: two parts in memory instead of p. With two processes this saves no memory: two parts are all parts, and the merge
+needs answers in float32. (`copy` keeps all parts.) Each step but the first merges: this reads and writes the answer
+three times, most of it in float32. At the end the answer is rounded to its type.
 
 Predict: the work of a step grows with the square of a part's length, its bytes with the length. From which length on is
 a transfer hidden?

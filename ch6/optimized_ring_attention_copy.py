@@ -14,7 +14,7 @@ when the next part has come. Each step has a place of its own, so nothing is ove
 
 Cost: memory for all parts except the own one, made once in `setup`. The ring of NCCL has two parts in memory.
 
-Predict: could a part be multiplied where it is, in the memory of the other GPU, without a copy?
+Predict: could attention read a part where it is, in the memory of the other GPU, without a copy?
 """
 
 import torch

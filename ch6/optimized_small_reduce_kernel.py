@@ -20,7 +20,7 @@ Cost: two halves in place of one buffer. The programs of a kernel must run at th
 its place on an SM, and the one that it waits for needs a place, too. So a sum has at most 64 programs. The copy into
 the half is a part of the timed work.
 
-Predict: a write over the link takes 1 us, a read 1.5 us. What is the least time of such a sum?
+Predict: suppose that a write over the link takes 1 us, a read 1.5 us. What is the least time of such a sum?
 """
 
 import torch

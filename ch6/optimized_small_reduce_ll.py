@@ -14,8 +14,8 @@ may do so. It begins after sum k + 1, which has waited for words that the others
 Cost: twice the bytes over the link. So this is for small tensors. NCCL calls it LL, for low latency, and takes another
 protocol for larger ones. This kernel sums float32 only.
 
-Predict: a write over the link takes 1 us, a launch 1.5 us. What is the least time of such a sum? At which size S do its
-2 S bytes take as long as that, at 250 GB/s?
+Predict: suppose that a write over the link takes 1 us, a launch 1.5 us. What is the least time of such a sum? At which
+size S do its 2 S bytes take as long as that, at 250 GB/s?
 """
 
 import torch
