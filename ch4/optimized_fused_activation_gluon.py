@@ -3,8 +3,8 @@
 Problem: in `optimized_fused_activation_specialized.py` a whole tile of y, 64 KiB, lies in shared memory on its way out,
 and a group of warps stores nothing before it has activated all of its sums. That leaves room for 3 stages.
 Idea: the kernel of `optimized_matmul_gluon.py`. One warp loads, two or three groups of 4 warps multiply, activate and
-store. A group activates 64 columns while TMA stores the 64 columns before, from two buffers in turn. It waits for
-stages and for no other group.
+store. A group activates 64 columns while TMA stores the 64 columns before, from two buffers in turn (or stores them
+itself, where rows of y begin anywhere). It waits for stages and for no other group.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's operations).
 Predict: a group may be ahead of the other by up to 4 stages, and could activate while that one multiplies. Nothing in
 the program puts it ahead. Is a GELU hidden behind products, or does it cost what it costs in
@@ -183,7 +183,7 @@ def setup(a, b, activation):
 
 def run(a, b, activation, programs):
     (M, K), N = a.shape, b.shape[1]
-    if a.dtype == torch.float32 or min(M, N) < ROWS.value or not K:
+    if a.dtype == torch.float32 or min(M, N) < ROWS.value or not K:  # a tile would be mostly empty
         return library(a, b, activation)
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes

@@ -7,8 +7,8 @@ fetch a block by its coordinates, with zeros beyond the edges: a few instruction
 as SMs walk over all tiles, and the blocks of the next tile are in flight before this one is stored. c is stored by TMA
 too, in two parts of 32 KiB.
 Cost: rows must begin at multiples of 16 bytes. A transposed matrix is read as it lies. Any other matrix (an odd number
-of columns, gaps) is copied first: one read and one write. At 4093^3 `pipelined` cannot use cp.async either, which moves
-4 bytes at least, and it loads 2 bytes at a time through registers.
+of columns, gaps between neighbours) is copied first: one read and one write. At 4093^3 `pipelined` cannot use cp.async
+either, which moves 4 bytes at least, and it loads 2 bytes at a time through registers.
 Predict: how many times as fast as `pipelined` is it at 4096^3, where the loads are hidden already, and at 4093^3, where
 it makes three copies of 33.5 MB?
 """

@@ -74,7 +74,7 @@ def matmul_kernel(
 
 def run(x, w_b):
     shape = x.shape[0], w_b.shape[1]
-    x, w_b = even(x, w_b)  # rows that begin anywhere would be copied 2 bytes at a time
+    x, w_b = even(x, w_b)  # other sides than multiples of 16 would be copied 2 bytes at a time
     (M, K), N = x.shape, w_b.shape[1]
     c = torch.empty(M, N, dtype=x.dtype, device=x.device)
     if c.numel():

@@ -85,7 +85,7 @@ def setup(a, b, tile):
 
 def run(a, b, tile, block_m, block_n, stages):
     shape = a.shape[0], b.shape[1]
-    a, b = even(a, b)  # rows that begin anywhere would be copied 2 bytes at a time
+    a, b = even(a, b)  # other sides than multiples of 16 would be copied 2 bytes at a time
     (M, K), N = a.shape, b.shape[1]
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     warps = 4 if block_m == 64 else 8  # four for each 64 rows, for the instructions of capability 9.0; 8 at most

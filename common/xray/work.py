@@ -24,6 +24,7 @@ from common.xray.sass import machine_code
 
 UNSEEN = "cannot be seen"  # a line with this prefix gives the reason
 Work = dict[str, list[str]]  # function -> what it does
+PLACE = re.compile(r' loc\((?:[^()"]|"[^"]*"|\([^()]*\))*\)')  # in Triton's code: loc(#loc7), loc("x"(#loc))
 TIMED = ("run", "library", "yardstick")  # also as prefixes, as in library_tf32
 
 
@@ -98,19 +99,22 @@ def _of_launch(launch: Launch, machine: Machine) -> str:
 
 
 def code_of(binary: Binary) -> str:
-    """Its machine code; of a loop that Triton specializes the first intermediate code, without places in source files.
+    """Its machine code; of a loop that Triton specializes, its first intermediate code without places and names.
 
     That pass orders operations by their addresses: the machine code differs from one compilation to the next.
     """
     if "tt.warp_specialize" not in binary.ttir:
         return machine_code(binary)
-    return "\n".join(re.sub(r" loc\(.*", "", line) for line in binary.ttir.splitlines() if not line.startswith("#loc"))
+    lines = [line for line in binary.ttir.splitlines() if not line.startswith("#loc")]
+    names: dict[str, str] = {}
+    text = PLACE.sub("", "\n".join(lines)).replace(f"@{binary.name}", "")
+    return re.sub(r"%\w+", lambda name: names.setdefault(name[0], f"%{len(names)}"), text)
 
 
 def _shown(value: Any) -> str:
     """A value as text, without its address and its name."""
     if isinstance(value, torch.Tensor):
-        return f"{value.dtype}{list(value.shape)}{list(value.stride())}"
+        return f"{value.dtype}{list(value.shape)}{list(value.stride())}+{value.storage_offset()}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_shown, value))}]"
     if isinstance(value, dict):

@@ -121,8 +121,13 @@ def test_a_loop_that_triton_specializes_is_compared_before_that(monkeypatch):
     def code(ttir):
         return code_of(Binary("kernel", b"", "", 128, 0, ttir))
 
-    loop = "scf.for {\n  tt.dot loc(#loc1)\n} {tt.warp_specialize} loc(#loc2)\n#loc1 = loc(1)"
-    assert code(loop) == code(loop.replace("loc1", "loc7")) != code(loop.replace("dot", "sum"))
+    loop = """tt.func @kernel(%x: i32 {tt.divisibility = 16 : i32} loc("x"(#loc)), %y: i32 loc("y"(#loc))) {
+      %sum = arith.addi %x, %y loc(#loc1)
+    } {tt.warp_specialize} loc(callsite(#loc2 at #loc3))
+    """
+    assert code(loop) == code(loop.replace("loc1", "loc7").replace("%x", "%left"))
+    assert code(loop) != code(loop.replace("addi", "muli"))
+    assert code(loop) != code(loop.replace("%y: i32", "%y: i64"))
     plain = loop.replace("tt.warp_specialize", "")
     assert code(plain) != code(plain)
 
@@ -144,6 +149,7 @@ def test_a_pair_with_another_name_and_an_argument_more_keeps_its_row(carried):
         ({"empty_like": "zeros_like"}, "run: aten.zeros_like"),
         ({"n=1024": "n=2048"}, "double has no size of {'n': 1024}"),
         ({"return result": "return result.clone()"}, "run: aten.clone"),
+        ({"kernel[(triton.cdiv(x.numel(), 256),)](x, ": "kernel[(triton.cdiv(x.numel(), 256),)](x[1:], "}, "launch"),
     ],
 )
 def test_other_work_is_stale(changes, said, carried):
