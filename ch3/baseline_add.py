@@ -20,8 +20,8 @@ import triton
 import triton.language as tl
 
 SIZES = {
-    "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 1},
-    "check/row": {"rows": 1, "columns": 1025}, "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
+    "check": {"rows": 127, "columns": 131}, "check/one": {"rows": 1, "columns": 1},
+    "check/row": {"rows": 1, "columns": 1025}, "check/fp16": {"rows": 33, "columns": 527, "dtype": "float16"},
     "check/bf16": {"rows": 65, "columns": 31, "dtype": "bfloat16"},
     "count": {"rows": 64, "columns": 1024},
     "default": {"rows": 8192, "columns": 8192},  # 256 MiB of float32 a matrix: larger than any L2

@@ -28,6 +28,7 @@ SIZES = {
     "check/broadcast": {"op": "broadcast", "rows": 67, "columns": 129},
     "check/cat/fp16": {"op": "cat", "rows": 5, "columns": 1031, "dtype": "float16"},
     "check/transpose/bf16": {"op": "transpose", "rows": 131, "columns": 33, "dtype": "bfloat16"},
+    "check/transpose/large tiles": {"op": "transpose", "rows": 3, "columns": 4033},  # 64 of them
     "check/broadcast/fp16": {"op": "broadcast", "rows": 3, "columns": 2049, "dtype": "float16"},
     "count": {"op": "transpose", "rows": 256, "columns": 256},
     "default": {"op": "cat", "columns": 4096},  # 128 MiB of float32 a matrix, twice that the result: beyond any L2

@@ -20,7 +20,7 @@ import triton.language as tl
 from operations import BINARY, POSITIVE, SCALARS, TORCH, apply
 
 SIZES = {
-    "check": {"op": "add", "rows": 127, "columns": 129}, "check/one": {"op": "exp", "rows": 1, "columns": 1},
+    "check": {"op": "add", "rows": 127, "columns": 131}, "check/one": {"op": "exp", "rows": 1, "columns": 1},
     "check/sub": {"op": "sub", "rows": 33, "columns": 127}, "check/mul": {"op": "mul", "rows": 33, "columns": 127},
     "check/div": {"op": "div", "rows": 33, "columns": 127}, "check/neg": {"op": "neg", "rows": 33, "columns": 127},
     "check/sin": {"op": "sin", "rows": 33, "columns": 127}, "check/cos": {"op": "cos", "rows": 33, "columns": 127},
@@ -33,8 +33,8 @@ SIZES = {
     "check/gelu": {"op": "gelu", "rows": 33, "columns": 127},
     "check/gelu_tanh": {"op": "gelu_tanh", "rows": 33, "columns": 127},
     "check/silu": {"op": "silu", "rows": 33, "columns": 127},
-    "check/div/fp16": {"op": "div", "rows": 33, "columns": 127, "dtype": "float16"},
-    "check/gelu/bf16": {"op": "gelu", "rows": 33, "columns": 127, "dtype": "bfloat16"},
+    "check/div/fp16": {"op": "div", "rows": 33, "columns": 527, "dtype": "float16"},
+    "check/gelu/bf16": {"op": "gelu", "rows": 33, "columns": 527, "dtype": "bfloat16"},
     "count": {"rows": 64, "columns": 1024},
     "default": {"op": "gelu"},  # 8192 x 8192, as the large ones: 256 MiB of float32 a matrix, larger than any L2
     "small/mul": {"op": "mul", "rows": 512, "columns": 512}, "small/exp": {"op": "exp", "rows": 512, "columns": 512},

@@ -23,6 +23,7 @@ from compiled import compiled
 
 SIZES = {
     "check": {"rows": 3, "columns": 127}, "check/row": {"rows": 1, "columns": 7},
+    "check/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"},
     "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 8195},
     "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},

@@ -5,12 +5,12 @@ Problem: `baseline_data_movement.py` divides for every element, and its transpos
 Idea: most elements keep their neighbours, so they are moved together:
 
     stack, cat    a program copies 4 KiB of a row of x or of y, whole: which of the two, it is told once
-    broadcast     a program reads 2 KiB of the row once, and writes them into 16 rows
+    broadcast     a program reads 2 KiB of the row once, and writes them into up to 16 rows
     transpose     a program reads a tile, 256 bytes a side, along its rows and writes it along its columns: what is
                   adjacent for the one is not for the other, so elements change lanes, through shared memory
 
 Cost: no lane divides, and no byte is read twice from memory. The tile of a transpose takes 16 KiB of shared memory
-in float32 and 32 KiB in 16 bits.
+in float32 and 32 KiB in 16 bits. Where fewer than half of the SMs would have such a tile, it is 32 x 32 elements.
 
 Predict: `library` is torch.stack, torch.cat and Tensor.copy_ (of a transposed or an expanded view). For which of the
 four operations is it far slower than this version?
@@ -21,6 +21,7 @@ import triton
 import triton.language as tl
 
 PAIRED = ("stack", "cat")  # operations that take two matrices
+SMS = 128  # of most large GPUs, nearly
 
 
 def inputs(op="cat", rows=8192, columns=8192, dtype="float32", device="cuda"):
@@ -85,12 +86,15 @@ def run(op, x, y, out):
     if not out.numel():
         return out
     if op == "transpose":
-        tile = 256 // x.element_size()  # 16 lanes * 16 bytes
+        tile, warps = 256 // x.element_size(), 8  # 16 lanes * 16 bytes
+        if triton.cdiv(rows, tile) * triton.cdiv(columns, tile) < SMS // 2:  # most SMs would have no tile
+            tile, warps = 32, 4
         grid = (triton.cdiv(rows, tile) * triton.cdiv(columns, tile),)
-        transpose_kernel[grid](x, out, rows, columns, TILE=tile, num_warps=8)
+        transpose_kernel[grid](x, out, rows, columns, TILE=tile, num_warps=warps)
     elif op == "broadcast":
-        grid = (triton.cdiv(rows, 16) * triton.cdiv(columns, block // 2),)
-        broadcast_kernel[grid](x, out, rows, columns, ROWS=16, BLOCK=block // 2, num_warps=4)
+        height = min(triton.next_power_of_2(rows), 16)
+        grid = (triton.cdiv(rows, height) * triton.cdiv(columns, block // 2),)
+        broadcast_kernel[grid](x, out, rows, columns, ROWS=height, BLOCK=block // 2, num_warps=4)
     else:
         stride_om, stride_oy = (0, columns) if op == "stack" else (2 * columns, columns)
         grid = (rows * triton.cdiv(columns, block), 2)

@@ -107,10 +107,11 @@ def run(x, w_weight, mean, rstd, dy):
     warps = min(max(block // (32 * ELEMENTS), 1), 32)
     sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
     programs = min(rows, max(sms * (WIDEST // block) // parts, 1))
-    sums = torch.empty(2, programs, columns, device=x.device)
+    sums = torch.empty(2, programs, columns, device=x.device) if programs > 1 else total
     tensors = (x, w_weight, mean, rstd, dy, dx, sums)
     layer_norm_backward_kernel[(programs * parts,)](
         *tensors, rows, columns, BLOCK=block, PARTS=parts, num_warps=warps, maxnreg=min(REGISTERS, 2048 // warps)
     )
-    add_kernel[(triton.cdiv(columns, 16), 2)](sums, total, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+    if programs > 1:
+        add_kernel[(triton.cdiv(columns, 16), 2)](sums, total, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
     return dx, *total

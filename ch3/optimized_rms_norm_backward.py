@@ -95,12 +95,14 @@ def run(x, w_weight, rstd, dy):
     gpu = None if x.is_cpu else torch.cuda.get_device_properties(x.device)
     sms, shared = (gpu.multi_processor_count, gpu.shared_memory_per_multiprocessor) if gpu else (2, 0)
     programs_per_sm = max(min(PER_SM // block, 16), 1)
-    stages = 3 if 4 * block * x.element_size() * programs_per_sm < shared else 1  # two rows ahead, if those of all fit
     programs = min(rows, sms * programs_per_sm)
-    sums = torch.empty(programs, columns, device=x.device)
+    fits = 4 * block * x.element_size() * programs_per_sm < shared
+    stages = 3 if fits and rows > programs else 1  # two rows ahead, if there are and fit
+    sums = torch.empty(programs, columns, device=x.device) if programs > 1 else dweight
     tensors = (x, w_weight, rstd, dy, dx, sums)
     rms_norm_backward_kernel[(programs,)](
         *tensors, rows, columns, BLOCK=block, STAGES=stages, num_warps=warps, maxnreg=min(REGISTERS, 2048 // warps)
     )
-    add_kernel[(triton.cdiv(columns, 16), 1)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
+    if programs > 1:
+        add_kernel[(triton.cdiv(columns, 16), 1)](sums, dweight, programs, columns, ROWS=256, COLUMNS=16, num_warps=8)
     return dx, dweight

@@ -50,6 +50,7 @@ CONFIGS_FP16 = [  # and bfloat16, on tensor cores
 ]
 CONFIGS_ODD = [  # of 16 bits, rows at any address: 2 bytes a load, through registers, none ahead of the products
     (1, {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
+    (2, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8}),
     (2, {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 128, "num_stages": 3, "num_warps": 4}),
     (0, {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 256, "num_stages": 3, "num_warps": 4}),
 ]

@@ -26,7 +26,7 @@ MUTANTS = {
         Mutant("cat's y is read as if it had no gaps", "x if y is None else y.contiguous()", "x if y is None else y"),
         Mutant("transpose reads x as if it had no gaps", "x, y = x.contiguous(), ",
                'x, y = x if op == "transpose" else x.contiguous(), '),
-        Mutant("broadcast drops rows % 16", "(triton.cdiv(rows, 16) *", "(max(rows // 16, 1) *"),
+        Mutant("broadcast drops rows % 16", "(triton.cdiv(rows, height) *", "(max(rows // height, 1) *"),
         Mutant("broadcast reads the first block of the row for all", "tl.load(x_ptr + cols, mask=cols < n_cols)",
                "tl.load(x_ptr + tl.arange(0, BLOCK), mask=cols < n_cols)"),
         Mutant("transpose swaps tiles, not what is in them", "tl.trans(x), mask", "x, mask"),
