@@ -28,6 +28,7 @@ SIZES = {
     "check/step": {"m": 67, "n": 129, "k": 131, "step": 3},
     "check/step/even": {"m": 64, "n": 72, "k": 136, "step": 3},  # gaps, but rows at multiples of 16 bytes
     "check/gluon": {"m": 190, "n": 4225, "k": 9}, "check/gluon/by8": {"m": 191, "n": 4232, "k": 8},  # tiles 192 x 128
+    "check/gluon/steps": {"m": 70, "n": 129, "k": 1100},  # more steps than stages
     "count": {"m": 512, "n": 512, "k": 256},
     "default": {}, "medium/2048/fp16": {"m": 2048, "n": 2048, "k": 2048},
     "large/4096/fp16": {}, "large/4096/bf16": {"dtype": "bfloat16"},

@@ -27,6 +27,11 @@ def padded(like, rows, columns):
     return torch.empty(rows, columns, dtype=like.dtype, device=like.device)
 
 
+def in_lines(*matrices):
+    """Do all rows of a matrix begin at the same place in a line?"""
+    return all(x.stride(0) * x.element_size() % LINE == 0 for x in matrices)
+
+
 def close(x):
     """x without gaps between its rows: itself, or a copy."""
     return x if x.is_contiguous() else copied(x, torch.empty(*x.shape, dtype=x.dtype, device=x.device))

@@ -80,15 +80,48 @@ def store(c_ptr, c, start_m, start_n, M, N):
     gl.store(c_ptr + offs_m.to(gl.int64) * N + offs_n, c.load(layout), mask=(offs_m < M) & (offs_n < N))
 
 
-def soonest(rates, m, n, programs):
-    """The tile (rows, columns) that is expected to take the shortest time for a matrix [m, n].
+@gluon.jit
+def units(tiles, GROUPS: gl.constexpr):
+    """How many units of work there are.
 
-    rates: {tile: elements that a program computes in a unit of time}. In a wave each program computes a tile. Small
-    tiles have a lower rate, and waste less beyond the edges and in the last wave.
+    tiles: (tiles in a column, tiles in a row, how many of them all groups compute together; None: all of them).
     """
+    num_pid_m, num_pid_n, whole = tiles
+    found = num_pid_m * num_pid_n
+    if whole is not None:
+        found = whole + (found - whole) * GROUPS
+    return found
 
-    def time(rows, columns):
-        waves = triton.cdiv(triton.cdiv(m, rows) * triton.cdiv(n, columns), programs)
-        return waves * rows * columns / rates[rows, columns]
 
-    return min(rates, key=lambda tile: time(*tile))
+@gluon.jit
+def unit(pid, tiles, GROUP_M: gl.constexpr, GROUPS: gl.constexpr):
+    """(Row, column) of a unit's tile, and the group of warps that alone computes its rows of it; -1: all groups do."""
+    num_pid_m, num_pid_n, whole = tiles
+    only = -1
+    if whole is not None:
+        rest = gl.maximum(pid - whole, 0)
+        only = gl.where(pid < whole, -1, rest % GROUPS)
+        pid = gl.minimum(pid, whole + rest // GROUPS)
+    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+    group_size_m = gl.minimum(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+    pid_in_group = pid % (GROUP_M * num_pid_n)
+    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m, only
+
+
+def soonest(table, m, n, programs, in_lines):
+    """((Rows, columns) of the tile that is expected to take the shortest time for [m, n], its `whole` for `units`).
+
+    table: {tile: (elements that a program computes in a unit of time, ...)}. In a wave each program computes a tile.
+    Small tiles have a lower rate, and waste less beyond the edges and in the last wave. If each
+    group of the last wave's tiles can have a program of its own, it gets one. That wave then takes 3/4 of the time
+    (tried on an H100): such a program loads more bytes for each product. If rows are not `in_lines`, nothing is gained.
+    """
+    found = {}
+    for (rows, columns), (rate, *_) in table.items():
+        tiles = triton.cdiv(m, rows) * triton.cdiv(n, columns)
+        rest = tiles % programs
+        whole = tiles - rest if in_lines and 0 < rest * (rows // 64) <= programs else None
+        waves = triton.cdiv(tiles, programs) if whole is None else whole // programs + 0.75
+        found[rows, columns] = waves * rows * columns / rate, whole
+    tile = min(found, key=lambda tile: found[tile][0])
+    return tile, found[tile][1]

@@ -9,9 +9,12 @@ Idea: Gluon is Triton with these decisions in the program. A program, one an SM,
 
 They meet at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. A group waits for no other group.
 Products are asynchronous (`wgmma`): a step's stage is freed when the next step's product has been issued. c leaves in
-parts of 64 columns, from two buffers in turn, so there is room for 4 stages. The tile depends on the shape of c.
+parts of 64 columns, from two buffers in turn, so there is room for 4 stages. The tile depends on the shape of c. If
+the last wave has few tiles, each of their groups gets a program of its own: the program's other groups let stages pass.
 TMA cannot store rows that begin anywhere. Then the warps store c, 64 bytes of a row at a time: c is not copied.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's product).
+A step of 128 x 256 asks L2 for 384 lines of 128 bytes; for more if rows begin off lines. Kernels of cuBLAS in clusters
+fetch a block once for two SMs (multicast): Gluon can from Triton 3.7 on only.
 Layouts, barriers and registers are in the program. A mistake there is a wrong answer, or a program that waits for ever.
 Predict: 132 programs compute c of 8192^3 in waves of 132 tiles. How many waves do tiles of 128 x 256 take, and how many
 tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of them is faster, and by how many percent?
@@ -19,8 +22,8 @@ tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of t
 
 import torch
 import triton
-from copies import describable
-from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store
+from copies import describable, in_lines
+from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store, unit, units
 from operands import operand, product_cost
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -51,14 +54,6 @@ def cost(a, b):
 
 
 @gluon.jit
-def swizzle(pid, num_pid_m, num_pid_n, GROUP_M: gl.constexpr):
-    first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
-    group_size_m = gl.minimum(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
-    pid_in_group = pid % (GROUP_M * num_pid_n)
-    return first_pid_m + pid_in_group % group_size_m, pid_in_group // group_size_m
-
-
-@gluon.jit
 def load(
     descs, smem, bars, tiles, num_k, A_IS_TRANSPOSED: gl.constexpr, B_IS_TRANSPOSED: gl.constexpr,
     GROUP_M: gl.constexpr,
@@ -66,22 +61,24 @@ def load(
     a_desc, b_desc = descs
     a_smem, b_smem = smem
     full, empty = bars
-    num_pid_m, num_pid_n = tiles
     STAGES: gl.constexpr = b_smem.shape[0]
     GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
     BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
     step = 0
-    for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
-        pid_m, pid_n = swizzle(pid, num_pid_m, num_pid_n, GROUP_M)
+    for pid in range(gl.program_id(0), units(tiles, GROUPS), gl.num_programs(0)):
+        pid_m, pid_n, only = unit(pid, tiles, GROUP_M, GROUPS)
         start_m, start_n = pid_m * GROUPS * ROWS, pid_n * BLOCK_N
         for k in range(num_k):
             slot, is_odd, start_k = step % STAGES, (step // STAGES) & 1, k * BLOCK_K
             mbarrier.wait(empty.index(slot), is_odd ^ 1)
             bar = full.index(slot)
-            mbarrier.expect(bar, (GROUPS * ROWS + BLOCK_N) * BLOCK_K * 2)  # bytes, also of zeros beyond the edges
+            # Bytes, also of zeros beyond the edges
+            mbarrier.expect(bar, (GROUPS * ROWS + BLOCK_N) * BLOCK_K * 2, pred=only < 0)
+            mbarrier.expect(bar, (ROWS + BLOCK_N) * BLOCK_K * 2, pred=only >= 0)
             for i in gl.static_range(GROUPS):
                 place = [start_k, start_m + i * ROWS] if A_IS_TRANSPOSED else [start_m + i * ROWS, start_k]
-                tma.async_copy_global_to_shared(a_desc, place, bar, a_smem.index(slot * GROUPS + i))
+                a = a_smem.index(slot * GROUPS + i)
+                tma.async_copy_global_to_shared(a_desc, place, bar, a, pred=(only < 0) | (only == i))
             place = [start_n, start_k] if B_IS_TRANSPOSED else [start_k, start_n]
             tma.async_copy_global_to_shared(b_desc, place, bar, b_smem.index(slot))
             step += 1
@@ -95,16 +92,18 @@ def compute(
     c_out, M, N = out  # a descriptor, None, None; or a pointer
     a_smem, b_smem, c_smem = smem
     full, empty = bars
-    num_pid_m, num_pid_n = tiles
     STAGES: gl.constexpr = b_smem.shape[0]
     GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
     BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
     layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
     step, stored = 0, 0
-    for pid in range(gl.program_id(0), num_pid_m * num_pid_n, gl.num_programs(0)):
-        pid_m, pid_n = swizzle(pid, num_pid_m, num_pid_n, GROUP_M)
+    for pid in range(gl.program_id(0), units(tiles, GROUPS), gl.num_programs(0)):
+        pid_m, pid_n, only = unit(pid, tiles, GROUP_M, GROUPS)
+        is_mine = (only < 0) | (only == GROUP)
+        steps = gl.where(is_mine, num_k, 0)
+        columns = gl.where(is_mine, c_out.shape[1] if N is None else N, 0)  # 0: nothing is stored
         acc = gl.zeros([ROWS, BLOCK_N], gl.float32, layout)
-        for k in range(num_k):
+        for k in range(steps):
             slot, is_odd = step % STAGES, (step // STAGES) & 1
             a, b = a_smem.index(slot * GROUPS + GROUP), b_smem.index(slot)
             a = a.permute([1, 0]) if A_IS_TRANSPOSED else a
@@ -117,11 +116,15 @@ def compute(
             step += 1
         acc = warpgroup_mma_wait(0, [acc])
         barrier()
-        mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1)
+        mbarrier.arrive(empty.index((step + STAGES - 1) % STAGES), count=1, pred=is_mine)
+        for _ in range(steps, num_k):  # another group's rows
+            mbarrier.wait(full.index(step % STAGES), (step // STAGES) & 1)
+            mbarrier.arrive(empty.index(step % STAGES), count=1)
+            step += 1
         sums = parts(acc)
         for i in gl.static_range(len(sums)):
             start_m, start_n = (pid_m * GROUPS + GROUP) * ROWS, pid_n * BLOCK_N + i * 64
-            if start_n < (c_out.shape[1] if N is None else N):
+            if start_n < columns:
                 c = c_smem.index(GROUP * 2 + stored % 2)
                 tma.store_wait(1)
                 barrier()  # what was in c has been read
@@ -136,9 +139,9 @@ def compute(
     tma.store_wait(0)
 
 
-@gluon.jit(do_not_specialize=["num_pid_m", "num_pid_n", "num_k"])  # one compilation for all of their values
+@gluon.jit(do_not_specialize=["num_pid_m", "num_pid_n", "whole", "num_k"])  # one compilation for all of their numbers
 def matmul_kernel(
-    a_desc, b_desc, c_out, M, N, num_pid_m, num_pid_n, num_k,
+    a_desc, b_desc, c_out, M, N, num_pid_m, num_pid_n, whole, num_k,
     A_T: gl.constexpr, B_T: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, GROUP_M: gl.constexpr,
 ):  # fmt: skip
     b_block: gl.constexpr = b_desc.block_shape
@@ -147,7 +150,7 @@ def matmul_kernel(
     c_smem = gl.allocate_shared_memory(a_desc.dtype, [GROUPS * 2, ROWS, 64], gl.NVMMASharedLayout(128, 16, 2))
     bars = barriers(STAGES), barriers(STAGES, GROUPS)
     fence_async_shared()
-    out, smem, tiles = (c_out, M, N), (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n)
+    out, smem, tiles = (c_out, M, N), (a_smem, b_smem, c_smem), (num_pid_m, num_pid_n, whole)
     # Each list: the warps and registers of all partitions but the first
     if GROUPS == 2:
         gl.warp_specialize(
@@ -182,12 +185,12 @@ def run(a, b, programs):
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
-    rows, columns = soonest({tile: rate for tile, (rate, *_) in TILES.items()}, M, N, programs)
+    (rows, columns), whole = soonest(TILES, M, N, programs, in_lines(a, b))
     _, stages, group_m = TILES[rows, columns]
     tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
     b_block = (columns, 64) if b_is_transposed else (64, columns)
-    matmul_kernel[(min(programs, tiles[0] * tiles[1]),)](
-        blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, triton.cdiv(K, 64),
+    matmul_kernel[(min(programs, tiles[0] * tiles[1]) if whole is None else programs,)](
+        blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, whole, triton.cdiv(K, 64),
         a_is_transposed, b_is_transposed, rows // 64, stages, group_m, num_warps=4,
     )  # fmt: skip
     return c

@@ -124,8 +124,8 @@ def test_sizes_0_1_and_prime(name, version, device, right):
     [
         (131, 264, 72, torch.float16, (128, 256, 64)), (131, 72, 72, torch.float16, (128, 128, 64)),
         (48, 72, 72, torch.float16, (64, 128, 64)), (17, 24, 24, torch.float16, (64, 64, 32)),
-        (131, 259, 73, torch.float16, (64, 128, 64)), (131, 35, 73, torch.float16, (32, 32, 128)),
-        (13, 13, 273, torch.float16, (16, 32, 256)),
+        (131, 259, 73, torch.float16, (64, 128, 64)), (131, 35, 73, torch.float16, (64, 64, 64)),
+        (17, 33, 73, torch.float16, (32, 32, 128)), (13, 13, 273, torch.float16, (16, 32, 256)),
         (131, 67, 73, torch.float32, (64, 64, 16)), (13, 13, 73, torch.float32, (32, 32, 32)),
     ],
 )  # fmt: skip
@@ -190,6 +190,13 @@ def test_layouts(name, version, device, right):
         right(version, device, inputs, layout={first: layout, second: list(LAYOUTS)[i - 3]})
     row, column = torch.randn(72).half(), torch.randn(40).half()
     right(version, device, multiplied(name, row.expand(24, 72), column.expand(72, 40)))
+
+
+@on_gpu("matmul", "fused_activation")
+@pytest.mark.parametrize(("m", "n", "k"), [(70, 8449, 600), (190, 4225, 330), (70, 12_673, 330), (3097, 4607, 333)])
+def test_tiles_that_programs_share(name, version, device, m, n, k, right):
+    """One after 132 whole tiles of 128 x 64; all, of 192 x 128 and 128 x 256; the last 54 of 450 (of 132 programs)."""
+    right(version, device, drawn(name, m, n, k))
 
 
 @on_gpu(*[name for name in PRODUCTS if name != "precision"])

@@ -9,7 +9,7 @@ from common.pairs.pair import ROOT
 
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
 SMS = 132  # of an H100 or H200
-RATES = {(128, 256): 1.0, (192, 128): 0.99, (128, 64): 0.6}
+TABLE = {(128, 256): (1.0, 4, 16), (192, 128): (0.99, 4, 8), (128, 64): (0.6, 8, 8)}
 
 
 def soonest(*arguments):
@@ -28,4 +28,18 @@ def soonest(*arguments):
     ],
 )
 def test_the_tile_whose_waves_take_the_shortest_time(m, n, tile):
-    assert soonest(RATES, m, n, SMS) == tile
+    assert soonest(TABLE, m, n, SMS, False) == (tile, None)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "tile", "whole"),
+    [
+        (8192, 8192, (192, 128), None),  # 112 tiles are left, of 3 groups each: too many for 132 programs
+        (4096, 4096, (128, 256), None),  # 116, of 2 groups; of 192 x 128 44: 5.75 waves = 142,739 against 131,072
+        (3097, 4607, (128, 256), 396),  # 54 are left: 3.75 waves = 122,880; 5 of 192 x 128 = 124,121
+        (64, 64 * SMS + 1, (128, 64), SMS),  # 1 is left: 1.75 waves of 8192 / 0.6 = 23,893, not 24,824
+        (1, 1, (128, 64), 0),  # none is whole
+    ],
+)
+def test_a_few_tiles_of_the_last_wave_are_shared_by_group(m, n, tile, whole):
+    assert soonest(TABLE, m, n, SMS, True) == (tile, whole)
