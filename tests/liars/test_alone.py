@@ -81,7 +81,10 @@ def unsettled(job, result, call):
     ],
 )  # fmt: skip
 def test_a_gain_that_comes_of_slowing_the_other_is_none(how, settled, verdict, measure):
-    row = measure(f"brake()\n{OWN}", BRAKES[how], settled)
+    for _ in range(3):
+        row = measure(f"brake()\n{OWN}", BRAKES[how], settled)
+        if "differs from itself" not in row.reason:  # if it does, the machine was too noisy to show anything
+            break
     assert row.verdict == verdict, row
     assert settled is unsettled or row.reason.startswith("beside the others "), row
     assert settled is unsettled or ", alone " in row.reason
