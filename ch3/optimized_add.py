@@ -10,7 +10,7 @@ elements from pid * 1024 on. The compiler sees that they are adjacent, so a lane
 A lane loads 16 bytes only if all of them are inside. Of `offsets < n` the compiler knows that where n is a multiple of
 16, which Triton looks at before it compiles. So the kernel gets n without the last n % 16 elements, and one program
 adds these, too. (With one mask for all, a lane loads each of its elements alone: in bfloat16, 16 loads of 2 bytes for
-2 of 16. Up to 2^14 elements that costs less: the program that adds the last ones, too, waits twice and ends last.)
+2 of 16. Few elements share one mask all the same: else the program that adds the last ones, too, waits twice.)
 
 Cost: the same 12 bytes an element of float32, with a quarter of the loads, an eighth of the programs and no division.
 A lane has 64 bytes in flight instead of 8. `out` exists before the call. A matrix that is not contiguous is copied.

@@ -112,9 +112,9 @@ def soonest(table, m, n, programs, in_lines):
     """((Rows, columns) of the tile that is expected to take the shortest time for [m, n], its `whole` for `units`).
 
     table: {tile: (elements that a program computes in a unit of time, ...)}. In a wave each program computes a tile.
-    Small tiles have a lower rate, and waste less beyond the edges and in the last wave. If each
-    group of the last wave's tiles can have a program of its own, it gets one. That wave then takes 3/4 of the time
-    (tried on an H100): such a program loads more bytes for each product. If rows are not `in_lines`, nothing is gained.
+    Small tiles have a lower rate, and waste less beyond the edges and in the last wave. If each group of the last
+    wave's tiles can have a program of its own, it gets one. We expect 3/4 of a wave's time then, since such a program
+    loads more bytes for each product. Where rows are not `in_lines`, it would load more lines yet: groups get none.
     """
     found = {}
     for (rows, columns), (rate, *_) in table.items():
