@@ -21,9 +21,9 @@ from compiled import compiled
 
 SIZES = {
     "check": {"rows": 127, "columns": 129}, "check/one": {"rows": 1, "columns": 1},
-    "check/row": {"rows": 1, "columns": 1025}, "check/tail": {"rows": 5, "columns": 517},
+    "check/row": {"rows": 1, "columns": 1025}, "check/tail": {"rows": 33, "columns": 517},
     "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
-    "check/bf16": {"rows": 9, "columns": 513, "dtype": "bfloat16"},
+    "check/bf16": {"rows": 33, "columns": 513, "dtype": "bfloat16"},
     "check/aligned": {"rows": 5, "columns": 1040}, "check/column": {"rows": 1040, "columns": 1},
     "check/wide": {"rows": 3, "columns": 1651, "dtype": "float16"},
     "count": {"rows": 256, "columns": 512},

@@ -111,13 +111,15 @@ def unit(pid, tiles, GROUP_M: gl.constexpr, GROUPS: gl.constexpr):
 def soonest(table, m, n, programs, in_lines):
     """((Rows, columns) of the tile that is expected to take the shortest time for [m, n], its `whole` for `units`).
 
-    table: {tile: (elements that a program computes in a unit of time, ...)}. In a wave each program computes a tile.
-    Small tiles have a lower rate, and waste less beyond the edges and in the last wave. If each group of the last
-    wave's tiles can have a program of its own, it gets one. We expect 3/4 of a wave's time then, since such a program
-    loads more bytes for each product. Where rows are not `in_lines`, it would load more lines yet: groups get none.
+    table: {tile: (elements that a program computes in a unit of time if rows are `in_lines`, and if not, ...)}. In a
+    wave each program computes a tile. Small tiles have a lower rate, and waste less beyond the edges and in the last
+    wave. If each group of the last wave's tiles can have a program of its own, it gets one. We expect 3/4 of a wave's
+    time then, since such a program loads more bytes for each product. Where rows are not `in_lines`, it would load more
+    lines yet: groups get none.
     """
     found = {}
-    for (rows, columns), (rate, *_) in table.items():
+    for (rows, columns), (near, off, *_) in table.items():
+        rate = near if in_lines else off
         tiles = triton.cdiv(m, rows) * triton.cdiv(n, columns)
         rest = tiles % programs
         whole = tiles - rest if in_lines and 0 < rest * (rows // 64) <= programs else None

@@ -189,7 +189,7 @@ def attention_kernel(
 
 def run(q, k, v, causal):
     (batch, heads, n, d), width = q.shape, max(16, 1 << (q.shape[3] - 1).bit_length())
-    if q.dtype == torch.float32 or width > 256:
+    if q.dtype == torch.float32 or width > 256 or not q.numel():
         return attending.by("MATH", q, k, v, causal)
     q, k, v = attending.widened(q, k, v, to=-(-d // 8) * 8)  # descriptors need rows of a multiple of 16 bytes
     o, (groups, block_n, stages) = torch.empty_like(q), SHAPES[max(width, 64)]

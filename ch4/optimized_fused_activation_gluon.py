@@ -2,13 +2,12 @@
 
 Problem: in `optimized_fused_activation_specialized.py` a whole tile of y, 64 KiB, lies in shared memory on its way out,
 and a group of warps stores nothing before it has activated all of its sums. That leaves room for 3 stages.
-Idea: the kernel of `optimized_matmul_gluon.py`. One warp loads, two or three groups of 4 warps multiply, activate and
-store. A group activates 64 columns while TMA stores the 64 columns before, from two buffers in turn (or stores them
-itself, where rows of y begin anywhere). It waits for stages and for no other group.
+Idea: the kernel of `optimized_matmul_gluon.py`: one warp loads, two or three groups of 4 warps multiply, activate and
+store. A group activates 64 columns while TMA stores the 64 before, from two buffers in turn (or it stores them itself,
+where rows of y begin anywhere). It waits for stages, and for no other group.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's operations).
 Predict: a group may be ahead of the other by up to 4 stages, and could activate while that one multiplies. Nothing in
-the program puts it ahead. Is a GELU hidden behind products, or does it cost what it costs in
-`optimized_fused_activation_tma.py`?
+the program puts it ahead. Is a GELU hidden, or does it cost what it costs in `optimized_fused_activation_tma.py`?
 """
 
 import torch
@@ -26,8 +25,9 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warp
 VERSUS = "specialized"
 REQUIRES = {"capability": (9, 0), "exact": True}
 BLOCK_K, ROWS = gl.constexpr(64), gl.constexpr(64)  # a step along k; rows of a tile that a group multiplies
-# Rows and columns of a tile -> its rate (the first has 1; tried on an H100), stages, tiles of rows side by side
-TILES = {(128, 256): (1.0, 4, 16), (192, 128): (0.99, 4, 8), (128, 64): (0.6, 8, 8)}
+# Rows, columns of a tile -> its rate if rows are in lines, and if not (tried on an H100), STAGES, GROUP_M, REGISTERS
+TILES = {(128, 256): (1.0, 1.0, 4, 16, 232), (192, 256): (1.0, 1.1, 3, 8, 160),
+         (192, 128): (0.99, 0.84, 4, 8, 152), (128, 64): (0.6, 0.5, 8, 8, 232)}  # fmt: skip
 
 
 def inputs(m=4096, n=4096, k=4096, activation="leaky_relu", dtype="float16", transposed="", step=1, device="cuda"):
@@ -98,7 +98,8 @@ def compute(
     STAGES: gl.constexpr = b_smem.shape[0]
     GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
     BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
+    # A thread of 16 warps has 128 registers until it asks for more: too few for a product of 256 columns at once
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 128 if GROUPS == 3 else BLOCK_N, 16])
     step, stored = 0, 0
     for pid in range(gl.program_id(0), units(tiles, GROUPS), gl.num_programs(0)):
         pid_m, pid_n, only = unit(pid, tiles, GROUP_M, GROUPS)
@@ -146,7 +147,7 @@ def compute(
 def matmul_kernel(
     a_desc, b_desc, c_out, M, N, num_pid_m, num_pid_n, whole, num_k,
     A_T: gl.constexpr, B_T: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, GROUP_M: gl.constexpr,
-    ACTIVATION: gl.constexpr,
+    REGISTERS: gl.constexpr, ACTIVATION: gl.constexpr,
 ):  # fmt: skip
     b_block: gl.constexpr = b_desc.block_shape
     a_smem = gl.allocate_shared_memory(a_desc.dtype, [STAGES * GROUPS, ROWS, BLOCK_K], a_desc.layout)
@@ -163,7 +164,7 @@ def matmul_kernel(
                 (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 1)),
                 (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
             ],
-            [4, 1], [232, 24],
+            [4, 1], [REGISTERS, 24],
         )  # fmt: skip
     else:
         gl.warp_specialize(
@@ -173,7 +174,7 @@ def matmul_kernel(
                 (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, ACTIVATION, 2)),
                 (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
             ],
-            [4, 4, 1], [152, 152, 24],
+            [4, 4, 1], [REGISTERS, REGISTERS, 24],
         )  # fmt: skip
 
 
@@ -183,18 +184,17 @@ def setup(a, b, activation):
 
 def run(a, b, activation, programs):
     (M, K), N = a.shape, b.shape[1]
-    is_small = min(M, N) < ROWS.value or not K  # a tile would be mostly empty
-    if a.dtype == torch.float32 or is_small:
+    if a.dtype == torch.float32 or min(M, N) < ROWS.value or not K:  # or: a tile would be mostly empty
         return library(a, b, activation)
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
     (rows, columns), whole = soonest(TILES, M, N, programs, in_lines(a, b))
-    _, stages, group_m = TILES[rows, columns]
+    *_, stages, group_m, registers = TILES[rows, columns]
     tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
     b_block = (columns, 64) if b_is_transposed else (64, columns)
     matmul_kernel[(min(programs, tiles[0] * tiles[1]) if whole is None else programs,)](
         blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, whole, triton.cdiv(K, 64),
-        a_is_transposed, b_is_transposed, rows // 64, stages, group_m, activation, num_warps=4,
+        a_is_transposed, b_is_transposed, rows // 64, stages, group_m, registers, activation, num_warps=4,
     )  # fmt: skip
     return c

@@ -9,8 +9,9 @@ Idea: Gluon is Triton with these decisions in the program. A program, one an SM,
 
 They meet at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. A group waits for no other group.
 Products are asynchronous (`wgmma`): a step's stage is freed when the next step's product has been issued. c leaves in
-parts of 64 columns, from two buffers in turn, so there is room for 4 stages. The tile depends on the shape of c. If
-the last wave has few tiles, each of their groups gets a program of its own: the program's other groups let stages pass.
+parts of 64 columns, from two buffers in turn, so there is room for 4 stages of 128 x 256. The tile depends on the shape
+of c, and on rows: 192 x 256 asks L2 for the fewest lines. If the last wave has few tiles, each of their groups gets a
+program of its own: the program's other groups let stages pass.
 TMA cannot store rows that begin anywhere. Then the warps store c, 64 bytes of a row at a time: c is not copied.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's product).
 A step of 128 x 256 asks L2 for 384 lines of 128 bytes; for more if rows begin off lines. Kernels of cuBLAS in clusters
@@ -32,8 +33,9 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warp
 VERSUS = "specialized"
 REQUIRES = {"capability": (9, 0), "exact": True}
 BLOCK_K, ROWS = gl.constexpr(64), gl.constexpr(64)  # a step along k; rows of a tile that a group multiplies
-# Rows and columns of a tile -> its rate (the first has 1; tried on an H100), stages, tiles of rows side by side
-TILES = {(128, 256): (1.0, 4, 16), (192, 128): (0.99, 4, 8), (128, 64): (0.6, 8, 8)}
+# Rows, columns of a tile -> its rate if rows are in lines, and if not (tried on an H100), STAGES, GROUP_M, REGISTERS
+TILES = {(128, 256): (1.0, 1.0, 4, 16, 232), (192, 256): (1.02, 1.14, 3, 8, 160),
+         (192, 128): (0.99, 0.84, 4, 8, 152), (128, 64): (0.6, 0.5, 8, 8, 232)}  # fmt: skip
 
 
 def inputs(m=4096, n=4096, k=4096, dtype="float16", transposed="", step=1, device="cuda"):
@@ -95,7 +97,8 @@ def compute(
     STAGES: gl.constexpr = b_smem.shape[0]
     GROUPS: gl.constexpr = a_smem.shape[0] // STAGES
     BLOCK_N: gl.constexpr = b_smem.shape[1] * b_smem.shape[2] // BLOCK_K
-    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, BLOCK_N, 16])
+    # A thread of 16 warps has 128 registers until it asks for more: too few for a product of 256 columns at once
+    layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, 128 if GROUPS == 3 else BLOCK_N, 16])
     step, stored = 0, 0
     for pid in range(gl.program_id(0), units(tiles, GROUPS), gl.num_programs(0)):
         pid_m, pid_n, only = unit(pid, tiles, GROUP_M, GROUPS)
@@ -143,6 +146,7 @@ def compute(
 def matmul_kernel(
     a_desc, b_desc, c_out, M, N, num_pid_m, num_pid_n, whole, num_k,
     A_T: gl.constexpr, B_T: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr, GROUP_M: gl.constexpr,
+    REGISTERS: gl.constexpr,
 ):  # fmt: skip
     b_block: gl.constexpr = b_desc.block_shape
     a_smem = gl.allocate_shared_memory(a_desc.dtype, [STAGES * GROUPS, ROWS, BLOCK_K], a_desc.layout)
@@ -159,7 +163,7 @@ def matmul_kernel(
                 (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 1)),
                 (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
             ],
-            [4, 1], [232, 24],
+            [4, 1], [REGISTERS, 24],
         )  # fmt: skip
     else:
         gl.warp_specialize(
@@ -169,7 +173,7 @@ def matmul_kernel(
                 (compute, (out, smem, bars, tiles, num_k, A_T, B_T, GROUP_M, 2)),
                 (load, ((a_desc, b_desc), (a_smem, b_smem), bars, tiles, num_k, A_T, B_T, GROUP_M)),
             ],
-            [4, 4, 1], [152, 152, 24],
+            [4, 4, 1], [REGISTERS, REGISTERS, 24],
         )  # fmt: skip
 
 
@@ -179,18 +183,17 @@ def setup(a, b):
 
 def run(a, b, programs):
     (M, K), N = a.shape, b.shape[1]
-    is_small = min(M, N) < ROWS.value or not K  # a tile would be mostly empty
-    if a.dtype == torch.float32 or is_small:
+    if a.dtype == torch.float32 or min(M, N) < ROWS.value or not K:  # or: a tile would be mostly empty
         return a @ b
     c = torch.empty(M, N, dtype=a.dtype, device=a.device)
     out = (c, M, N) if N % 8 else (blocks(c, 64, 64), None, None)  # TMA stores rows at multiples of 16 bytes
     (a, a_is_transposed), (b, b_is_transposed) = describable(a), describable(b)
     (rows, columns), whole = soonest(TILES, M, N, programs, in_lines(a, b))
-    _, stages, group_m = TILES[rows, columns]
+    *_, stages, group_m, registers = TILES[rows, columns]
     tiles = triton.cdiv(M, rows), triton.cdiv(N, columns)
     b_block = (columns, 64) if b_is_transposed else (64, columns)
     matmul_kernel[(min(programs, tiles[0] * tiles[1]) if whole is None else programs,)](
         blocks(a, 64, 64), blocks(b, *b_block), *out, *tiles, whole, triton.cdiv(K, 64),
-        a_is_transposed, b_is_transposed, rows // 64, stages, group_m, num_warps=4,
+        a_is_transposed, b_is_transposed, rows // 64, stages, group_m, registers, num_warps=4,
     )  # fmt: skip
     return c

@@ -199,6 +199,13 @@ def test_tiles_that_programs_share(name, version, device, m, n, k, right):
     right(version, device, drawn(name, m, n, k))
 
 
+@on_gpu("matmul", "fused_activation")
+@pytest.mark.parametrize(("m", "n", "k"), [(190, 24_001, 330), (190, 24_008, 72), (2056, 2056, 264)])
+def test_tiles_of_192_x_256(name, version, device, m, n, k, right):
+    """Gluon's largest (of 132 programs), from copies and as matrices lie."""
+    right(version, device, drawn(name, m, n, k))
+
+
 @on_gpu(*[name for name in PRODUCTS if name != "precision"])
 def test_bfloat16(name, version, device, right):
     for m, n, k in ((131, 67, 71), (136, 264, 72), (1, 1, 1), (7, 5, 0)):
@@ -236,7 +243,7 @@ def test_sums_that_16_bits_cannot_hold(name, version, device, call):
 def test_activations_of_special_numbers(name, version, device, activation, call):
     """Of products of each two. The baseline's, rounded before they are activated, may be infinite before: then NaN."""
     numbers = [NAN, INF, 0.0, 1e-7, 1e-4, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 9.0, 12.0, 30.0, 300.0, 60_000.0]
-    x = torch.tensor(numbers + [-number for number in numbers]).half()
+    x = torch.tensor(numbers + [-number for number in numbers]).half().repeat(2)  # Gluon's multiplies 64 rows at least
     inputs = multiplied(name, x[:, None], x[None], activation=activation)
     (actual,), (true,) = call(version, device, inputs), expected(inputs)
     if not version.has_kernel:
@@ -294,11 +301,11 @@ def test_layouts_of_heads(name, version, device, right):
         right(version, device, asked(name, 24, 16, True), layout={"q": layout, "v": layout, "do": layout})
 
 
-@each("attention")
+@each(*ATTENTION)
 @pytest.mark.parametrize("shape", [(1, 2, 0, 16), (1, 0, 33, 16), (0, 2, 33, 16)])
 def test_no_head_or_no_key(name, version, device, shape, right):
-    nothing = torch.empty(shape, dtype=torch.float16)
-    right(version, device, {"q": nothing, "k": nothing, "v": nothing, "causal": True})
+    inputs = {key: torch.empty(shape, dtype=torch.float16) for key in asked(name, 1, 16, True) if key != "causal"}
+    right(version, device, {**inputs, "causal": True})
 
 
 @each(*ATTENTION)
