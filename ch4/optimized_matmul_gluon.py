@@ -10,8 +10,8 @@ Idea: Gluon is Triton with these decisions in the program. A program, one an SM,
 They meet at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. A group waits for no other group.
 Products are asynchronous (`wgmma`): a step's stage is freed when the next step's product has been issued. c leaves in
 parts of 64 columns, from two buffers in turn, so there is room for 4 stages of 128 x 256. The tile depends on the shape
-of c, and on rows: 192 x 256 asks L2 for the fewest lines. If the last wave has few tiles, each of their groups gets a
-program of its own: the program's other groups let stages pass.
+of c, and on where rows begin: one of 192 x 256 asks L2 for the fewest lines. If the last wave has few tiles, each of
+their groups gets a program of its own: the program's other groups let stages pass.
 TMA cannot store rows that begin anywhere. Then the warps store c, 64 bytes of a row at a time: c is not copied.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's product).
 A step of 128 x 256 asks L2 for 384 lines of 128 bytes; for more if rows begin off lines. Kernels of cuBLAS in clusters
