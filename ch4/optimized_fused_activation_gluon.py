@@ -7,7 +7,7 @@ store. A group activates 64 columns while TMA stores the 64 before, from two buf
 where rows of y begin anywhere). It waits for stages, and for no other group.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's operations).
 Predict: a group may be ahead of the other by up to 4 stages, and could activate while that one multiplies. Nothing in
-the program puts it ahead. Is a GELU hidden, or does it cost what it costs in `optimized_fused_activation_tma.py`?
+the program puts it ahead. Is a GELU hidden behind products, or does it cost what it costs in the version `tma`?
 """
 
 import torch
