@@ -3,13 +3,13 @@
 import json
 import math
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
@@ -50,12 +50,20 @@ def _int(text: str) -> int:
     return int(text)
 
 
+@cache
+def _validator(form: Path) -> Callable[[Any], Any]:
+    """Raises JsonSchemaValueException where data are not of a form, a JSON Schema of draft 7."""
+    import fastjsonschema
+
+    return cast(Callable[[Any], Any], fastjsonschema.compile(json.loads(form.read_text("utf-8")), use_default=False))
+
+
 @dataclass(frozen=True)
 class Format:
     """A kind of JSON file: its name, its version (0: it has none), and how its data are read.
 
     `read` may raise RecordError without the path, or any error caused by a missing value or a wrong type. `older`
-    converts data of the previous version. `form`: a JSON Schema.
+    converts data of the previous version. `form`: a JSON Schema's file.
     """
 
     what: str
@@ -85,15 +93,12 @@ class Format:
             raise RecordError(f"written by {age} version of the course ({reads})")
         if self.form is None:
             return data
-        # Imported only for files from outside. Where Jupyter has installed this package, jsonschema's import builds 38
-        # grammars with it, in 3 s, for formats that no schema here names; without the package it leaves them out.
-        sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None: it cannot be imported
-        import jsonschema
+        import fastjsonschema  # only for files from outside
 
         try:
-            jsonschema.validate(data, json.loads(self.form.read_text(encoding="utf-8")))
-        except jsonschema.ValidationError as error:
-            raise RecordError(f"not {self.what} ({error.json_path}: {error.message[:120]})") from None
+            _validator(self.form)(data)
+        except fastjsonschema.JsonSchemaValueException as error:
+            raise RecordError(f"not {self.what} ({error.message[:120]})") from None
         return data
 
     def recorded(

@@ -202,7 +202,7 @@ def test_quick_answers_import_nothing_slow(option):
     imported = set(re.findall(r"^import time:.*\| +(\w+)", done.stderr, re.MULTILINE))
     assert done.returncode == 0
     assert "argparse" in imported  # it does say what is imported
-    assert not imported & {"torch", "numpy", "triton", "cupy", "matplotlib", "jsonschema", "rich"}
+    assert not imported & {"torch", "numpy", "triton", "cupy", "matplotlib", "fastjsonschema", "rich"}
 
 
 def test_help_shows_every_option_and_examples(printed):

@@ -9,7 +9,7 @@ import tempfile
 from functools import reduce
 from operator import getitem
 
-import jsonschema
+import fastjsonschema
 import pytest
 from samples import arm, pair_result, record, refused
 
@@ -21,9 +21,11 @@ from common.record.result import SCHEMA, Row, to_json
 
 
 def schema_errors(data):
-    schema = json.loads(load.SCHEMA_FILE.read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return [error.json_path for error in jsonschema.Draft202012Validator(schema).iter_errors(data)]
+    try:
+        fastjsonschema.validate(json.loads(load.SCHEMA_FILE.read_text()), data)
+    except fastjsonschema.JsonSchemaValueException as error:
+        return [error.message]
+    return []
 
 
 @pytest.fixture
@@ -156,8 +158,8 @@ def test_figures_must_follow_from_the_samples(full, path, value, said, tmp_path)
         ((*ROW, "ratio"), float("inf"), "contains Infinity, which is"),
         ((*ROW, "ratio"), float("nan"), "contains NaN, which is"),
         (("environment", "any"), 10**400, "contains 1000"),
-        ((*ARM, "seconds", 0, 0), 1e308, "1e[+]308 is greater than the maximum"),
-        ((*ARM, "seconds", 0, 0), 10**12, "is greater than the maximum"),
+        ((*ARM, "seconds", 0, 0), 1e308, r"optimized.seconds\[0\]\[0\] must be smaller"),
+        ((*ARM, "seconds", 0, 0), 10**12, "must be smaller than or equal to 1000000000"),
         ((*ARM, "seconds"), [[5e-324] * 5] * 6, "the median of optimized is 0.001"),
         ((*ROW, "ratio"), 1e308, r"ratio is 1e[+]308, its samples give 2"),
     ],
