@@ -50,6 +50,7 @@ def test_with_all_guards_nobody_gets_through_and_the_vigilant_see_nothing(name, 
     assert row.verdict in BELIEVED if name in VIGILANT else FINE[name].is_caught(row), row
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", GUARDS)
 def test_without_it_somebody_gets_through(name, machine, tmp_path, monkeypatch):
     for case in state.NOT_HERE.keys() & set(GUARDS[name].cases):
@@ -57,6 +58,7 @@ def test_without_it_somebody_gets_through(name, machine, tmp_path, monkeypatch):
     guards.assert_needed(name, GUARDS[name], CASES, tmp_path, monkeypatch)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", OF_THE_HARNESS)
 def test_without_it_its_test_fails(name, machine, tmp_path, monkeypatch):
     guards.home_of(name)

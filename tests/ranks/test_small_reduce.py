@@ -83,6 +83,7 @@ def test_sums_in_a_row_are_right_and_equal_in_all_processes(processes, tmp_path,
         assert len(mine) == CALLS and all(map(torch.equal, mine, right))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("name", "line", "changed"),
     [
