@@ -202,7 +202,7 @@ def test_tiles_that_programs_share(name, version, device, m, n, k, right):
 @on_gpu("matmul", "fused_activation")
 @pytest.mark.parametrize(("m", "n", "k"), [(190, 24_001, 330), (190, 24_008, 72), (2056, 2056, 264)])
 def test_tiles_of_192_x_256(name, version, device, m, n, k, right):
-    """Gluon's largest, of 132 programs: from copies (the product alone: less for an activation), as matrices lie."""
+    """Gluon's largest, of 132 programs: of copies for the product alone; of matrices as they lie for both pairs."""
     right(version, device, drawn(name, m, n, k))
 
 
