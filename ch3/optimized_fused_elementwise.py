@@ -24,7 +24,7 @@ import triton
 import triton.language as tl
 from compiled import compiled
 
-FEW = 2**14  # elements: of fewer, a lane moves one only, and none are done separately
+FEW = 2**14  # elements: of up to so many, a lane moves one only, and none are done separately
 
 
 def inputs(rows=8192, columns=4096, dtype="float32", device="cuda"):
@@ -86,7 +86,7 @@ def run(x, gate, w_scale, w_shift):
         grid = (rows * triton.cdiv(columns, block),)
         chain_kernel[grid](*arguments, y, columns, BLOCK=block, num_warps=4)
     else:
-        block, tail = (128, 0) if x.numel() < FEW else (block, x.numel() % 16)
+        block, tail = (128, 0) if x.numel() <= FEW else (block, x.numel() % 16)
         n = x.numel() - tail
         grid = (triton.cdiv(n, block) or 1,)
         vector_kernel[grid](*arguments, y, n, columns, BLOCK=block, TAIL=tail, num_warps=4)
