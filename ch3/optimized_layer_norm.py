@@ -60,19 +60,21 @@ def layer_norm_kernel(
     ROWS: tl.constexpr, BLOCK: tl.constexpr, VECTOR: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    cols = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]  # weight and bias are read as rows can be
+    cols = tl.arange(0, BLOCK)[None, :]
+    # Weight and bias are read as rows can be. x takes no such hint: with a VECTOR of 1 lanes would lie across the rows
+    weight_cols = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
     row_start = rows.to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
     mask = (rows < n_rows) & (cols < n_cols)
     x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
     if EARLY:
-        weight = tl.load(weight_ptr + cols, mask=cols < n_cols).to(tl.float32)
-        bias = tl.load(bias_ptr + cols, mask=cols < n_cols).to(tl.float32)
+        weight = tl.load(weight_ptr + weight_cols, mask=cols < n_cols).to(tl.float32)
+        bias = tl.load(bias_ptr + weight_cols, mask=cols < n_cols).to(tl.float32)
     mean = tl.sum(x, 1, keep_dims=True) / n_cols
     diff = tl.where(cols < n_cols, x - mean, 0.0)  # lanes beyond the row hold 0, which is not the mean
     rstd = tl.rsqrt(tl.sum(diff * diff, 1, keep_dims=True) / n_cols + eps)
     if not EARLY:  # hidden before the sums, but with 32 elements a thread has no registers to spare there
-        weight = tl.load(weight_ptr + cols, mask=cols < n_cols).to(tl.float32)
-        bias = tl.load(bias_ptr + cols, mask=cols < n_cols).to(tl.float32)
+        weight = tl.load(weight_ptr + weight_cols, mask=cols < n_cols).to(tl.float32)
+        bias = tl.load(bias_ptr + weight_cols, mask=cols < n_cols).to(tl.float32)
     tl.store(y_ptr + row_start + cols, diff * rstd * weight + bias, mask=mask)
 
 

@@ -12,9 +12,18 @@ results of all stripes; these are few, so there several lanes share a column:
 
 Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that all SMs have work.
 
+A row of odd length begins at any address, so a lane can read only one element at a time. There we read otherwise:
+
+    over rows       8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one row. Short rows
+                    do too, more of them, so that all lanes have work. The last few rows are read apart
+    over all        the whole matrix counts as one row. Its blocks need no mask; the last elements are read apart
+    over columns    a program holds a row in its registers, or several short ones: all its loads are in flight at once
+
+What is read once may leave L2 first (`evict_first`). Then it does not push out what others have left there.
+
 Cost: over the rows, and of pieces, a second launch. It takes longer than all else where there is little to read, so up
-to 1024 rows of a small matrix are left to the narrow tiles: at 512 x 512 one launch of 64 programs. If the length
-of a row is no multiple of 16, a lane reads one element at a time. Then 512 lanes do what 128 do, up to 2048 rows.
+to 1024 rows of a small matrix are left to the narrow tiles: at 512 x 512 one launch of 64 programs. If the length of a
+row is no multiple of 16, 512 lanes or more do what 128 do, up to 4096 rows.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?
@@ -24,11 +33,13 @@ import torch
 import triton
 import triton.language as tl
 from compiled import compiled
-from reducing import AXES, EMPTY, TORCH, finish, take
+from reducing import AXES, EMPTY, TORCH, alone, finish, take
 
 SMS = 128  # of most large GPUs, nearly
 PROGRAMS = 8 * SMS  # at least, over rows and over few columns
-SMALL = 2**20  # elements that one launch over up to 1024 (or 2048) rows reads sooner than a second launch would start
+SMALL = 2**20  # elements that one launch over up to 1024 (or 4096) rows reads sooner than a second launch would start
+HELD = 8192  # columns of a row that a program's registers hold
+LARGE = 2**25  # bytes; of a smaller matrix nothing needs to leave L2
 SEEN = 16  # Triton sees that a row's length is a multiple of it; else a lane reads its elements one by one
 
 
@@ -54,24 +65,50 @@ def cost(op, over, x):
 
 @triton.jit
 def over_columns_kernel(
-    x_ptr, out_ptr, n_cols, scale, init_max, other, OP: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr
-):
+    x_ptr, out_ptr, n_cols, scale, init_max, other,
+    OP: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr, PEEL: tl.constexpr,
+):  # fmt: skip
     row, piece = tl.program_id(0) // PIECES, tl.program_id(0) % PIECES
-    x_ptr += row.to(tl.int64) * n_cols
+    if not PEEL:  # which is of a single row, and that begins at a multiple of 16 bytes
+        x_ptr += row.to(tl.int64) * n_cols
     acc_max, acc_sum = tl.full((BLOCK,), init_max, tl.float32), tl.zeros((BLOCK,), tl.float32)
     # 64 bits: near 2^31 the sum of two indices is beyond
-    for start in range(piece * BLOCK, tl.cast(n_cols, tl.int64), PIECES * BLOCK):
+    end = tl.cast(n_cols, tl.int64)
+    if PEEL:  # a mask that ends anywhere would make all loads narrow: whole blocks need none
+        end = end // BLOCK * BLOCK
+        offsets = end + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offsets, mask=(offsets < n_cols) & (piece == 0), other=other).to(tl.float32)
+        acc_max, acc_sum = take(acc_max, acc_sum, x, OP)
+    for start in range(piece * BLOCK, end, PIECES * BLOCK):
         offsets = start + tl.arange(0, BLOCK)
-        x = tl.load(x_ptr + offsets, mask=offsets < n_cols, other=other).to(tl.float32)
+        if PEEL:
+            x = tl.load(x_ptr + offsets).to(tl.float32)
+        else:
+            x = tl.load(x_ptr + offsets, mask=offsets < n_cols, other=other).to(tl.float32)
         acc_max, acc_sum = take(acc_max, acc_sum, x, OP)
     tl.store(out_ptr + tl.program_id(0), finish(acc_max, acc_sum, scale, OP))
+
+
+@triton.jit
+def over_held_columns_kernel(
+    x_ptr, out_ptr, n_rows, n_cols: tl.constexpr, scale, other,
+    OP: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)  # 64 bits: there may be 2^31 rows
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = (rows < n_rows)[:, None] & (cols < n_cols)
+    x = tl.load(x_ptr + (rows * n_cols)[:, None] + cols, mask=mask, other=other, eviction_policy="evict_first")
+    tl.store(out_ptr + rows, finish(*alone(x.to(tl.float32), OP), scale, OP, 1), mask=rows < n_rows)
 
 
 @triton.jit
 def over_rows_kernel(
     x_ptr, out_ptr, n_rows, n_cols, scale, init_max, other,
     OP: tl.constexpr, STRIPE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, UNROLL: tl.constexpr,
+    GROUP: tl.constexpr, EVICT: tl.constexpr,
 ):  # fmt: skip
+    n_left = n_rows % GROUP * n_cols  # elements of rows that fill no group
+    n_rows, n_cols = n_rows // GROUP, n_cols * GROUP
     num_pid_n = tl.cdiv(n_cols, BLOCK_N)  # programs side by side
     pid_m, cols = tl.program_id(0) // num_pid_n, tl.program_id(0) % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     acc_max, acc_sum = tl.full((BLOCK_M, BLOCK_N), init_max, tl.float32), tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
@@ -82,47 +119,73 @@ def over_rows_kernel(
         for i in tl.static_range(UNROLL):  # UNROLL loads that wait for nothing
             rows = start + i * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
             mask = (rows < stripe_rows) & (cols < n_cols)[None, :]
-            x = tl.load(x_ptr + rows.to(tl.int64) * n_cols + cols[None, :], mask=mask, other=other).to(tl.float32)
+            ptrs = x_ptr + rows.to(tl.int64) * n_cols + cols[None, :]
+            x = tl.load(ptrs, mask=mask, other=other, eviction_policy=EVICT).to(tl.float32)
             acc_max, acc_sum = take(acc_max, acc_sum, x, OP)
+    if GROUP > 1:
+        ptrs = x_ptr + stripe_rows.to(tl.int64) * n_cols + cols[None, :]
+        mask = (cols < n_left)[None, :] & (first_row + STRIPE >= n_rows)  # after the last stripe
+        acc_max, acc_sum = take(acc_max, acc_sum, tl.load(ptrs, mask=mask, other=other).to(tl.float32), OP)
     tl.store(out_ptr + pid_m.to(tl.int64) * n_cols + cols, finish(acc_max, acc_sum, scale, OP), mask=cols < n_cols)
 
 
-def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps=4):
-    out = torch.empty(max(triton.cdiv(len(x), stripe), 1), x.shape[1], dtype=dtype, device=x.device)
-    grid = (len(out) * triton.cdiv(x.shape[1], block_n),)
-    over_rows_kernel[grid](x, out, *x.shape, scale, *EMPTY[op], op, stripe, block_m, block_n, unroll, num_warps=warps)
+def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps=4, group=1):
+    stripes = max(triton.cdiv(len(x) // group, stripe), 1)
+    out = torch.empty(stripes * group, x.shape[1], dtype=dtype, device=x.device)
+    grid = (stripes * triton.cdiv(group * x.shape[1], block_n),)
+    evict = "evict_first" if group > 1 and x.nbytes > LARGE else ""
+    over_rows_kernel[grid](
+        x, out, *x.shape, scale, *EMPTY[op], op, stripe, block_m, block_n, unroll, group, evict, num_warps=warps
+    )
     return out
 
 
-def over_columns(op, x, scale, dtype, pieces):
+def over_columns(op, x, scale, dtype, pieces, peel=False):
     out = torch.empty(len(x) * pieces, dtype=dtype, device=x.device)
     warps = 4
     if len(out) <= SMS:  # nothing else hides the time of a load: as few of them after each other as can be
         warps = min(max(triton.next_power_of_2(x.shape[1]) // 256, warps), 32)
     over_columns_kernel[(len(out),)](
-        x, out, x.shape[1], scale, *EMPTY[op], op, pieces, BLOCK=256 * warps, num_warps=warps
+        x, out, x.shape[1], scale, *EMPTY[op], op, pieces, 256 * warps, peel, num_warps=warps
+    )
+    return out
+
+
+def over_held_columns(op, x, scale, dtype):
+    """Rows that a program's registers hold whole, several where they are short: 12 to 24 elements a thread."""
+    out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
+    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))
+    over_held_columns_kernel[(triton.cdiv(len(x), rows),)](
+        x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=max(block // 512, 1)
     )
     return out
 
 
 def reduced(op, x, axis, dtype):
     scale, op = (1 / x.shape[axis] if x.shape[axis] else float("nan"), "sum") if op == "mean" else (1.0, op)
+    (rows, columns), odd = x.shape, x.shape[1] % SEEN > 0
     if axis == 1:
-        pieces = min(PROGRAMS // max(len(x), 1), triton.cdiv(x.shape[1], 8192))
+        if 0 < columns <= HELD and (odd or (columns < 1024 and rows > PROGRAMS)):
+            return over_held_columns(op, x, scale, dtype)
+        peel = odd and rows == 1
+        pieces = min((2 * PROGRAMS if peel else PROGRAMS) // max(rows, 1), triton.cdiv(columns, 8192))
         if pieces > 1:  # a row of few and long ones is shared by several programs
-            x = over_columns(op, x, 1.0, torch.float32, pieces).view(len(x), pieces)
+            x = over_columns(op, x, 1.0, torch.float32, pieces, peel).view(rows, pieces)
         return over_columns(op, x, scale, dtype, 1)
-    odd = x.shape[1] % SEEN > 0
-    while len(x) > (256 if x.numel() > SMALL else 2048 if odd else 1024):
+    while len(x) > (256 if x.numel() > SMALL else 4096 if odd else 1024):
         block_n = 2048 // x.element_size()  # 128 lanes * 16 bytes
-        stripes = max(PROGRAMS // max(triton.cdiv(x.shape[1], block_n), 1), 1)
-        stripe = max(triton.next_power_of_2(triton.cdiv(len(x), stripes)), 8)
-        x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll=8)
+        group = 16 // x.element_size() if odd else 1  # rows of any length: so many end at a multiple of 16 bytes
+        while group * columns < 4 * block_n and len(x) >= 32 * group:
+            group *= 2
+        stripes = max(PROGRAMS // max(triton.cdiv(group * columns, block_n), 1), 1)
+        unroll = 16 if group > 1 else 8
+        stripe = max(triton.next_power_of_2(triton.cdiv(len(x) // group, stripes)), unroll)
+        x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll, group=group)
     stripe, block_m, block_n, unroll, warps = 256, 128, 16, 1, 4  # few rows are left: narrow tiles, all at once
     if len(x) <= 16:
         stripe, block_m, block_n, unroll = 16, 1, 2048 // x.element_size(), 8
     elif len(x) > 256 and odd:  # four times the lanes: each has few loads
-        stripe, block_m, block_n, unroll, warps = 2048, 512, 8 if x.shape[1] <= 8 * SMS else 16, 4, 16
+        stripe, block_m, block_n, unroll, warps = 4096, 1024, 4 if columns <= 4 * SMS else 8, 2, 16
     elif len(x) > 256:
         stripe, block_m, block_n, unroll = 1024, 128, 32 // x.element_size(), 4  # a sector a row
     return over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps)[0]
@@ -130,6 +193,8 @@ def reduced(op, x, axis, dtype):
 
 def run(op, over, x):
     x = x.contiguous()
+    if over == "all" and (x.shape[1] % SEEN or x.shape[1] < 1024):  # no matter in which rows
+        return reduced(op, x.view(1, x.numel()), 1, x.dtype)[0]
     if over == "all":  # over the columns, then over the results
         return reduced(op, reduced(op, x, 1, torch.float32)[None], 1, x.dtype)[0]
     return reduced(op, x, AXES[over], x.dtype)

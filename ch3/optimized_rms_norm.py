@@ -53,11 +53,13 @@ def rms_norm_kernel(
     ROWS: tl.constexpr, BLOCK: tl.constexpr, VECTOR: tl.constexpr,
 ):  # fmt: skip
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    cols = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]  # weight is read as rows can be
+    cols = tl.arange(0, BLOCK)[None, :]
+    # Weight is read as rows can be. x takes no such hint: with a VECTOR of 1 a warp's lanes would lie across the rows
+    weight_cols = tl.max_contiguous(tl.arange(0, BLOCK), VECTOR)[None, :]
     row_start = rows.to(tl.int64) * n_cols  # 64 bits: a tensor may have more than 2^31 elements
     mask = (rows < n_rows) & (cols < n_cols)
     x = tl.load(x_ptr + row_start + cols, mask=mask, other=0.0).to(tl.float32)
-    weight = tl.load(weight_ptr + cols, mask=cols < n_cols, eviction_policy="evict_last").to(tl.float32)
+    weight = tl.load(weight_ptr + weight_cols, mask=cols < n_cols, eviction_policy="evict_last").to(tl.float32)
     rstd = tl.rsqrt(tl.sum(x * x, 1, keep_dims=True) / n_cols + eps)
     tl.store(y_ptr + row_start + cols, x * rstd * weight, mask=mask)
 

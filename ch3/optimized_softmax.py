@@ -8,6 +8,7 @@ registers of its threads, 16 elements in each:
     512 columns        32 threads    a warp: its lanes find maximum and sum among themselves
     16,384 columns   1024 threads    32 warps, which exchange their values twice, through shared memory
     256 columns        32 threads    two rows to a warp; of one row each lane would make only two loads
+    289 columns        32 threads    two rows too: one row fills little more than half of a block of 512
 
 The block is the next power of two; its lanes beyond the row hold -inf, which is no maximum and adds nothing to the sum.
 
@@ -61,7 +62,8 @@ def run(x):
     y, (rows, columns) = torch.empty_like(x), x.shape
     if y.numel():
         block = triton.next_power_of_2(columns)
-        rows_at_once, warps = max(32 * ELEMENTS // block, 1), min(max(block // (32 * ELEMENTS), 1), 32)
+        rows_at_once = triton.next_power_of_2(triton.cdiv(24 * ELEMENTS, columns))  # 12 elements a thread, or more
+        warps = min(max(block // (32 * ELEMENTS), 1), 32)
         grid = (triton.cdiv(rows, rows_at_once),)
         softmax_kernel[grid](x, y, rows, columns, ROWS=rows_at_once, BLOCK=block, num_warps=warps)
     return y

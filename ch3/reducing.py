@@ -6,8 +6,10 @@ import triton.language as tl
 
 TORCH = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "logsumexp": torch.logsumexp}
 AXES = {"rows": 0, "columns": 1, "all": (0, 1)}
-LOWEST, INF = -3.4028234663852886e38, float("inf")  # of float32: a maximum so far that may be subtracted from -inf
-EMPTY = {"sum": (0.0, 0.0), "max": (-INF, -INF), "logsumexp": (LOWEST, -INF)}  # maximum so far; what fills up a block
+LOWEST = tl.constexpr(-3.4028234663852886e38)  # of float32: a maximum so far that may be subtracted from -inf
+INF = float("inf")
+# The maximum so far, and what fills up a block
+EMPTY = {"sum": (0.0, 0.0), "max": (-INF, -INF), "logsumexp": (LOWEST.value, -INF)}
 
 
 @triton.jit
@@ -30,12 +32,22 @@ def take(acc_max, acc_sum, x, OP: tl.constexpr):
 
 
 @triton.jit
-def finish(acc_max, acc_sum, scale, OP: tl.constexpr):
+def alone(x, OP: tl.constexpr):
+    """The maxima and sums of lanes that have one x each."""
+    acc_max, acc_sum = x, x
+    if OP == "logsumexp":
+        acc_max, acc_sum = larger(x, LOWEST), tl.where(x == float("-inf"), 0.0, 1.0)
+    return acc_max, acc_sum
+
+
+@triton.jit
+def finish(acc_max, acc_sum, scale, OP: tl.constexpr, AXIS: tl.constexpr = 0):
     if OP == "sum":
-        result = tl.sum(acc_sum, 0) * scale
+        result = tl.sum(acc_sum, AXIS) * scale
     elif OP == "max":
-        result = tl.reduce(acc_max, 0, larger)
+        result = tl.reduce(acc_max, AXIS, larger)
     else:
-        x_max = tl.reduce(acc_max, 0, larger)
-        result = tl.where(x_max == float("inf"), x_max, x_max + tl.log(tl.sum(acc_sum * tl.exp(acc_max - x_max), 0)))
+        x_max = tl.reduce(acc_max, AXIS, larger)
+        weights = tl.exp(acc_max - (x_max if AXIS == 0 else x_max[:, None]))
+        result = tl.where(x_max == float("inf"), x_max, x_max + tl.log(tl.sum(acc_sum * weights, AXIS)))
     return result
