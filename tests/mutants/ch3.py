@@ -111,10 +111,13 @@ MUTANTS = {
         Mutant("over columns x is read as if it had no gaps", "x = x.contiguous()",
                'x = x if over == "columns" else x.contiguous()'),
         Mutant("logsumexp knows no maximum",
-               "            acc_max, acc_sum = take(acc_max, acc_sum, x, OP)\n    tl.store(out_ptr + pid_m",
+               "            acc_max, acc_sum = take(acc_max, acc_sum, x, OP)\n    if GROUP > 1",
                '            if OP == "logsumexp":\n'
                "                acc_max, acc_sum = acc_max * 0, acc_sum + tl.exp(x)\n            else:\n"
-               "                acc_max, acc_sum = take(acc_max, acc_sum, x, OP)\n    tl.store(out_ptr + pid_m"),
+               "                acc_max, acc_sum = take(acc_max, acc_sum, x, OP)\n    if GROUP > 1"),
+        Mutant("rows that fill no group are dropped", "(cols < n_left)[None, :]", "(cols < 0)[None, :]"),
+        Mutant("each stripe adds the rows that fill no group", "first_row + STRIPE >= n_rows", "first_row >= 0"),
+        Mutant("each piece adds the last elements", "(piece == 0)", "(piece >= 0)"),
     ],
     "rms_norm": [
         Mutant("eps is left out", " / n_cols + eps)", " / n_cols)"),
