@@ -21,7 +21,7 @@ from copies import close, even
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
     "check": {"m": 127, "n": 65, "k": 129}, "check/one": {"m": 1, "n": 1, "k": 1},
-    "check/row": {"m": 1, "n": 131, "k": 33}, "check/long": {"m": 17, "n": 33, "k": 4099},
+    "check/row": {"m": 1, "n": 131, "k": 33}, "check/long": {"m": 17, "n": 33, "k": 2051},
     "check/by16": {"m": 73, "n": 272, "k": 144}, "check/tiles": {"m": 389, "n": 269, "k": 7},
     "check/transposed": {"m": 65, "n": 33, "k": 67, "transposed": True}, "check/nothing": {"m": 3, "n": 5, "k": 0},
     "count": {"m": 512, "n": 512, "k": 256},
