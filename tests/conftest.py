@@ -39,6 +39,20 @@ def signals_as_in_a_terminal():
         signal.signal(number, signal.SIG_IGN)
 
 
+@pytest.fixture
+def in_its_process():
+    """Who asks for it has each version compiled in a process of its own, as users have."""
+
+
+@pytest.fixture
+def in_this_process(request, monkeypatch):
+    """All others: this process has imported what each of those would import anew."""
+    from common.isolation import process
+
+    if "in_its_process" not in request.fixturenames:
+        monkeypatch.setattr(process, "call", lambda function, *arguments: function(*arguments, lambda *said: None))
+
+
 @pytest.fixture(scope="module")
 def machine():
     """This machine, described once; what it can do is measured where it is tested."""

@@ -59,7 +59,7 @@ RENAMED = changed(TEXT, {**NAMES, "n, BLOCK:": "numel, BLOCK:", "< n": "< numel"
 
 
 @pytest.fixture
-def carried(tmp_path, monkeypatch, capsys):
+def carried(tmp_path, monkeypatch, capsys, in_this_process):
     """carried(text, ...): a recorded result, and what is printed, after the files have changed to this text."""
     monkeypatch.setattr("common.cli.carry.RECORDED", tmp_path / "recorded")
 
@@ -82,6 +82,7 @@ def carried(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.rest
+@pytest.mark.usefixtures("in_its_process")
 def test_other_names_of_the_same_work_keep_their_row(carried):
     kept, current, said, known = carried(RENAMED)
     assert RENAMED != TEXT and current and kept.carried == [known]

@@ -9,7 +9,6 @@ import pytest
 from samples import one_pair, version, write_pair
 
 import benchmark
-from common.isolation import process
 from common.pairs.pair import ROOT, discover
 from common.xray.capture import CudaLaunch
 from common.xray.compilers import CompileError, compile_for
@@ -32,22 +31,11 @@ def pairs_with_kernels():
             yield pytest.param(pair, sizes, ARCHITECTURES, id=f"{pair.chapter}-{pair.name}", marks=pytest.mark.rest)
 
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
 H100 = MACHINES["sm_90"]
 
 triton = pytest.importorskip("triton")
 pytest.importorskip("cuda.bindings.nvrtc")
-
-
-@pytest.fixture
-def in_its_process():
-    """Whoever asks for it is xrayed in processes of their own, as users are."""
-
-
-@pytest.fixture(autouse=True)
-def in_this_process(request, monkeypatch):
-    """Which has imported what each of them would import anew."""
-    if "in_its_process" not in request.fixturenames:
-        monkeypatch.setattr(process, "call", lambda function, *arguments: function(*arguments, lambda *said: None))
 
 
 @pytest.fixture
@@ -94,6 +82,13 @@ def test_only_adjacent_lanes_let_triton_move_16_bytes_at_once():
     pictures = xray(*discover(ROOT / "ch1", "coalescing"), ["sm_90"])
     assert widths(pictures) == {"baseline": {4}, "optimized": {16}}
     assert any("global loads move up to 16 bytes at once instead of 4" in line for line in words(pictures))
+
+
+@pytest.mark.parametrize("size", ["check/groups/fp16", "check/sum/all"])
+def test_rows_of_odd_length_are_summed_16_bytes_at_a_time(size):
+    (pair,) = discover(ROOT / "ch3", "reductions")
+    baseline, optimized = xray(pair, ["sm_90"], size)
+    assert baseline.kernels[0].widest("global loads") < 128 == optimized.kernels[0].widest("global loads")
 
 
 def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once():
