@@ -101,7 +101,7 @@ MUTANTS = {
     ],
     "reductions": [
         Mutant("the maximum's tail counts as zeros", "mask=offsets < n_cols, other=other",
-               'mask=offsets < n_cols, other=0.0 if OP == "max" else other'),
+               'mask=offsets < n_cols, other=0.0 if OP == "max" else other', file="over_columns.py"),
         Mutant("partial sums are of x's type", "op, x, 1.0, torch.float32, stripe", "op, x, 1.0, x.dtype, stripe"),
         Mutant("means are of means", "op, x, 1.0, torch.float32, stripe", "op, x, scale, torch.float32, stripe"),
         Mutant("means of pieces are of means", "op, x, 1.0, torch.float32, pieces",
@@ -117,7 +117,7 @@ MUTANTS = {
                "                acc_max, acc_sum = take(acc_max, acc_sum, x, OP)\n    if GROUP > 1"),
         Mutant("rows that fill no group are dropped", "(cols < n_left)[None, :]", "(cols < 0)[None, :]"),
         Mutant("each stripe adds the rows that fill no group", "first_row + STRIPE >= n_rows", "first_row >= 0"),
-        Mutant("each piece adds the last elements", "(piece == 0)", "(piece >= 0)"),
+        Mutant("each piece adds the last elements", "(piece == 0)", "(piece >= 0)", file="over_columns.py"),
     ],
     "rms_norm": [
         Mutant("eps is left out", " / n_cols + eps)", " / n_cols)"),

@@ -1,0 +1,68 @@
+"""Reductions over the columns: a program takes a row, a piece of a long one, or several short ones."""
+
+import torch
+import triton
+import triton.language as tl
+from reducing import EMPTY, alone, finish, take
+
+SMS = 128  # of most large GPUs, nearly
+HELD = 8192  # columns of a row that a program's registers hold
+
+
+@triton.jit
+def over_columns_kernel(
+    x_ptr, out_ptr, n_cols, scale, init_max, other,
+    OP: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr, PEEL: tl.constexpr,
+):  # fmt: skip
+    row, piece = tl.program_id(0) // PIECES, tl.program_id(0) % PIECES
+    if not PEEL:  # which is of a single row, and that begins at a multiple of 16 bytes
+        x_ptr += row.to(tl.int64) * n_cols
+    acc_max, acc_sum = tl.full((BLOCK,), init_max, tl.float32), tl.zeros((BLOCK,), tl.float32)
+    # 64 bits: near 2^31 the sum of two indices is beyond
+    end = tl.cast(n_cols, tl.int64)
+    if PEEL:  # a mask that ends anywhere would make all loads narrow: whole blocks need none
+        end = end // BLOCK * BLOCK
+        offsets = end + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offsets, mask=(offsets < n_cols) & (piece == 0), other=other).to(tl.float32)
+        acc_max, acc_sum = take(acc_max, acc_sum, x, OP)
+    for start in range(piece * BLOCK, end, PIECES * BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        if PEEL:
+            x = tl.load(x_ptr + offsets).to(tl.float32)
+        else:
+            x = tl.load(x_ptr + offsets, mask=offsets < n_cols, other=other).to(tl.float32)
+        acc_max, acc_sum = take(acc_max, acc_sum, x, OP)
+    tl.store(out_ptr + tl.program_id(0), finish(acc_max, acc_sum, scale, OP))
+
+
+@triton.jit
+def over_held_columns_kernel(
+    x_ptr, out_ptr, n_rows, n_cols: tl.constexpr, scale, other,
+    OP: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)  # 64 bits: there may be 2^31 rows
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = (rows < n_rows)[:, None] & (cols < n_cols)
+    x = tl.load(x_ptr + (rows * n_cols)[:, None] + cols, mask=mask, other=other, eviction_policy="evict_first")
+    tl.store(out_ptr + rows, finish(*alone(x.to(tl.float32), OP), scale, OP, 1), mask=rows < n_rows)
+
+
+def over_columns(op, x, scale, dtype, pieces, peel=False):
+    out = torch.empty(len(x) * pieces, dtype=dtype, device=x.device)
+    warps = 4
+    if len(out) <= SMS:  # nothing else hides the time of a load: as few of them after each other as can be
+        warps = min(max(triton.next_power_of_2(x.shape[1]) // 256, warps), 32)
+    over_columns_kernel[(len(out),)](
+        x, out, x.shape[1], scale, *EMPTY[op], op, pieces, 256 * warps, peel, num_warps=warps
+    )
+    return out
+
+
+def over_held_columns(op, x, scale, dtype):
+    """Rows that a program's registers hold whole, several where they are short: 8 to 24 elements a thread."""
+    out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
+    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))
+    over_held_columns_kernel[(triton.cdiv(len(x), rows),)](
+        x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=max(block // 512, 1)
+    )
+    return out
