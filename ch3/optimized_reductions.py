@@ -12,18 +12,18 @@ results of all stripes; these are few, so there several lanes share a column:
 
 Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that all SMs have work.
 
-A row of odd length begins at any address, so a lane can read only one element at a time. There we read otherwise:
+A row whose length is no multiple of 16 may begin at any address. Read alone, it is read one element at a time. So:
 
-    over rows       8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one row. Short rows
-                    do too, more of them, so that all lanes have work. The last few rows are read apart
+    over rows       8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one row. Of short
+                    rows more count as one, so that all lanes have work. The last few rows are read apart
     over all        the whole matrix counts as one row. Its blocks need no mask; the last elements are read apart
     over columns    a program holds a row in its registers, or several short ones: all its loads are in flight at once
 
-What is read once may leave L2 first (`evict_first`). Then it does not push out what others have left there.
+`evict_first` says that these elements are read once, so L2 may drop them before others.
 
 Cost: over the rows, and of pieces, a second launch. It takes longer than all else where there is little to read, so up
 to 1024 rows of a small matrix are left to the narrow tiles: at 512 x 512 one launch of 64 programs. If the length of a
-row is no multiple of 16, 512 lanes or more do what 128 do, up to 4096 rows.
+row is no multiple of 16, 512 lanes do what 128 do, up to 4096 rows.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?
@@ -38,7 +38,7 @@ from reducing import AXES, EMPTY, TORCH, finish, take
 
 PROGRAMS = 8 * SMS  # at least, over rows and over few columns
 SMALL = 2**20  # elements that one launch over up to 1024 (or 4096) rows reads sooner than a second launch would start
-LARGE = 2**25  # bytes; of a smaller matrix nothing needs to leave L2
+LARGE = 2**25  # bytes, more than half the L2 of most large GPUs: a smaller matrix fits beside others
 SEEN = 16  # Triton sees that a row's length is a multiple of it; else a lane reads its elements one by one
 
 

@@ -15,7 +15,7 @@ def over_columns_kernel(
     OP: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr, PEEL: tl.constexpr,
 ):  # fmt: skip
     row, piece = tl.program_id(0) // PIECES, tl.program_id(0) % PIECES
-    if not PEEL:  # which is of a single row, and that begins at a multiple of 16 bytes
+    if not PEEL:  # of a single row: there Triton still knows that x_ptr is a multiple of 16 bytes
         x_ptr += row.to(tl.int64) * n_cols
     acc_max, acc_sum = tl.full((BLOCK,), init_max, tl.float32), tl.zeros((BLOCK,), tl.float32)
     # 64 bits: near 2^31 the sum of two indices is beyond
@@ -59,9 +59,9 @@ def over_columns(op, x, scale, dtype, pieces, peel=False):
 
 
 def over_held_columns(op, x, scale, dtype):
-    """Rows that a program's registers hold whole, several where they are short: 8 to 24 elements a thread."""
+    """Rows that a program's registers hold whole, several where they are short."""
     out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
-    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))
+    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # 12 elements for each lane of a warp, or more
     over_held_columns_kernel[(triton.cdiv(len(x), rows),)](
         x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=max(block // 512, 1)
     )

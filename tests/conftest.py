@@ -46,7 +46,7 @@ def in_its_process():
 
 @pytest.fixture
 def in_this_process(request, monkeypatch):
-    """All others: this process has imported what each of those would import anew."""
+    """Versions are compiled in this process, which has imported what one for each would import anew."""
     from common.isolation import process
 
     if "in_its_process" not in request.fixturenames:
