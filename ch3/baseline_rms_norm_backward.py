@@ -26,7 +26,7 @@ SIZES = {
     "check/row/fp16": {"rows": 1, "columns": 1031, "dtype": "float16"},
     "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 2, "columns": 8195},
     "check/fp16": {"rows": 33, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "check/bf16": {"rows": 41, "columns": 1025, "dtype": "bfloat16"},
     "check/many": {"rows": 300, "columns": 5},  # of more programs than are added up at once
     "count": {"rows": 256, "columns": 1024},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2

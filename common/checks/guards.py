@@ -42,7 +42,7 @@ def poison_outputs(inputs: Tree) -> None:
     """Fill `out*`, which may be written, so that an earlier arm's answer cannot be returned."""
     for path, tensor in tensors(inputs):
         if path.startswith("out"):
-            _poison(tensor)
+            poison(tensor)
 
 
 def poison_answer(answer: Tree, inputs: Tree) -> None:
@@ -52,10 +52,11 @@ def poison_answer(answer: Tree, inputs: Tree) -> None:
         if is_array(leaf) and (flags is None or (flags.c_contiguous and getattr(flags, "writeable", True))):
             tensor = as_tensor(leaf)
             if not repeats(tensor) and not overlapping(inputs, tensor):
-                _poison(tensor)
+                poison(tensor)
 
 
-def _poison(tensor: torch.Tensor) -> None:
+def poison(tensor: torch.Tensor) -> None:
+    """Fill with NaN; a type without NaN with -1, or True."""
     with torch.inference_mode():  # tensors made in this mode can be written only in it
         tensor.fill_(float("nan") if tensor.is_floating_point() else -1 if tensor.dtype != torch.bool else True)
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from common.checks.arrays import Tree, as_tensor, clone, computes, is_cupy, map_arrays, repeats, tensors, to_float64
+from common.checks.guards import poison
 
 SPARSE = 29  # one of this many values is special: a prime, so that its column changes from row to row
 ROUNDINGS = 8  # large values count only if this many roundings of the inputs do not change the answer
@@ -113,7 +114,7 @@ def moved(tree: Tree) -> Tree:
 
 
 def spread(draw: str, tree: Tree) -> Tree:
-    """The same values in arrays with gaps between rows, which begin at no multiple of 16 bytes, or all at one.
+    """The same values in arrays with gaps of NaN between rows, which begin at no multiple of 16 bytes, or all at one.
 
     A version that tests only alignment copies the first and takes the second for contiguous. CuPy arrays stay
     unchanged: a raw kernel gets only an address, and reading beside its array would end the process.
@@ -126,6 +127,7 @@ def spread(draw: str, tree: Tree) -> Tree:
         begin, width = (1, n + 3) if draw == STRIDES[0] else (0, (n // WIDE + 2) * WIDE)
         shape = (*x.shape[:-1], width) if x.ndim > 1 else (2 * n + 1,)
         wide: Any = x.new_empty(shape) if isinstance(x, torch.Tensor) else np.empty(shape, x.dtype)
+        poison(as_tensor(wide))  # 0 times what lies in a gap is then no 0
         part = wide[..., begin : begin + n] if x.ndim > 1 else wide[1::2]
         as_tensor(part).copy_(as_tensor(x))
         return part.requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else part

@@ -13,6 +13,8 @@ from common.engine.judge import judge_all
 from common.engine.sending import count_sent
 from common.engine.session import DoesNotFit, Session
 
+UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
+
 
 def check(session: Session) -> None:
     """Check every version at every `check` size; a check that zeros would pass at all of them proves nothing.
@@ -52,7 +54,7 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
         session.disqualify(label, problem)
     session.agree()
     count_sent(session, inputs, other)
-    draws = _draws(i, is_new, stress.meant_for(inputs.pristine)) if session.job.stressed else []
+    draws = _draws(i, is_new, inputs.pristine) if session.job.stressed else []
     with session.progress.spending("stress"):
         right = session.attempt("", _answers, session, inputs, other) if set(draws) & set(stress.FLAT) else None
         for n, draw in enumerate(draws):
@@ -64,12 +66,17 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
     return blind
 
 
-def _draws(i: int, is_new: bool, meant: tuple[str, ...]) -> list[str]:
-    """All draws at the first size, one at each other size; the telling ones where a size chooses something new."""
+def _draws(i: int, is_new: bool, tree: Tree) -> list[str]:
+    """All draws at the first size, one at each other size; the telling ones where a size chooses something new.
+
+    Wide gaps also where all rows are whole units: elsewhere a version may read copies, which have no gaps.
+    """
+    meant = stress.meant_for(tree)
     if i == 0:
         return [*stress.STRIDES, *meant]
     in_turn = meant[i % len(meant) :][:1] if meant else ()
-    return [*dict.fromkeys([*(stress.TELLING if is_new else ()), *in_turn])]
+    is_whole = all(t.dim() and t.shape[-1] % UNIT == 0 for _, t in tensors(tree))
+    return [*dict.fromkeys([*(stress.TELLING if is_new else ()), *(stress.STRIDES[1:] if is_whole else ()), *in_turn])]
 
 
 def _choices(arguments: dict[str, Any]) -> str:

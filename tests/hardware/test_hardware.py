@@ -475,6 +475,7 @@ def test_every_byte_is_written_and_copied_and_no_other(size, probe):
 
 
 @pytest.mark.gpu
+@pytest.mark.alone
 def test_a_gpus_levels_are_steps():
     sheet = sheets.measured_apart("cuda:0")
     assert list(sheet.levels) == ["L1", "L2", "DRAM"]

@@ -57,6 +57,13 @@ SKIPS = {
     "works_without_gaps": alone(
         (19,), "on arrays with gaps", "return 2 * x.as_strided(x.shape, (8, 1))", inputs=ROWS,
     ),
+    "reads_beside_rows_of_whole_units": alone(  # of others it takes a copy
+        (19,), "at size check/whole on arrays with wide gaps",
+        "n, width = x.shape[1], x.stride(0)\nif n % 16 or width == n:\n    return 2 * x\n"
+        "return 2 * x + 0 * x.as_strided((len(x), 1), (width, 1), x.storage_offset() + n)",
+        inputs='return {"x": torch.randn(7, n, device=device)}',
+        sizes={"check": {"n": 127}, "check/whole": {"n": 128}, "default": {"n": 2048}},
+    ),
     "leaves_out_a_shift_of_zero": Case(
         (19,), WRONG, "return 2 * x", inputs='return {"x": torch.randn(n), "w_shift": torch.zeros(n)}',
     ),

@@ -179,6 +179,7 @@ GUARDS = {
     "engine.check:check_one_less": Guard(none, ("works_at_even_sizes",), timed=True),
     "checks.stress:write": Guard(false, ("works_for_small_numbers",)),
     "checks.stress:spread": Guard(lambda draw, tree: tree, ("works_without_gaps",)),
+    "engine.check:UNIT": Guard(1 << 60, ("reads_beside_rows_of_whole_units",)),
     "checks.stress:perturb": Guard(none, ("leaves_out_a_shift_of_zero",)),
     "engine.judge:judge_all": Guard(no_dict, ("a_little_coarser",)),
     "engine.judge:compare_round": Guard(false, ("remembers_for_a_block",), timed=True),
