@@ -23,7 +23,7 @@ from compiled import compiled
 
 SIZES = {
     "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
-    "check/narrow": {"rows": 131, "columns": 5}, "check/wide": {"rows": 7, "columns": 10_001},
+    "check/narrow": {"rows": 401, "columns": 5}, "check/wide": {"rows": 7, "columns": 10_001},
     "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
     "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
     "count": {"rows": 128, "columns": 4096},

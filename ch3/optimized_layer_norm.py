@@ -7,6 +7,7 @@ Idea: mean, variance and result are computed from the registers that hold the ro
     1024 columns     32 threads    a warp: its lanes add among themselves
     8192 columns    256 threads    8 warps, which exchange their sums twice, through shared memory
     256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
+    17 columns      128 threads    32 rows, 8 elements in each thread
 
 Where there are no more such programs than SMs, bandwidth is not the limit: each row's chain of loads and sums is. So a
 thread gets 8 elements, and has registers left to load weight and bias before the sums.
@@ -28,6 +29,7 @@ from compiled import compiled
 
 EPS = 1e-5
 ELEMENTS, FEW = 32, 8  # of a row that a thread holds: 8 loads of 16 bytes in flight, or less where rows are few
+NARROW = 32  # columns: of 17 columns of float16 a warp would make 32 loads of 2 bytes; four warps share them
 REGISTERS = 64  # a thread's at most, so that 1024 threads share an SM: two rows of 16,384
 
 
@@ -85,8 +87,10 @@ def run(x, w_weight, w_bias):
     if y.numel():
         block = triton.next_power_of_2(columns)
         sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
-        elements = FEW if rows <= sms * max(32 * ELEMENTS // block, 1) else ELEMENTS
+        is_few = rows <= sms * max(32 * ELEMENTS // block, 1)
+        elements = FEW if is_few else ELEMENTS
         rows_at_once, warps = max(32 * elements // block, 1), min(max(block // (32 * elements), 1), 32)
+        warps = 4 if block <= NARROW and not is_few else warps
         layer_norm_kernel[(triton.cdiv(rows, rows_at_once),)](
             x,
             w_weight,

@@ -8,6 +8,7 @@ in the registers of its threads, 32 elements in each:
     1024 columns     32 threads    a warp: its lanes add among themselves
     8192 columns    256 threads    8 warps, which exchange their sums once, through shared memory
     256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
+    17 columns      128 threads    32 rows, 8 elements in each thread
 
 Cost: 2 elements moved instead of 3. The block is the next power of two; its lanes beyond the row hold zeros.
 
@@ -24,6 +25,7 @@ from compiled import compiled
 
 EPS = 1e-5
 ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in flight
+NARROW = 32  # columns: of 17 columns of float16 a warp would make 32 loads of 2 bytes; four warps share them
 
 
 def inputs(rows=4096, columns=8192, dtype="float32", device="cuda"):
@@ -70,7 +72,8 @@ def run(x, w_weight):
     rows, columns = x.shape
     if y.numel():
         block = triton.next_power_of_2(columns)
-        rows_at_once, warps = max(32 * ELEMENTS // block, 1), min(max(block // (32 * ELEMENTS), 1), 32)
+        rows_at_once = max(32 * ELEMENTS // block, 1)
+        warps = 4 if block <= NARROW else min(max(block // (32 * ELEMENTS), 1), 32)
         grid, vector = (triton.cdiv(rows, rows_at_once),), gcd(columns, 16 // x.element_size())
         rms_norm_kernel[grid](
             x, w_weight, y, rows, columns, EPS, ROWS=rows_at_once, BLOCK=block, VECTOR=vector, num_warps=warps
