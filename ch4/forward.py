@@ -1,4 +1,4 @@
-"""Attention's forward pass as the backward pass needs it: o, and for each row the logarithm of its softmax's sum."""
+"""Attention's forward pass as the backward pass needs it: o, and for each row the logarithm of its sum of powers."""
 
 import attending
 import torch

@@ -1,8 +1,9 @@
 """Attention forward and backward without n^2 values in memory: the weights are computed again, from one number a row.
 
 Problem: `baseline_attention_backward.py` moves 6.5 GiB at its default size.
-Idea: the forward pass keeps o and, for each row, lse, the logarithm of the sum of its softmax. Any block of weights is
-then one product away: p = exp(s - lse). And rowsum(p * dp) equals rowsum(o * do): n d values are read instead of n^2.
+Idea: the forward pass keeps o and, for each row, lse, the logarithm of the sum by which its softmax divides. Any block
+of weights is then one product away: p = exp(s - lse). And rowsum(p * dp) equals rowsum(o * do): n d values are read
+instead of n^2.
 Two kernels compute the gradients, each with its sums in registers (the first one is in `queries.py`):
 
     queries    a block of dq:        s, dp, ds @ k                     3 products of n^2 d

@@ -9,7 +9,7 @@ programs and more (30 KiB of shared memory each), so that all run at once:
 Cost: four partial sums of each element go to memory in float32. A second kernel adds them up, always in the same order,
 so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From capability 9.0 on its
 programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic dependent launch). How
-often k is split depends on m, n and k (`plan`).
+often k is split depends on m, n and k, and on whether rows begin at multiples of 16 bytes (`plan`).
 Predict: a result of 16 x 64 with k = 262,144 is one tile: one program in the baseline, 256 programs here, and 42 MB to
 read. How many times as fast is it?
 """

@@ -75,7 +75,7 @@ def _draws(i: int, is_new: bool, tree: Tree) -> list[str]:
     if i == 0:
         return [*stress.STRIDES, *meant]
     in_turn = meant[i % len(meant) :][:1] if meant else ()
-    is_whole = all(t.dim() and t.shape[-1] % UNIT == 0 for _, t in tensors(tree))
+    is_whole = all(t.shape[-1] % UNIT == 0 for _, t in tensors(tree) if t.dim())
     return [*dict.fromkeys([*(stress.TELLING if is_new else ()), *(stress.STRIDES[1:] if is_whole else ()), *in_turn])]
 
 
