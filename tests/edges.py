@@ -4,11 +4,11 @@ import os
 from functools import cache
 from importlib.util import find_spec
 
-import bounds
 import pytest
 import torch
 from torch.nn import functional
 
+from common.checks import bounds
 from common.pairs.pair import load
 
 NAN, INF = float("nan"), float("inf")
@@ -20,6 +20,8 @@ def interpret():
     """From here on this process interprets kernels, within their tensors, if it has not imported Triton yet."""
     os.environ["TRITON_INTERPRET"] = "1"
     if find_spec("triton"):
+        import triton  # noqa: F401 (its interpreter is what `enforce` changes)
+
         bounds.enforce()
 
 

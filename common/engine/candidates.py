@@ -74,6 +74,8 @@ class Candidate:
 def ask(module: ModuleType, name: str, arguments: dict[str, Any]) -> Any:
     """What this function of a file returns. Raises ContractError if it takes other arguments or returns no dict."""
     function = getattr(module, name)
+    if not callable(function):
+        raise _broken(module, f"`{name}` must be a function, not {type(function).__name__}")
     _require_taken(module, name, function, arguments)
     found = function(**arguments)
     if name != "reference" and not isinstance(found, dict):

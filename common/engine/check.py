@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from common.checks import guards, stress
+from common.checks import bounds, guards, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
 from common.checks.comparison import LEAST_CHUNK, compare
 from common.engine.answers import Answer, Truth, fresh_answer, leading
@@ -25,6 +25,7 @@ def check(session: Session) -> None:
     """
     if {each.label for each in session.remaining} <= set(session.job.verified):
         return
+    bounds.enforce()
     sizes = session.job.pair.check_sizes
     choices = [_choices(session.job.pair.sizes[size]) for size in sizes]
     blind: dict[str, str] = {}

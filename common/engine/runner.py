@@ -148,7 +148,9 @@ def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbour
             result = settle.settled(job, result, call)
             result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - begun})
         except process.Death as death:
-            result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
+            said = str(death).removeprefix("ContractError: ")
+            verdict = "died" if said == str(death) else "invalid"
+            result = _untimed(job, {label: (verdict, said) for label in job.labels if label != "baseline"})
     start_s = {"start": heard[0] - begin} if heard else {}
     spent_s = start_s | result.spent_s | {"total": time.monotonic() - begin}
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from common.checks.bounds import OutOfBounds
 from common.checks.guards import Leaks
 from common.checks.settings import Watch
 from common.engine.candidates import Candidate, Disqualified, make_candidates
@@ -18,6 +19,7 @@ from common.isolation.process import Say, one_line
 from common.machine.clock import synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load
+from common.pairs.syntax import ContractError
 from common.record.result import CONTROL
 
 
@@ -32,6 +34,16 @@ class DoesNotFit(Exception):
 def is_out_of_memory(error: BaseException) -> bool:
     by_name = "can't allocate memory" in str(error) or "OutOfMemoryError" in type(error).__name__
     return by_name or isinstance(error, MemoryError | torch.OutOfMemoryError)
+
+
+def _told(error: BaseException) -> tuple[str, str]:
+    """What an error says, in one line, and the verdict that it means."""
+    cause: BaseException | None = error
+    while cause and not isinstance(cause, OutOfBounds | ContractError):
+        cause = cause.__cause__  # Triton's interpreter raises its own error from the kernel's
+    if cause:
+        return one_line(cause).removeprefix(f"{type(cause).__name__}: "), "invalid"
+    return one_line(error) or "an error without a name", "died"
 
 
 class Session:
@@ -127,8 +139,9 @@ class Session:
                 synchronize(self.job.device)
             except Exception as error:  # noqa: BLE001 (any error of a pair is its verdict in the table)
                 synchronize(self.job.device)
-                self.disqualify(label, one_line(error) or "an error without a name", "died")
-                self.ranks.raised(one_line(error))
+                told, verdict = _told(error)
+                self.disqualify(label, told, verdict)
+                self.ranks.raised(told)
                 result = None
             changed, leaked = self._watch.restore(), self._leaks.new()
             self.disqualify(label, changed and f"changes global state: {changed}")

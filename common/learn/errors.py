@@ -84,7 +84,7 @@ def spilled(threads: int) -> str:
     """Why a block of so many threads spills registers to memory, and what helps."""
     most = min(REGISTERS, REGISTERS_PER_SM // threads)
     text = f"a block of V values in {threads // WARP} warp{'s' * (threads > WARP)} is V / {threads} values per thread"
-    helps = "more warps, or a smaller block" if most == REGISTERS else "a smaller block"
+    helps = "more warps, or a smaller block" if threads < 1024 else "a smaller block"
     return f"{text}, which has at most {most} registers: take {helps}"
 
 

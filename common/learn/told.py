@@ -46,7 +46,8 @@ class Told:
         found = ROUNDED.fullmatch(self.what)
         if not found or float(found[2]) > ROUNDINGS * EPS[found[3]]:
             return ""
-        return f"the error is that of products or sums in {TYPES[found[3]]}: multiply and add in float32"
+        helps = "multiply and add in float32, and approximate no function"
+        return f"the error is that of products or sums in {TYPES[found[3]]}: {helps}"
 
     def text(self, pair: Pair, shapes: Sequence[Sequence[int]] = ()) -> str:
         """The whole of it. `shapes`: of the right outputs, where they are known."""

@@ -140,7 +140,7 @@ def _require_function(require: Require, tree: ast.Module, functions: Iterable[st
 
 def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> None:
     """SIZES maps names to arguments of `inputs`, which must include every parameter without a default."""
-    require(isinstance(sizes, dict) and bool(sizes), 'has no SIZES: add SIZES = {"check": {...}, "default": {...}}')
+    require(isinstance(sizes, dict) and bool(sizes), 'needs a dict SIZES = {"check": {...}, "default": {...}}')
     known = parameters.keys() - {"device"} - (PLACE if parameters.keys() >= PLACE else set())
     needed = {name for name in known if not parameters[name]}
     for size, arguments in sizes.items():

@@ -31,7 +31,7 @@ PARTS = {
         "DeviceClock", "GroupClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize",
     },
     "checks.conditions": set(),
-    "checks.guards": set(),
+    "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "unwritable"},
     "engine.judge": {"blind_spots", "judge_answer", "truth_of"},
     "engine.check": set(),

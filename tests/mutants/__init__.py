@@ -28,6 +28,7 @@ class Mutant:
     """A version in which `old` is `new`, wherever it stands. `of`: the variant's suffix.
 
     `file`: of the chapter's helpers, where the change is made in one of them. `passes`: why it is known to pass.
+    `on_a_gpu`: why it is known to pass there, though not in Triton's interpreter.
     """
 
     what: str
@@ -36,6 +37,7 @@ class Mutant:
     of: str = ""
     file: str = ""
     passes: str = ""
+    on_a_gpu: str = ""
 
     def changed(self, path: Path) -> str:
         """The text of a file with the change. Raises ValueError."""

@@ -42,7 +42,7 @@ MUTANTS = {
                "max(n // 1024, 1),"),
         Mutant("the last element is masked", "offsets < n", "offsets < n - 1"),
         Mutant("one element beyond the end is written", "offsets < n", "offsets <= n",
-               passes="what lies behind an allocation is nobody's: compute-sanitizer tells"),
+               on_a_gpu="what lies behind an allocation is nobody's: compute-sanitizer tells"),
         Mutant("squared in float16", "x * x, mask=mask",
                "(x.to(tl.float16) * x.to(tl.float16)).to(tl.float32), mask=mask"),
     ],

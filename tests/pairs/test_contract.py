@@ -41,7 +41,7 @@ MISSPELT_SIZES = {
     "cpus": "cpu", "CPU": "cpu", "counts": "count", "defaults": "default",
 }  # fmt: skip
 WRONG_SIZES = {  # SIZES, what the error must say
-    "empty SIZES": ("{}", "no SIZES: add"),
+    "empty SIZES": ("{}", "needs a dict SIZES"),
     "SIZES is a list": ('["check", "default"]', "SIZES"),
     "SIZES computed": ('{"check": {"n": 127}, "default": {"n": 2**20}}', r":\d+: SIZES must be a literal"),
     "SIZES built": ('dict(check={"n": 1}, default={"n": 2})', "SIZES must be a literal"),
@@ -139,7 +139,7 @@ def test_sizes_stand_in_the_baseline_and_a_variant_inherits_them(tmp_path):
     assert pair.variants[0].constants["SIZES"] == pair.sizes == pair.baseline.constants["SIZES"]
     with refused("optimized_double.py: SIZES.* names n, which `inputs` does not take"):
         one_pair(tmp_path, bare.replace("n=127, ", ""))
-    with refused("has no SIZES: add SIZES = {", tmp_path / "baseline_double.py"):  # a wrong baseline is named, too
+    with refused("needs a dict SIZES = {", tmp_path / "baseline_double.py"):  # a wrong baseline is named, too
         one_pair(tmp_path, version(), bare)
 
 

@@ -1,0 +1,49 @@
+"""A kernel that reads or writes beside its arrays is invalid, although in the interpreter nothing may come of it."""
+
+import pytest
+from samples import one_pair, version
+
+from common.engine.runner import run_pairs
+
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def double_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n, other=0.0)
+    tl.store(y_ptr + offsets, 2 * x, mask=offsets < n)
+"""
+RUN = """
+x = x.contiguous()
+y = torch.empty_like(x)
+double_kernel[(triton.cdiv(len(x), 32),)](x, y, len(x), BLOCK=32)
+return y + w_shift
+"""
+LOAD, STORE = "x_ptr + offsets, mask=offsets < n", "y_ptr + offsets, 2 * x, mask=offsets < n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict", "says"),
+    [
+        (LOAD, LOAD, "verified", ""),
+        (LOAD, LOAD + " + 1", "invalid", "a kernel reads outside of all its arrays"),
+        (LOAD, "x_ptr + tl.maximum(offsets - 1, -1), mask=offsets <= 0", "invalid", "a kernel reads outside"),
+        (STORE, STORE + " + 1", "invalid", "a kernel writes outside of all its arrays"),
+        (
+            "tl.store(" + STORE,
+            "tl.atomic_add(" + STORE.replace("offsets,", "n + offsets,"),
+            "invalid",
+            "a kernel writes",
+        ),
+    ],
+)
+def test_a_kernel_stays_in_its_arrays(old, new, verdict, says, tmp_path):
+    assert KERNEL.count(old) == 1
+    pair = one_pair(tmp_path, version(RUN, extra=KERNEL.replace(old, new)))
+    (row,) = run_pairs([pair], device="cpu", check_only=True).pairs[0].rows
+    assert row.verdict == verdict and row.reason.startswith(says), row
+    lines = (tmp_path / "optimized_double.py").read_text().splitlines()
+    (line,) = (number for number, text in enumerate(lines, 1) if new in text)
+    assert verdict == "verified" or row.reason.endswith(f"(optimized_double.py:{line})"), row
