@@ -29,8 +29,11 @@ def enforce() -> None:
     def converted(self: Any, *arguments: Any) -> Any:
         found = args, kwargs = convert(self, *arguments)
         tensors = [getattr(each, "base", each) for each in tree_leaves((args, kwargs))]  # .base: of a descriptor
-        storages = [each.untyped_storage() for each in tensors if hasattr(each, "untyped_storage")]
+        tensors = [each for each in tensors if hasattr(each, "untyped_storage")]
+        storages = [each.untyped_storage() for each in tensors]
         spans[:] = [(each.data_ptr(), each.data_ptr() + each.nbytes()) for each in storages]
+        if any(each.element_size() == 8 and not each.is_floating_point() for each in tensors):
+            spans[:] = [(0, sys.maxsize)]  # these may be addresses of other arrays
         return found
 
     def check(does: str, pointers: Any, mask: Any, size: int) -> None:

@@ -121,9 +121,6 @@ def _code(picture: Picture, where: str, most: int | None, least_bits: int) -> Ga
         return Gate("code", False, f"{text}: {spilled(threads)}")
     if bits < least_bits:
         text = f"the widest load on {where} has {bits} bits, where {least_bits} are possible"
-        return Gate(
-            "code",
-            False,
-            f"{text}: does a thread have {least_bits // 32} neighbouring words? (A larger block, or fewer warps)",
-        )
+        helps = "(A larger block, or fewer warps)"
+        return Gate("code", False, f"{text}: does a thread have {least_bits // 32} neighbouring words? {helps}")
     return Gate("code", True, f"{where}: loads of {bits} bits, {spills} spills")

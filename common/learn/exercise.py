@@ -95,7 +95,7 @@ def find(name: str, folder: Path | None = None) -> Exercise:
         raise ExerciseError(f"{name} is a file; name an exercise (ch0/row_max): its file is work/ch0/row_max.py")
     if len(found) != 1:
         near = [each.id for each in known if name.split("/")[-1] in each.id]
-        others = "do you mean" if near else "there are"
+        others = "did you mean" if near else "there are"
         known_as = ", ".join(near or [each.id for each in known]) or "none"
         raise ExerciseError(f"no exercise is called {name!r}: {others} {known_as}")
     return found[0]

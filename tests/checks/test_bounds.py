@@ -47,3 +47,13 @@ def test_a_kernel_stays_in_its_arrays(old, new, verdict, says, tmp_path):
     lines = (tmp_path / "optimized_double.py").read_text().splitlines()
     (line,) = (number for number, text in enumerate(lines, 1) if new in text)
     assert verdict == "verified" or row.reason.endswith(f"(optimized_double.py:{line})"), row
+
+
+def test_a_kernel_may_be_given_addresses(tmp_path):
+    """As a product of groups is: its arrays are not among its arguments."""
+    text = KERNEL.replace(
+        "x = tl.load(x_ptr", "x_ptr = tl.load(x_ptr).to(tl.pointer_type(tl.float32))\n    x = tl.load(x_ptr"
+    )
+    run = RUN.replace("](x, y", "](torch.tensor([x.data_ptr()], device=x.device), y")
+    (row,) = run_pairs([one_pair(tmp_path, version(run, extra=text))], device="cpu", check_only=True).pairs[0].rows
+    assert row.verdict == "verified", row
