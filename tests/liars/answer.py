@@ -254,7 +254,9 @@ CATCHES = {
     # what raises instead says so: no liar, and no answer
     "raises": dies(r"luck \(optimized_\w+_raises_liar.py:\d+\)$", 'raise ValueError("no such luck\\nand more")'),
     "raises_in_setup": dies("KeyError: .no. .optimized_", extra='def setup(x, w_shift): raise KeyError("no")'),
-    "takes_other_arguments": dies("`run` takes x: .* `inputs` returns: x, w_shift$", "return x", liar_arguments="x"),
+    "takes_other_arguments": dies(
+        "`run` takes x: .* `inputs` returns: x, w_shift$", "return x", liar_arguments="x", verdict="invalid",
+    ),
     "out_of_memory": dies("memory", "return torch.empty(1 << 50)", f"torch.empty(1 << 20)\n{HONEST}"),
 }  # fmt: skip
 
