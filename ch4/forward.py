@@ -1,4 +1,4 @@
-"""Attention's forward pass as the backward pass needs it: o, and for each row the logarithm of its sum of powers."""
+"""Attention's forward pass as the backward pass needs it: o, and for each row its log-sum-exp."""
 
 import attending
 import torch

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import torch
 from torch.utils._pytree import tree_leaves
 
 
@@ -18,7 +19,10 @@ class OutOfBounds(Exception):
 
 
 def enforce() -> None:
-    """From here on, for all kernels that this process interprets, if it has loaded Triton for that."""
+    """From here on, for all kernels that this process interprets, if it has loaded Triton for that.
+
+    A kernel that is given 64-bit integers may go anywhere: they may be addresses.
+    """
     interpreter: Any = sys.modules.get("triton.runtime.interpreter")
     interprets = interpreter and os.environ.get("TRITON_INTERPRET") == "1"
     if not interprets or isinstance(interpreter._interpreter, SimpleNamespace):  # the second: it does already
@@ -32,7 +36,7 @@ def enforce() -> None:
         tensors = [each for each in tensors if hasattr(each, "untyped_storage")]
         storages = [each.untyped_storage() for each in tensors]
         spans[:] = [(each.data_ptr(), each.data_ptr() + each.nbytes()) for each in storages]
-        if any(each.element_size() == 8 and not each.is_floating_point() for each in tensors):
+        if any(each.dtype in (torch.int64, torch.uint64) for each in tensors):
             spans[:] = [(0, sys.maxsize)]  # these may be addresses of other arrays
         return found
 

@@ -148,9 +148,7 @@ def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbour
             result = settle.settled(job, result, call)
             result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - begun})
         except process.Death as death:
-            said = str(death).removeprefix("ContractError: ")
-            verdict = "died" if said == str(death) else "invalid"
-            result = _untimed(job, {label: (verdict, said) for label in job.labels if label != "baseline"})
+            result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
     start_s = {"start": heard[0] - begin} if heard else {}
     spent_s = start_s | result.spent_s | {"total": time.monotonic() - begin}
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
@@ -161,6 +159,7 @@ def _measure(job: Job, errand: Errand | None, line: process.Line) -> PairResult 
     from common.engine.alone import run_alone
     from common.engine.measure import measure
     from common.engine.session import DoesNotFit
+    from common.pairs.syntax import ContractError
 
     if job.ranks > 1:
         from common.isolation.launch import launch
@@ -170,8 +169,9 @@ def _measure(job: Job, errand: Errand | None, line: process.Line) -> PairResult 
         return run_alone(job, errand, line)
     try:
         return measure(job, line)
-    except DoesNotFit as error:
-        return _untimed(job, {label: ("skipped", str(error)) for label in job.labels if label != "baseline"})
+    except (DoesNotFit, ContractError) as error:
+        verdict = "skipped" if isinstance(error, DoesNotFit) else "invalid"
+        return _untimed(job, {label: (verdict, str(error)) for label in job.labels if label != "baseline"})
 
 
 def _untimed(job: Job, verdicts: dict[str, tuple[str, str]]) -> PairResult:

@@ -47,7 +47,7 @@ class Told:
         if not found or float(found[2]) > ROUNDINGS * EPS[found[3]]:
             return ""
         helps = "multiply and add in float32, and approximate no function"
-        return f"the error is that of products or sums in {TYPES[found[3]]}: {helps}"
+        return f"the error is as large as that of products or sums in {TYPES[found[3]]}: {helps}"
 
     def text(self, pair: Pair, shapes: Sequence[Sequence[int]] = ()) -> str:
         """The whole of it. `shapes`: of the right outputs, where they are known."""

@@ -186,8 +186,8 @@ def test_sums_of_float16_products_are_told_to_be_float32(tmp_path):
     text = text.replace("tl.dot(x, w)", "tl.sum(x[:, :, None] * w[None, :, :], axis=1)")
     (tmp_path / "own.py").write_text(text, encoding="utf-8")
     said = grade(exercise, tmp_path / "own.py").gates[-1].text
-    says = "The error is that of products or sums in float16: multiply and add in float32, and approximate no function"
-    assert said.endswith(f". {says}"), said
+    says = ". The error is as large as that of products or sums in float16: multiply and add in float32"
+    assert said.endswith(says + ", and approximate no function"), said
 
 
 def test_one_value_that_belongs_to_another_element_by_chance_is_not_named():
