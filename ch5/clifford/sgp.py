@@ -430,6 +430,7 @@ CUTS = {
 # Backward half the features, where warps with rows of their own add up the weights' gradient, or rows are wide; and for
 # D = 8 from capability 10.0 on, for which the compiler needs more registers.
 HALVED = {4: (2, 1, 2), 8: (2, 1, 1)}
+FEW = 512  # forward, with at most so many features for each SM, a program has one tile, and loads nothing ahead
 
 
 def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: int, capability: int = 9) -> Cut:
@@ -446,19 +447,34 @@ def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: 
     )
 
 
+def cut_of_few(columns: int) -> Cut:
+    """Forward, where an SM has FEW features: more threads, of one or two features each, wait at the same time."""
+    block = triton.next_power_of_2(columns) if columns <= WIDEST else PART
+    rows = max(128 // block, 1)
+    features = rows * block
+    return Cut(rows, block, features // (32 if features <= 256 else 64), 1, max(FEW // features, 1))
+
+
 def cut_for(x, backward: bool) -> Cut:
+    blades, rows, columns = x.shape
+    few = cut_of_few(columns)
+    if not backward and rows * triton.cdiv(columns, few.block) * few.block <= FEW * sms_of(x):
+        return few
     if x.is_cpu:
-        return cut(len(x), x.shape[2], backward, x.element_size(), 227 * 1024)
+        return cut(blades, columns, backward, x.element_size(), 227 * 1024)
     gpu = torch.cuda.get_device_properties(x.device)
     shared = gpu.shared_memory_per_block_optin  # an SM has 1 KiB more
-    return cut(len(x), x.shape[2], backward, x.element_size(), shared, gpu.major)
+    return cut(blades, columns, backward, x.element_size(), shared, gpu.major)
+
+
+def sms_of(x) -> int:
+    return 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
 
 
 def programs_for(x, by: Cut) -> int:
     """How many programs walk over the rows, for each part of a row: as many as run at once, or fewer."""
     _, rows, columns = x.shape
-    sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
-    return min(triton.cdiv(rows, by.rows), max(sms * by.per_sm // triton.cdiv(columns, by.block), 1))
+    return min(triton.cdiv(rows, by.rows), max(sms_of(x) * by.per_sm // triton.cdiv(columns, by.block), 1))
 
 
 def forward(x, y, w, normalized, bias=None):

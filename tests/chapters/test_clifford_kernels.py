@@ -221,13 +221,28 @@ def test_rows_are_in_flight_where_all_programs_have_room_for_two_and_what_thread
 @pytest.mark.parametrize("columns", [1, 31, 128, 200, 512, 1000, 1024, 1025, 5000])
 @pytest.mark.parametrize("capability", [8, 9, 10])
 def test_every_row_is_cut_into_whole_warps(columns, capability):
-    from clifford.sgp import CUTS, TILE, cut
+    from clifford.sgp import CUTS, TILE, cut, cut_of_few
 
+    cuts = [(cut_of_few(columns), 128)]
     for blades, backward, itemsize in CUTS:
-        by = cut(blades, columns, backward, itemsize, 227 * 1024, capability)
+        cuts += [(cut(blades, columns, backward, itemsize, 227 * 1024, capability), TILE[backward])]
+    for by, least in cuts:
         assert by.warps & (by.warps - 1) == 0 and 1 <= by.warps <= 32  # as Triton wants them
-        assert by.rows * by.block >= TILE[backward] and (by.rows == 1 or by.block >= columns)
+        assert by.rows * by.block >= least and (by.rows == 1 or by.block >= columns)
         assert by.per_sm >= 1 and (by.block >= columns or columns > 1024)
+
+
+@needs_triton
+@pytest.mark.parametrize(
+    ("rows", "columns", "stages", "programs"),
+    [(1, 79, 1, 1), (8, 127, 1, 8), (9, 127, 2, 5), (1, 1024, 1, 1), (2, 1024, 2, 2), (128, 5, 1, 8), (1, 3000, 2, 1)],
+)
+def test_few_rows_have_a_program_for_each_tile_and_load_nothing_ahead(rows, columns, stages, programs):
+    from clifford.sgp import cut_for, programs_for
+
+    x = torch.empty(8, rows, columns)  # of two SMs, as the interpreter counts them
+    by = cut_for(x, backward=False)
+    assert (by.stages, programs_for(x, by)) == (stages, programs)
 
 
 # Of the fully connected product: its parts
