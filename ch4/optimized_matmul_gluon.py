@@ -15,7 +15,7 @@ their groups gets a program of its own: the program's other groups let stages pa
 TMA cannot store rows that begin anywhere. Then the warps store c, 64 bytes of a row at a time: c is not copied.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits, 64 rows and columns at least (else: torch's product).
 A step of 128 x 256 asks L2 for 384 lines of 128 bytes; for more if rows begin off lines. Kernels of cuBLAS in clusters
-fetch a block once for two SMs (multicast): Gluon can from Triton 3.7 on only.
+fetch a block once for two SMs (multicast). Triton 3.6 cannot; in 3.7 no SM can tell the other that it has read a block.
 Layouts, barriers and registers are in the program. A mistake there is a wrong answer, or a program that waits for ever.
 Predict: 132 programs compute c of 8192^3 in waves of 132 tiles. How many waves do tiles of 128 x 256 take, and how many
 tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of them is faster, and by how many percent?
