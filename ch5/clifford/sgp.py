@@ -448,7 +448,7 @@ def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: 
 
 
 def cut_of_few(columns: int) -> Cut:
-    """Forward, where an SM has FEW features: more threads, of one or two features each, wait at the same time."""
+    """Forward, for at most FEW features an SM: more threads, of one or two features each, wait at the same time."""
     block = triton.next_power_of_2(columns) if columns <= WIDEST else PART
     rows = max(128 // block, 1)
     features = rows * block
