@@ -77,7 +77,8 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
             state = version.setup(**inputs) if hasattr(version, "setup") else {}
             version.run(**inputs, **state)
     except Exception as error:  # noqa: BLE001 (any need for a missing GPU)
-        raise CannotShow(f"{path.name}: cannot run without a GPU: {one_line(error)}") from None
+        why = "" if isinstance(error, NameError) else "cannot run without a GPU: "  # a name is missing on a GPU, too
+        raise CannotShow(f"{path.name}: {why}{one_line(error)}") from None
     return list({_key(launch): launch for launch in found}.values())
 
 

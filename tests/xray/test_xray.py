@@ -258,6 +258,11 @@ def test_a_version_that_needs_values_says_so(tmp_path):
     assert picture.kernels == [] and re.match(said, picture.reason)
 
 
+def test_a_name_that_is_missing_is_not_the_lack_of_a_gpu(tmp_path):
+    picture = seen(tmp_path, dot("tf32", "misspelt(a)"))
+    assert picture.kernels == [] and re.match(r"optimized_double.py: NameError: name 'misspelt'", picture.reason)
+
+
 def test_without_kernels_of_its_own_a_version_has_nothing_to_see(tmp_path):
     pictures = xray(one_pair(tmp_path), ["sm_90"])
     assert [(picture.label, picture.kernels) for picture in pictures] == [("baseline", []), ("optimized", [])]
