@@ -35,7 +35,7 @@ SIZES = {
     "check/2d/plain": {"dimensions": 2, "batch": 5, "features": 129, "normalized": False},
     "check/fp16": {"batch": 7, "features": 65, "dtype": "float16"},
     "check/2d/bf16": {"dimensions": 2, "batch": 3, "features": 257, "dtype": "bfloat16"},
-    "check/2d/many": {"dimensions": 2, "batch": 9001, "features": 5},  # so many that a program has several tiles
+    "check/2d/many": {"dimensions": 2, "batch": 13001, "features": 5},  # several tiles a program, up to 203 SMs
     "count": {"batch": 512, "features": 64},
     "default": {}, "2d/4096x512": {"dimensions": 2},
     "plain/3d/4096x512": {"normalized": False}, "plain/2d/4096x512": {"dimensions": 2, "normalized": False},

@@ -27,6 +27,10 @@ class CannotShow(OneLine):
     """A version's launches cannot be found without a GPU; str() says why."""
 
 
+class Faulty(OneLine):
+    """A version would fail on a GPU, too; str() says why."""
+
+
 @dataclass(frozen=True)
 class TritonLaunch:
     """A launch of a Triton kernel, with what Triton needs to compile it as on a GPU."""
@@ -68,7 +72,7 @@ def _kind(value: Any) -> Any:
 
 
 def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]:
-    """The different launches of one setup and one call of a version, in order. Raises CannotShow."""
+    """The different launches of one setup and one call of a version, in order. Raises CannotShow, Faulty."""
     found: list[Launch] = []
     try:
         with recorded_launches(found.append, machine):
@@ -76,9 +80,10 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
             inputs = version.inputs(**size, device="meta")
             state = version.setup(**inputs) if hasattr(version, "setup") else {}
             version.run(**inputs, **state)
+    except NameError as error:
+        raise Faulty(f"{path.name}: {one_line(error)}") from None
     except Exception as error:  # noqa: BLE001 (any need for a missing GPU)
-        why = "" if isinstance(error, NameError) else "cannot run without a GPU: "  # a name is missing on a GPU, too
-        raise CannotShow(f"{path.name}: {why}{one_line(error)}") from None
+        raise CannotShow(f"{path.name}: cannot run without a GPU: {one_line(error)}") from None
     return list({_key(launch): launch for launch in found}.values())
 
 

@@ -18,7 +18,7 @@ class Picture:
     architecture: str
     kernels: list = field(default_factory=list)
     reason: str = ""
-    failed: bool = False  # its kernel does not compile, or it ends its process
+    failed: bool = False  # by its own fault: its kernel does not compile, a name is missing, or it ends its process
 
 
 def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "default") -> list[Picture]:
@@ -50,6 +50,6 @@ def _look_into(version: Version, size: dict, wanted: Sequence[str], say: Callabl
                 kernels = [sass.dissect(compilers.compile_for(launch, machine), machine) for launch in launches]
                 reason = "" if kernels else "launches no kernel of its own, only torch operations"
             except OneLine as error:
-                reason, failed = str(error), isinstance(error, compilers.CompileError)
+                reason, failed = str(error), isinstance(error, (compilers.CompileError, capture.Faulty))
         pictures.append(Picture(version.label, architecture, kernels, reason, failed))
     return pictures
