@@ -4,7 +4,8 @@ Problem: `baseline_data_movement.py` divides for every element, and its transpos
 
 Idea: most elements keep their neighbours, so they are moved together:
 
-    stack, cat    a program copies 4 KiB of a row of x or of y, whole: which of the two, it is told once
+    stack, cat    a program copies 4 KiB of a row of x or of y, whole, or several short rows: which of the two, it is
+                  told once. Of rows that begin at no multiple of 16 bytes, it copies 2 KiB: element by element
     broadcast     a program reads 2 KiB of the row once, and writes them into up to 16 rows
     transpose     a program reads a tile, 256 bytes a side, along its rows and writes it along its columns: what is
                   adjacent for the one is not for the other, so elements change lanes, through shared memory
@@ -47,14 +48,19 @@ def cost(op, x, y, out):
 
 
 @triton.jit
-def copy_kernel(x_ptr, y_ptr, out_ptr, n_cols, stride_om, stride_oy, BLOCK: tl.constexpr):
+def copy_kernel(
+    x_ptr, y_ptr, out_ptr, n_cols, stride_om, stride_oy, BLOCK: tl.constexpr, n_rows=1, ROWS: tl.constexpr = 1
+):  # fmt: skip
     num_pid_n = tl.cdiv(n_cols, BLOCK)  # programs side by side in a row
     row = (tl.program_id(0) // num_pid_n).to(tl.int64)  # 64 bits: a matrix may have more than 2^31 elements
+    if ROWS > 1:
+        row = row * ROWS + tl.arange(0, ROWS)[:, None]
     cols = (tl.program_id(0) % num_pid_n).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     from_y = tl.program_id(1).to(tl.int64)
     source_ptr = x_ptr if from_y == 0 else y_ptr
-    x = tl.load(source_ptr + row * n_cols + cols, mask=cols < n_cols)
-    tl.store(out_ptr + row * stride_om + from_y * stride_oy + cols, x, mask=cols < n_cols)
+    mask = cols < n_cols if ROWS == 1 else (row < n_rows) & (cols < n_cols)
+    x = tl.load(source_ptr + row * n_cols + cols, mask=mask)
+    tl.store(out_ptr + row * stride_om + from_y * stride_oy + cols, x, mask=mask)
 
 
 @triton.jit
@@ -97,6 +103,13 @@ def run(op, x, y, out):
         broadcast_kernel[grid](x, out, rows, columns, ROWS=height, BLOCK=block // 2, num_warps=4)
     else:
         stride_om, stride_oy = (0, columns) if op == "stack" else (2 * columns, columns)
-        grid = (rows * triton.cdiv(columns, block), 2)
-        copy_kernel[grid](x, y, out, columns, stride_om, stride_oy, BLOCK=block, num_warps=4)
+        is_aligned = columns * x.element_size() % 16 == 0  # else a lane has single elements: half as many of them
+        block = block if is_aligned else block // 2
+        height = min(max(block // triton.next_power_of_2(columns), 1), triton.next_power_of_2(rows))
+        if is_aligned and height == 2:  # gains nothing
+            height = 1
+        width = block // height
+        grid = (triton.cdiv(rows, height) * triton.cdiv(columns, width), 2)
+        several = {"n_rows": rows, "ROWS": height} if height > 1 else {}
+        copy_kernel[grid](x, y, out, columns, stride_om, stride_oy, BLOCK=width, **several, num_warps=4)
     return out

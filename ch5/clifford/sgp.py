@@ -269,7 +269,9 @@ def sgp_kernel(
     weights = load_weights(w_ptr + tl.broadcast_to(cols, (ROWS, BLOCK)), columns, col_mask, length(TABLE))
     if bias_ptr is not None:
         bias = tl.load(bias_ptr + tl.broadcast_to(cols, (ROWS, BLOCK)), mask=col_mask, other=0.0).to(tl.float32)
-    for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
+    begin, end, step = (0, 1, 1) if STAGES == 0 else (group * ROWS, rows, groups * ROWS)
+    for at in tl.range(begin, end, step, num_stages=STAGES):
+        first = at if STAGES else group * ROWS
         row = first + tl.arange(0, ROWS)[:, None]
         mask = (row < rows) & col_mask
         offsets = tl.arange(0, ROWS)[:, None] * columns + cols
@@ -308,7 +310,9 @@ def sgp_backward_kernel(
     col_mask = cols < columns
     weights = w_ptr + tl.broadcast_to(cols, (ROWS, BLOCK))  # each row's anew: no exchange between threads
     dw = zeros(length(TABLE), ROWS, BLOCK)
-    for first in tl.range(group * ROWS, rows, groups * ROWS, num_stages=STAGES):
+    begin, end, step = (0, 1, 1) if STAGES == 0 else (group * ROWS, rows, groups * ROWS)
+    for at in tl.range(begin, end, step, num_stages=STAGES):
+        first = at if STAGES else group * ROWS
         row = first + tl.arange(0, ROWS)[:, None]
         mask = (row < rows) & col_mask
         offsets = tl.arange(0, ROWS)[:, None] * columns + cols
@@ -430,12 +434,13 @@ CUTS = {
 # Backward half the features, where warps with rows of their own add up the weights' gradient, or rows are wide; and for
 # D = 8 from capability 10.0 on, for which the compiler needs more registers.
 HALVED = {4: (2, 1, 2), 8: (2, 1, 1)}
-FEW = 512  # forward, with at most so many features for each SM, a program has one tile, and loads nothing ahead
+FEW = 512  # features for each SM: with no more than these, every tile has a program of its own
+ALIGNED = 16  # bytes: of rows that begin at no multiple, a thread loads single elements, and in 16 bits none ahead
 
 
 def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: int, capability: int = 9) -> Cut:
     """For an SM of that capability (major) and shared memory: one stage where not all programs have room for more."""
-    block = triton.next_power_of_2(columns) if columns <= WIDEST else PART
+    block = block_of(columns)
     rows = max(TILE[backward] // block, 1)
     halved = backward and (rows > 1 or columns > WIDEST or (blades == 8 and capability >= 10))
     features, stages, per_sm = HALVED[blades] if halved else CUTS[blades, backward, itemsize]
@@ -447,19 +452,30 @@ def cut(blades: int, columns: int, backward: bool, itemsize: int, shared_bytes: 
     )
 
 
-def cut_of_few(columns: int) -> Cut:
-    """Forward, for at most FEW features an SM: more threads, of one or two features each, wait at the same time."""
-    block = triton.next_power_of_2(columns) if columns <= WIDEST else PART
+def fine_cut(columns: int, backward: bool, normalized: bool, is_few: bool) -> Cut:
+    """For rows that are few or not aligned: more threads, of one or two features, wait at once; none loads ahead.
+
+    Where no sum over a row is needed, programs of 128 features share it, and fewer than 128 lanes have no work.
+    """
+    block = block_of(columns) if normalized else min(block_of(columns), 128)
     rows = max(128 // block, 1)
-    features = rows * block
-    return Cut(rows, block, features // (32 if features <= 256 else 64), 1, max(FEW // features, 1))
+    most = (512 if backward else 256) if is_few else 128 * backward  # of one feature a thread
+    features = 1 if rows * block <= most else 2
+    per_sm = (512 * features if backward else 2048) // (rows * block)
+    return Cut(rows, block, rows * block // (32 * features), 1, max(per_sm, 1))
 
 
-def cut_for(x, backward: bool) -> Cut:
+def block_of(columns: int) -> int:
+    return triton.next_power_of_2(columns) if columns <= WIDEST else PART
+
+
+def cut_for(x, backward: bool, normalized: bool) -> Cut:
     blades, rows, columns = x.shape
-    few = cut_of_few(columns)
-    if not backward and rows * triton.cdiv(columns, few.block) * few.block <= FEW * sms_of(x):
+    few = fine_cut(columns, backward, normalized, is_few=True)
+    if rows * triton.cdiv(columns, few.block) * few.block <= FEW * sms_of(x):
         return few
+    if columns * x.element_size() % ALIGNED:
+        return fine_cut(columns, backward, normalized, is_few=False)
     if x.is_cpu:
         return cut(blades, columns, backward, x.element_size(), 227 * 1024)
     gpu = torch.cuda.get_device_properties(x.device)
@@ -477,6 +493,14 @@ def programs_for(x, by: Cut) -> int:
     return min(triton.cdiv(rows, by.rows), max(sms_of(x) * by.per_sm // triton.cdiv(columns, by.block), 1))
 
 
+def stages_of(rows: int, programs: int, normalized: bool, by: Cut) -> int:
+    """0, no loop, where a program has one tile: then the loads of the weights and of the tile leave together.
+
+    With a sum over the row there is a loop nevertheless: without one, the compiler loads the last blades late.
+    """
+    return 0 if by.stages == 1 and not normalized and programs * by.rows >= rows else by.stages
+
+
 def forward(x, y, w, normalized, bias=None):
     """The product of contiguous x and y (D, B, N) of one type, weighted by w (P, N). None of them is empty.
 
@@ -484,12 +508,14 @@ def forward(x, y, w, normalized, bias=None):
     """
     out = torch.empty_like(x)
     _, rows, columns = x.shape
-    found, by = algebra_of(x), cut_for(x, backward=False)
+    found, by = algebra_of(x), cut_for(x, False, normalized)
     wide = columns > by.block
     sums = row_sums(x, y, w, bias) if wide and normalized else None
-    sgp_kernel[(programs_for(x, by) * triton.cdiv(columns, by.block),)](
+    programs = programs_for(x, by)
+    sgp_kernel[(programs * triton.cdiv(columns, by.block),)](
         x, y, w, bias, out, sums, rows, EPSILON, columns, TABLE=found.sums(2, 0, 1), GRADES=found.grades,
-        NORMALIZED=normalized, WIDE=wide, ROWS=by.rows, BLOCK=by.block, STAGES=by.stages, num_warps=by.warps,
+        NORMALIZED=normalized, WIDE=wide, ROWS=by.rows, BLOCK=by.block,
+        STAGES=stages_of(rows, programs, normalized, by), num_warps=by.warps,
     )  # fmt: skip
     return out
 
@@ -498,15 +524,16 @@ def backward(dout, x, y, w, normalized):
     """(dx, dy, dw), from the gradient of `forward`'s answer and what it was given."""
     dx, dy, dw = torch.empty_like(x), torch.empty_like(y), torch.empty_like(w)
     _, rows, columns = x.shape
-    found, by = algebra_of(x), cut_for(x, backward=True)
+    found, by = algebra_of(x), cut_for(x, True, normalized)
     wide = columns > by.block
     sums = row_sums(x, y, w, None, dout) if wide and normalized else None
-    programs = min(programs_for(x, by), max(rows // 4, 1))  # so that their parts of dw are at most 5 / 8 of a tensor
+    programs = min(programs_for(x, by), max(rows // 4, sms_of(x)))  # parts of dw: 5 / 8 of a tensor, or one for each SM
     parts = torch.empty(programs, *w.shape, device=x.device)
     sgp_backward_kernel[(programs * triton.cdiv(columns, by.block),)](
         x, y, w, dout, dx, dy, parts, sums, rows, EPSILON, columns,
         TABLE=found.sums(2, 0, 1), LEFT=found.sums(0, 1, 2), RIGHT=found.sums(1, 0, 2), GRADES=found.grades,
-        NORMALIZED=normalized, WIDE=wide, ROWS=by.rows, BLOCK=by.block, STAGES=by.stages, num_warps=by.warps,
+        NORMALIZED=normalized, WIDE=wide, ROWS=by.rows, BLOCK=by.block,
+        STAGES=stages_of(rows, programs, normalized, by), num_warps=by.warps,
     )  # fmt: skip
     add_kernel[(triton.cdiv(w.numel(), 32),)](parts, dw, programs, w.numel(), ROWS=32, BLOCK=32, num_warps=4)
     return dx, dy, dw

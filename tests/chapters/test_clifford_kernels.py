@@ -221,27 +221,38 @@ def test_rows_are_in_flight_where_all_programs_have_room_for_two_and_what_thread
 @pytest.mark.parametrize("columns", [1, 31, 128, 200, 512, 1000, 1024, 1025, 5000])
 @pytest.mark.parametrize("capability", [8, 9, 10])
 def test_every_row_is_cut_into_whole_warps(columns, capability):
-    from clifford.sgp import CUTS, TILE, cut, cut_of_few
+    from clifford.sgp import CUTS, TILE, cut, fine_cut
 
-    cuts = [(cut_of_few(columns), 128)]
+    cuts = [(fine_cut(columns, *of), 128) for of in product((False, True), (True,), (False, True))]
     for blades, backward, itemsize in CUTS:
         cuts += [(cut(blades, columns, backward, itemsize, 227 * 1024, capability), TILE[backward])]
     for by, least in cuts:
         assert by.warps & (by.warps - 1) == 0 and 1 <= by.warps <= 32  # as Triton wants them
         assert by.rows * by.block >= least and (by.rows == 1 or by.block >= columns)
         assert by.per_sm >= 1 and (by.block >= columns or columns > 1024)
+    for backward, is_few in product((False, True), repeat=2):  # no sum over a row: its parts may be programs' own
+        by = fine_cut(columns, backward, False, is_few)
+        assert by.rows * by.block == 128 and by.warps in (2, 4) and by.per_sm >= 1
+
+
+FORWARD = [(1, 79, 1, 1), (8, 127, 1, 8), (9, 128, 2, 4), (1, 1024, 1, 1), (2, 1024, 2, 2), (128, 5, 1, 8)]
+WIDE = [(1, 3000, 2, 1)]
+UNALIGNED = [(9, 127, 1, 9), (100, 127, 1, 32), (100, 126, 1, 32), (1, 3001, 1, 1)]
+BACKWARD = [(8, 127, 1, 8), (100, 127, 1, 8), (100, 1023, 1, 2), (2, 1024, 2, 2)]
 
 
 @needs_triton
 @pytest.mark.parametrize(
-    ("rows", "columns", "stages", "programs"),
-    [(1, 79, 1, 1), (8, 127, 1, 8), (9, 127, 2, 4), (1, 1024, 1, 1), (2, 1024, 2, 2), (128, 5, 1, 8), (1, 3000, 2, 1)],
+    ("backward", "rows", "columns", "stages", "programs"),
+    [(False, *of) for of in FORWARD + WIDE + UNALIGNED] + [(True, *of) for of in BACKWARD],
 )
-def test_few_rows_have_a_program_for_each_tile_and_load_nothing_ahead(rows, columns, stages, programs):
+def test_few_rows_have_a_program_for_each_tile_and_these_and_unaligned_ones_load_nothing_ahead(
+    backward, rows, columns, stages, programs
+):
     from clifford.sgp import cut_for, programs_for
 
     x = torch.empty(8, rows, columns)  # of two SMs, as the interpreter counts them
-    by = cut_for(x, backward=False)
+    by = cut_for(x, backward, normalized=True)
     assert (by.stages, programs_for(x, by)) == (stages, programs)
 
 
