@@ -23,6 +23,7 @@ import triton.language as tl
 
 SIZES = {
     "check": {"op": "cat", "rows": 127, "columns": 129}, "check/one": {"op": "stack", "rows": 1, "columns": 1},
+    "check/cat/short": {"op": "cat", "rows": 67, "columns": 4},  # many rows a program
     "check/stack": {"op": "stack", "rows": 33, "columns": 127},
     "check/transpose": {"op": "transpose", "rows": 65, "columns": 127},
     "check/broadcast": {"op": "broadcast", "rows": 67, "columns": 129},

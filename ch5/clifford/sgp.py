@@ -14,6 +14,7 @@ write the answer) and 5 u backward (read x, y and the gradient, write dx and dy)
 A program walks over rows of its own and adds up the gradient of w, feature by feature, in registers. A second kernel
 adds the programs' sums. No result depends on the order of the programs: repeated runs give equal bits.
 
+Rows that are few, or that begin at no multiple of 16 bytes, are cut more finely: see `fine_cut`.
 Rows wider than WIDEST do not fit into one program. Several programs share such a row, and a kernel before them walks
 over all rows to find the sums that the normalization needs (2 u more forward, 3 u more backward).
 """

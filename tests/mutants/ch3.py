@@ -30,6 +30,7 @@ MUTANTS = {
         Mutant("broadcast reads the first block of the row for all", "tl.load(x_ptr + cols, mask=cols < n_cols)",
                "tl.load(x_ptr + tl.arange(0, BLOCK), mask=cols < n_cols)"),
         Mutant("transpose swaps tiles, not what is in them", "tl.trans(x), mask", "x, mask"),
+        Mutant("of several short rows all get the first", "row = row * ROWS +", "row = row * ROWS + 0 *"),
     ],
     "dropout": [
         Mutant("the backward draws numbers of its own", "(dy, dx, n, seed,", "(dy, dx, n, seed + 1,"),

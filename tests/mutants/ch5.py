@@ -45,6 +45,8 @@ MUTANTS = {
         Mutant("epsilon is added to the root",
                *_in_run(OWN_ROOT.format(f"{MEAN}.sqrt() + 1e-6", "product(x, y, w, normalized)"))),
         Mutant("a part of a row is normalized by itself", "WIDE=wide", "WIDE=False", of="fused", file=SGP),
+        Mutant("a program works on its first tile alone", "if STAGES == 0 else (group", "if STAGES < 2 else (group",
+               of="fused", file=SGP),
         Mutant("the mean is over the block", "] / columns + epsilon", "] / BLOCK + epsilon", of="fused", file=SGP),
         Mutant("the pseudoscalar squares to 1", "TABLE=found.sums(2, 0, 1), GRADES=found.grades,\n        NORMALIZED",
                "TABLE=tuple(tuple((k, tuple((i, j, s if i + j < 2 * len(x) - 2 else 1) for i, j, s in terms))\n"
