@@ -106,7 +106,7 @@ def run(op, x, y, out):
         is_aligned = columns * x.element_size() % 16 == 0  # else a lane has single elements: half as many of them
         block = block if is_aligned else block // 2
         height = min(max(block // triton.next_power_of_2(columns), 1), triton.next_power_of_2(rows))
-        if is_aligned and height == 2:  # gains nothing
+        if is_aligned and height == 2:  # two rows a program gain nothing
             height = 1
         width = block // height
         grid = (triton.cdiv(rows, height) * triton.cdiv(columns, width), 2)

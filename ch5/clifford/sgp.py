@@ -435,7 +435,7 @@ CUTS = {
 # Backward half the features, where warps with rows of their own add up the weights' gradient, or rows are wide; and for
 # D = 8 from capability 10.0 on, for which the compiler needs more registers.
 HALVED = {4: (2, 1, 2), 8: (2, 1, 1)}
-FEW = 512  # features for each SM: with no more than these, every tile has a program of its own
+FEW = 512  # features for each SM: up to so many, as many programs as tiles; backward, as the parts of dw allow
 ALIGNED = 16  # bytes: of rows that begin at no multiple, a thread loads single elements, and in 16 bits none ahead
 
 
