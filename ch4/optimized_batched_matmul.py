@@ -9,7 +9,8 @@ multiplies the first one, so that all programs wait for memory once.
     40 * 2 * 128^3 = 168 MFLOP              0.2 us of its tensor cores
 
 Cost: neither is the limit. A launch, a load from memory and a store come one after the other, however small they are.
-In float32, without tensor cores, the products take longer: 168 MFLOP at 67 TFLOP/s are 2.5 us.
+In float32, without tensor cores, the products take longer: 168 MFLOP at 67 TFLOP/s are 2.5 us. Few products of a long
+k would leave SMs idle still: there several programs share a tile's k, and a second launch adds up (`sharing.py`).
 Predict: from 64^3 to 128^3 the arithmetic grows by 8 and the bytes by 4. By what factor does the time grow?
 """
 
@@ -17,6 +18,7 @@ import torch
 import triton
 import triton.language as tl
 from rows import multiple, odd, unit
+from sharing import add_up, shares, tiles_of
 
 REQUIRES = {"capability": (8, 0)}
 SMS = 128  # of a large GPU, nearly
@@ -65,8 +67,10 @@ def cost(x, y):
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
-    ODD: tl.constexpr,
+    ODD: tl.constexpr, SHARED: tl.constexpr = False, OVERLAP: tl.constexpr = False,
 ):  # fmt: skip
+    if OVERLAP:
+        tl.extra.cuda.gdc_launch_dependents()  # the launch that adds up may come to the SMs and wait
     N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
     stride_ab, stride_am, stride_ak = multiple(stride_ab, UNIT), multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
     stride_bb, stride_bk, stride_bn = multiple(stride_bb, UNIT), multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
@@ -86,6 +90,13 @@ def matmul_kernel(
         rows, columns = M - first_m, N - first_n
     a_ptrs = a_ptr + offs_m.to(tl.int64) * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
     b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn
+    if SHARED:  # program_id(1): which part of k is this program's
+        part = tl.cdiv(tl.cdiv(K, BLOCK_K), tl.num_programs(1)) * BLOCK_K
+        first_k = tl.program_id(1) * part
+        a_ptrs += first_k.to(tl.int64) * stride_ak
+        b_ptrs += first_k.to(tl.int64) * stride_bk
+        c_ptr += tl.program_id(1).to(tl.int64) * (tl.num_programs(0) // num_tiles) * M * N
+        K = min(K - first_k, part)
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for k in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=(offs_m < rows) & (offs_k[None, :] < K - k), other=0.0)
@@ -94,10 +105,6 @@ def matmul_kernel(
         a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
         b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
     tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
-
-
-def tiles_of(config, M, N):
-    return triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
 
 
 def config_of(products, M, N, K, dtype, odd):
@@ -114,13 +121,23 @@ def config_of(products, M, N, K, dtype, odd):
     return {**config, "BLOCK_K": min(config["BLOCK_K"], max(triton.next_power_of_2(K), 16)), "ODD": odd}
 
 
-def run(x, y):
+def setup(x, y):
+    return {"overlap": x.is_cuda and torch.cuda.get_device_capability(x.device) >= (9, 0)}
+
+
+def run(x, y, overlap):
     (batch, M, K), N = x.shape, y.shape[2]
     c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
     y = y.contiguous() if x.dtype == torch.float32 else y  # threads of CUDA cores read rows of it side by side
     strides = *x.stride(), *y.stride()
-    config = config_of(batch, M, N, K, x.dtype, odd(x, *strides))
-    tiles, config["UNIT"] = tiles_of(config, M, N), unit(x, N, K, *strides)
-    if c.numel():
-        matmul_kernel[(batch * tiles,)](x, y, c, M, N, K, *strides, **config)
+    is_odd, told = odd(x, *strides), unit(x, N, K, *strides)
+    config, splits = shares(batch, M, N, K, x.dtype, is_odd)
+    if c.numel() and splits > 1:
+        partials, grid = torch.empty(splits, batch, M, N, device=x.device), (batch * tiles_of(config, M, N), splits)
+        config = {**config, "UNIT": told, "ODD": is_odd, "SHARED": True, "OVERLAP": overlap}
+        matmul_kernel[grid](x, y, partials, M, N, K, *strides, **config)
+        add_up(partials, c, overlap)
+    elif c.numel():
+        config = config_of(batch, M, N, K, x.dtype, is_odd)
+        matmul_kernel[(batch * tiles_of(config, M, N),)](x, y, c, M, N, K, *strides, **config, UNIT=told)
     return c

@@ -120,6 +120,25 @@ def test_sizes_0_1_and_prime(name, version, device, right):
 
 @each("batched_matmul")
 @pytest.mark.parametrize(
+    ("products", "m", "n", "k", "dtype", "tile"),
+    [
+        (1, 200, 200, 520, torch.float16, 64), (1, 193, 193, 513, torch.float16, 64),
+        (1, 193, 193, 257, torch.float32, 64), (2, 72, 72, 1024, torch.float16, 32),
+        (3, 33, 97, 2047, torch.float16, 32), (1, 1, 1, 9001, torch.float32, 32),
+    ],
+)  # fmt: skip
+def test_programs_share_a_long_k(name, version, device, products, m, n, k, dtype, tile, right):
+    sharing = module(ROOT / "ch4" / "sharing.py")
+    config, splits = sharing.shares(products, m, n, k, dtype, n % 8 > 0)
+    assert config["BLOCK_M"] == tile
+    assert splits > 1
+    right(
+        version, device, {"x": torch.randn(products, m, k, dtype=dtype), "y": torch.randn(products, k, n, dtype=dtype)}
+    )
+
+
+@each("batched_matmul")
+@pytest.mark.parametrize(
     ("m", "n", "k", "dtype", "tile"),
     [
         (131, 264, 72, torch.float16, (128, 256, 64)), (131, 72, 72, torch.float16, (128, 128, 64)),

@@ -49,6 +49,11 @@ MUTANTS = {
         Mutant("float32 is multiplied in float16", 'tl.dot(a, b, acc, input_precision="ieee")',
                "tl.dot(a.to(tl.float16), b.to(tl.float16), acc)"),
         Mutant("the last k % BLOCK_K are dropped", STEPS, WHOLE_STEPS),
+        Mutant("blocks of k that no equal share has are dropped", "tl.cdiv(tl.cdiv(K, BLOCK_K), tl.num_programs(1))",
+               "(tl.cdiv(K, BLOCK_K) // tl.num_programs(1))"),
+        Mutant("each share goes on to the end of k", "K = min(K - first_k, part)", "K = K - first_k"),
+        Mutant("each product's shares are where the first one's are",
+               "(tl.num_programs(0) // num_tiles) * M * N", "M * N"),
     ],
     "fused_activation": [
         Mutant("activated after each step, too", "acc = tl.dot(a, b, acc)",

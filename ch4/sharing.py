@@ -1,0 +1,62 @@
+"""Few products of a long k: several programs share the k of a tile, and a second launch adds their sums up.
+
+The idea and its cost are those of `optimized_split_k.py`. Here are the tiles for it, how many programs share one, and
+the launch that adds up.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+SMS = 128  # of a large GPU, nearly
+LARGE = {  # tiles where there are so many that two programs for each SM share them
+    "fp32": {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4},
+    "odd": {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 8},
+    "aligned": {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4},
+}
+SMALL = {  # four programs for each SM
+    "fp32": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4},
+    "odd": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 128, "num_stages": 3, "num_warps": 4},
+    "aligned": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 128, "num_stages": 3, "num_warps": 4},
+}
+MANY = 16  # tiles, from which on they are large
+LONG = {"fp32": 256, "odd": 512, "aligned": 512}  # k, from which on sharing gains more than a second launch costs
+
+
+@triton.jit
+def add_kernel(partials_ptr, c_ptr, size, splits, BLOCK: tl.constexpr, ROWS: tl.constexpr, OVERLAP: tl.constexpr):
+    if OVERLAP:
+        tl.extra.cuda.gdc_wait()  # until all programs of the first kernel have written
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    acc = tl.zeros((ROWS, BLOCK), tl.float32)
+    for start in range(0, splits, ROWS):
+        split = start + tl.arange(0, ROWS).to(tl.int64)[:, None]
+        acc += tl.load(partials_ptr + split * size + offsets, mask=(split < splits) & (offsets < size), other=0.0)
+    tl.store(c_ptr + offsets, tl.sum(acc, 0, keep_dims=True), mask=offsets < size)
+
+
+def add_up(partials, c, overlap):
+    """partials[i], float32, added up over i into c. overlap: the kernel that writes them lets this one come early."""
+    rows = max(min(triton.next_power_of_2(len(partials)), 256), 16)
+    block = 4096 // rows  # 8 loads of 16 bytes a thread
+    add_kernel[(triton.cdiv(c.numel(), block),)](
+        partials, c, c.numel(), len(partials), BLOCK=block, ROWS=rows, OVERLAP=overlap, num_warps=4, launch_pdl=overlap
+    )
+
+
+def tiles_of(config, M, N):
+    return triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+
+
+def shares(products, M, N, K, dtype, odd):
+    """(The configuration, how many programs share a tile's k); (None, 1) where each program does better alone."""
+    kind = "fp32" if dtype == torch.float32 else "odd" if odd else "aligned"
+    large, small = LARGE[kind], SMALL[kind]
+    tiles = products * tiles_of(large, M, N)
+    config, programs = large, 2 * SMS
+    fine = products * tiles_of(small, M, N)  # a quarter as large
+    if tiles < MANY or 4 * tiles >= 1.5 * fine:  # or half as much again would be computed beyond the edges
+        config, programs, tiles = small, 4 * SMS, fine
+    steps = triton.cdiv(K, config["BLOCK_K"])
+    splits = min(programs // max(tiles, 1), steps)
+    return (config, triton.cdiv(steps, triton.cdiv(steps, splits))) if LONG[kind] <= K and splits > 1 else (None, 1)
