@@ -25,7 +25,7 @@ from common.engine.pilot import Pace, ready
 from common.engine.ranks import ONE, Ranks
 from common.engine.rounds import Sets, draw_sets, overwrite, take
 from common.engine.session import Session
-from common.isolation.line import Ask, Line
+from common.isolation.line import LONG, Ask, Line
 
 PIECES, KEPT = 64, 1 << 22  # a large answer is kept as this many random pieces, with this many values in all
 
@@ -56,6 +56,7 @@ def run_alone(job: Job, errand: Errand, line: Line, ranks: Ranks = ONE) -> Alone
 def _found(session: Session, who: Candidate, errand: Errand, ask: Ask) -> Alone:
     clock, session.rng = clock_of(session), random.Random(ask("seed"))
     source, sets = session.inputs(session.job.size), draw_sets(session, errand.calls)
+    session.progress.say("alone", LONG if who.is_library else 0.0)
     state = ready(session, [who], sets[0], source)[who.label].state
     pace, seconds = Pace(0.0, errand.host_s, errand.calls), []
     for number in range(errand.samples + 1):

@@ -10,6 +10,7 @@ from common.checks.nearness import near
 from common.engine.candidates import Candidate
 from common.engine.inputs import InputSet, harvest_grads, unwritable
 from common.engine.session import Session
+from common.isolation.line import LONG
 from common.machine.clock import now
 
 
@@ -85,6 +86,8 @@ def fresh_answer(
 
     def action() -> Answer:
         guards.poison_outputs(mine)
+        if one.is_library and one.label not in session.first_s:
+            session.progress.say(f"first call of {one.label}", LONG)
         begin = now()
         with conditions.filled_memory() if filled else conditions.few_programs(one.has_kernel and under == "few"):
             call = one.bind(mine, one.prepared(other.by_label[one.label], mine))

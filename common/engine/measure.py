@@ -70,7 +70,6 @@ def _timed(session: Session) -> Samples:
     session.rng = random.Random(seed)  # an earlier run's saved answers are then of other inputs
     with session.progress.spending("warm-up"):
         clock = clock_of(session)
-        session.progress.say("pilot", 0.0)
         source = session.inputs(session.job.size)
         costs, wrong = count_costs(session.remaining, source.by_label, timed=True)
         for label, problem in wrong.items():

@@ -16,6 +16,7 @@ from common.checks.arrays import nbytes
 from common.engine.candidates import Candidate
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.session import Session
+from common.isolation.line import LONG
 from common.machine.clock import LEAST_WALL_S, Call, Clock, host_seconds, now
 from common.record import stats
 from common.record.result import CONTROL
@@ -65,7 +66,10 @@ class Plan:
 def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
     """The plan, from each candidate's duration and the baseline's noise against itself."""
     job, inputs = session.job, session.inputs(session.job.size)
+    may_compile = any(each.is_library for each in session.remaining)
+    session.progress.say("pilot", LONG if may_compile else 0.0)
     first = ready(session, session.remaining, inputs, source)
+    session.progress.say("pilot", 0.0)
     begin = now()
     second = ready(session, session.remaining, session.inputs(job.size, like=inputs), source)
     prepared_s, paces, calls = now() - begin, dict[str, Pace](), dict[str, Call]()

@@ -5,6 +5,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 Say = Callable[[str, float], None]  # a stage that was reached, and the fraction of it that is done
+LONG = -2.0  # said in place of a fraction: until the next word a library may compile (torch.compile), for minutes
 Ask = Callable[[str], Any]  # a question; the child waits for the answer
 
 

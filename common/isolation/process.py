@@ -21,9 +21,10 @@ import psutil
 
 from common.isolation import interrupt, server
 from common.isolation.family import PATIENCE_S, adopt_orphans, end_all_but, family
-from common.isolation.line import Ask, Line, Say
+from common.isolation.line import LONG, Ask, Line, Say
 
 DEADLINE_S = 120.0  # without a sign of progress
+LONGER = 5  # times as long after LONG
 LOOK_S = 0.5  # how often a silent child's output file is checked
 MOST_OUTPUT = 256 << 20  # bytes that a child may print, so that it cannot fill the disk
 LAST_OUTPUT = 1 << 16  # bytes in which the last line is searched
@@ -60,7 +61,8 @@ def call(
     """function(*arguments, line) in a child process; returns its result. line(stage, fraction) reports progress.
 
     line.ask(question) returns what `on_question` returns here. The child's `environment` is set before it imports
-    anything except torch. Raises Death if the child raises, dies, is silent for `deadline_s`, or prints too much. In
+    anything except torch. Raises Death if the child raises, dies, is silent for `deadline_s` (LONGER times that
+    after LONG), or prints too much. In
     all cases every process that was started below this one meanwhile is ended, so only one call may run at a time.
     """
     with ExitStack() as stack:
@@ -94,9 +96,9 @@ def _starting() -> Iterator[None]:
 
 
 def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_question: Ask, deadline_s: float) -> Any:
-    heard = time.monotonic()
+    heard, patience_s = time.monotonic(), deadline_s
     while True:
-        left = heard + deadline_s - time.monotonic()
+        left = heard + patience_s - time.monotonic()
         if log.stat().st_size > MOST_OUTPUT:
             raise Death(f"printed more than {MOST_OUTPUT >> 20} MiB")
         try:
@@ -110,15 +112,16 @@ def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_ques
         if kind == "error":
             raise Death(content[0])
         if kind == "say":
-            heard = time.monotonic()
-            on_progress(*content)
+            stage, fraction = content
+            heard, patience_s = time.monotonic(), deadline_s * (LONGER if fraction == LONG else 1)
+            on_progress(stage, 0.0 if fraction == LONG else fraction)
         elif kind == "ask":
             with suppress(OSError):  # the child that asked has ended, which the next turn of this loop finds
                 pipe.send(on_question(*content))
         elif not process.is_alive() and not pipe.poll():
             raise Death(_cause(process, log))
         elif left <= 0:  # though it was listened to: this process may have been stopped for as long
-            raise Death(f"hung: no progress for {deadline_s:.0f} s")
+            raise Death(f"hung: no progress for {patience_s:.0f} s")
 
 
 def _cause(process: Any, log: Path) -> str:

@@ -19,6 +19,7 @@ from samples import HONEST, PATIENCE_S, is_alive, row_of, version, wait_until, w
 from common.engine import runner
 from common.engine.runner import has_failed
 from common.isolation import family, interrupt, process, server
+from common.isolation.line import LONG
 from common.pairs.pair import discover
 from common.record.load import load_record, save_record
 from common.record.result import BELIEVED
@@ -140,6 +141,24 @@ def test_who_listens_late_takes_nobody_for_dead():
     """A run that was stopped and goes on: its pair has been done for long."""
     late = lambda stage, fraction: time.sleep(1.0)  # noqa: E731
     assert process.call(answers, on_progress=late, deadline_s=0.5) == 42
+
+
+def compiles(seconds, afterwards_s, line):
+    line("pilot", LONG)
+    time.sleep(seconds)
+    line("pilot", 0.0)
+    time.sleep(afterwards_s)
+    return 42
+
+
+def test_a_library_that_compiles_may_be_silent_for_longer(monkeypatch):
+    monkeypatch.setattr(process, "LONGER", 3)
+    said = list[tuple[str, float]]()
+    assert process.call(compiles, 2.0, 0.0, deadline_s=1.0, on_progress=lambda *word: said.append(word)) == 42
+    assert said == [("pilot", 0.0), ("pilot", 0.0)]
+    for seconds, patience_s in ((0.0, 1), (60.0, 3)):
+        with pytest.raises(process.Death, match=f"^hung: no progress for {patience_s} s$"):
+            process.call(compiles, seconds, 60.0, deadline_s=1.0)
 
 
 # Ctrl-C is for where a run waits
