@@ -67,14 +67,12 @@ def cost(op, over, x):
 def over_rows_kernel(
     x_ptr, out_ptr, n_rows, n_cols, scale, init_max, other,
     OP: tl.constexpr, STRIPE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, UNROLL: tl.constexpr,
-    GROUP: tl.constexpr, EVICT: tl.constexpr, BEFORE: tl.constexpr = False, AFTER: tl.constexpr = False,
+    GROUP: tl.constexpr, EVICT: tl.constexpr, OVERLAP: tl.constexpr = False,
 ):  # fmt: skip
-    if BEFORE:
-        tl.extra.cuda.gdc_launch_dependents()  # the next launch's programs may come to the SMs and wait
-    if AFTER:
+    if OVERLAP:
+        tl.extra.cuda.gdc_launch_dependents()  # the next launch's programs may come to the SMs, and wait
         tl.extra.cuda.gdc_wait()  # until all programs of the launch before have written
-    n_left = n_rows % GROUP * n_cols  # elements of rows that fill no group
-    n_rows, n_cols = n_rows // GROUP, n_cols * GROUP
+    n_left, n_rows, n_cols = n_rows % GROUP * n_cols, n_rows // GROUP, n_cols * GROUP  # left: of rows in no group
     num_pid_n = tl.cdiv(n_cols, BLOCK_N)  # programs side by side
     pid_m, cols = tl.program_id(0) // num_pid_n, tl.program_id(0) % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     acc_max, acc_sum = tl.full((BLOCK_M, BLOCK_N), init_max, tl.float32), tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
@@ -95,28 +93,14 @@ def over_rows_kernel(
     tl.store(out_ptr + pid_m.to(tl.int64) * n_cols + cols, finish(acc_max, acc_sum, scale, OP), mask=cols < n_cols)
 
 
-def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps=4, group=1, before=False, after=False):
-    """before, after: this launch overlaps with the next one, or with the one before."""
+def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps=4, group=1, overlap=False, after=False):
     stripes = max(triton.cdiv(len(x) // group, stripe), 1)
     out = torch.empty(stripes * group, x.shape[1], dtype=dtype, device=x.device)
     grid = (stripes * triton.cdiv(group * x.shape[1], block_n),)
     evict = "evict_first" if group > 1 and x.nbytes > LARGE else ""
-    joins = {"BEFORE": before, "AFTER": after, "launch_pdl": after} if before or after else {}
+    pdl = {"OVERLAP": True, "launch_pdl": after} if overlap else {}  # after: another launch, with which it overlaps
     over_rows_kernel[grid](
-        x,
-        out,
-        *x.shape,
-        scale,
-        *EMPTY[op],
-        op,
-        stripe,
-        block_m,
-        block_n,
-        unroll,
-        group,
-        evict,
-        num_warps=warps,
-        **joins,
+        x, out, *x.shape, scale, *EMPTY[op], op, stripe, block_m, block_n, unroll, group, evict, num_warps=warps, **pdl
     )
     return out
 
@@ -132,7 +116,7 @@ def reduced(op, x, axis, dtype, overlap=False):
         if pieces > 1:  # a row of few and long ones is shared by several programs
             x = over_columns(op, x, 1.0, torch.float32, pieces, peel).view(rows, pieces)
         return over_columns(op, x, scale, dtype, 1)
-    before, after = overlap and (odd or columns < 1024), False  # of wide matrices a second launch is a small part
+    overlap, after = overlap and (odd or columns < 1024), False  # of wide matrices a second launch is a small part
     while len(x) > (256 if x.numel() > SMALL else 4096 if odd else 1024):
         block_n = 2048 // x.element_size()  # 128 lanes * 16 bytes
         group = 16 // x.element_size() if odd else 1  # rows of any length: so many end at a multiple of 16 bytes
@@ -141,8 +125,8 @@ def reduced(op, x, axis, dtype, overlap=False):
         stripes = max(PROGRAMS // max(triton.cdiv(group * columns, block_n), 1), 1)
         unroll = 16 if group > 1 else 8
         stripe = max(triton.next_power_of_2(triton.cdiv(len(x) // group, stripes)), unroll)
-        x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll, group=group, before=before, after=after)
-        after = before
+        x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll, group=group, overlap=overlap, after=after)
+        after = overlap
     stripe, block_m, block_n, unroll, warps = 256, 128, 16, 1, 4  # few rows are left: narrow tiles, all at once
     if len(x) <= 16:
         stripe, block_m, block_n, unroll = 16, 1, 2048 // x.element_size(), 8
@@ -150,7 +134,7 @@ def reduced(op, x, axis, dtype, overlap=False):
         stripe, block_m, block_n, unroll, warps = 4096, 1024, 4 if columns <= 4 * SMS else 8, 2, 16
     elif len(x) > 256:
         stripe, block_m, block_n, unroll = 1024, 128, 32 // x.element_size(), 4  # a sector a row
-    return over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps, after=after)[0]
+    return over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps, overlap=after, after=after)[0]
 
 
 def setup(op, over, x):
