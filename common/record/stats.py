@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,14 @@ def block_log_ratios(numerator: Blocks, denominator: Blocks) -> np.ndarray:
     """One log-ratio per block: the median over its rounds. Both arms must have run in the same rounds (ValueError)."""
     if [len(block) for block in numerator] != [len(block) for block in denominator]:
         raise ValueError("the arms were not sampled in the same rounds")
-    return np.array([np.median(np.log(a) - np.log(b)) for a, b in zip(numerator, denominator, strict=True)])
+    return _medians([np.log(a) - np.log(b) for a, b in zip(numerator, denominator, strict=True)])
+
+
+def _medians(blocks: Sequence[Any]) -> np.ndarray:
+    """The median of each block; of blocks of one length all at once, since NumPy takes 20 us for each."""
+    if len({len(block) for block in blocks}) == 1:
+        return np.median(np.asarray(blocks), axis=1)
+    return np.array([np.median(block) for block in blocks])
 
 
 def sign_interval_rank(n: int, confidence: float = CONFIDENCE) -> int:
@@ -60,7 +68,7 @@ def estimate(numerator: Blocks, denominator: Blocks) -> Estimate:
 
 def overall_median(seconds: Blocks) -> float:
     """The median over blocks of the median over a block's rounds."""
-    return float(np.median([np.median(block) for block in seconds]))
+    return float(np.median(_medians(seconds)))
 
 
 def spread(seconds: Blocks) -> float:
