@@ -6,10 +6,10 @@ programs and more (30 KiB of shared memory each), so that all run at once:
 
     256 programs * 3 blocks of 10 KiB = 7.5 MiB in flight, enough for 7.9 TB/s at 1 us
 
-Cost: four partial sums of each element go to memory in float32. A second kernel adds them up, always in the same order,
-so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From capability 9.0 on its
-programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic dependent launch). How
-often k is split depends on m, n and k, and on whether rows begin at multiples of 16 bytes (`plan`).
+Cost: four partial sums of each element go to memory in float32. A second kernel (`sharing.py`) adds them up, always in
+the same order, so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From capability
+9.0 on its programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic dependent
+launch). How often k is split depends on m, n and k, and on whether rows begin at multiples of 16 bytes (`plan`).
 Predict: a result of 16 x 64 with k = 262,144 is one tile: one program in the baseline, 256 programs here, and 42 MB to
 read. How many times as fast is it?
 """
@@ -18,6 +18,7 @@ import torch
 import triton
 import triton.language as tl
 from rows import multiple, odd, unit
+from sharing import add_up
 
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
@@ -84,18 +85,6 @@ def matmul_kernel(
     tl.store(partials_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
 
 
-@triton.jit
-def add_kernel(partials_ptr, c_ptr, size, splits, BLOCK: tl.constexpr, ROWS: tl.constexpr, OVERLAP: tl.constexpr):
-    if OVERLAP:
-        tl.extra.cuda.gdc_wait()  # until all programs of the first kernel have written
-    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)[None, :]
-    acc = tl.zeros((ROWS, BLOCK), tl.float32)
-    for start in range(0, splits, ROWS):
-        split = start + tl.arange(0, ROWS).to(tl.int64)[:, None]
-        acc += tl.load(partials_ptr + split * size + offsets, mask=(split < splits) & (offsets < size), other=0.0)
-    tl.store(c_ptr + offsets, tl.sum(acc, 0, keep_dims=True), mask=offsets < size)
-
-
 def plan(M, N, K, odd_rows=False, odd_columns=False):
     """The configuration, how many tiles there are and how many programs share each, and how much of k one takes.
 
@@ -126,10 +115,6 @@ def run(x, w_b, overlap):
         strides = *x.stride(), *w_b.stride()
         config = {**config, "UNIT": unit(x, N, K, *strides), "ODD": odd(x, *strides), "OVERLAP": overlap}
         matmul_kernel[(tiles * splits,)](x, w_b, partials, M, N, K, k_per_split, *strides, **config)
-    if c.numel() and splits > 1:
-        rows = max(min(triton.next_power_of_2(splits), 256), 16)
-        block = 4096 // rows  # 8 loads of 16 bytes a thread
-        add_kernel[(triton.cdiv(M * N, block),)](
-            partials, c, M * N, splits, BLOCK=block, ROWS=rows, OVERLAP=overlap, num_warps=4, launch_pdl=overlap
-        )
+        if splits > 1:
+            add_up(partials, c, overlap)
     return c

@@ -1,7 +1,6 @@
-"""Few products of a long k: several programs share the k of a tile, and a second launch adds their sums up.
+"""Several programs share the k of a tile, and a second launch adds their sums up: `optimized_split_k.py` says why.
 
-The idea and its cost are those of `optimized_split_k.py`. Here are the tiles for it, how many programs share one, and
-the launch that adds up.
+The launch that adds up; and for few products of a long k, which tiles there are, and how many programs share one.
 """
 
 import torch
@@ -51,12 +50,13 @@ def tiles_of(config, M, N):
 def shares(products, M, N, K, dtype, odd):
     """(The configuration, how many programs share a tile's k); (None, 1) where each program does better alone."""
     kind = "fp32" if dtype == torch.float32 else "odd" if odd else "aligned"
+    if LONG[kind] > K:
+        return None, 1
     large, small = LARGE[kind], SMALL[kind]
-    tiles = products * tiles_of(large, M, N)
+    tiles, fine = (products * tiles_of(config, M, N) for config in (large, small))
     config, programs = large, 2 * SMS
-    fine = products * tiles_of(small, M, N)  # a quarter as large
-    if tiles < MANY or 4 * tiles >= 1.5 * fine:  # or half as much again would be computed beyond the edges
+    if tiles < MANY or 4 * tiles >= 1.5 * fine:  # or large ones, of four small ones each, reach far beyond the edges
         config, programs, tiles = small, 4 * SMS, fine
     steps = triton.cdiv(K, config["BLOCK_K"])
     splits = min(programs // max(tiles, 1), steps)
-    return (config, triton.cdiv(steps, triton.cdiv(steps, splits))) if LONG[kind] <= K and splits > 1 else (None, 1)
+    return (config, triton.cdiv(steps, triton.cdiv(steps, splits))) if splits > 1 else (None, 1)

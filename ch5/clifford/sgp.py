@@ -509,7 +509,7 @@ def forward(x, y, w, normalized, bias=None):
     """
     out = torch.empty_like(x)
     _, rows, columns = x.shape
-    found, by = algebra_of(x), cut_for(x, False, normalized)
+    found, by = algebra_of(x), cut_for(x, backward=False, normalized=normalized)
     wide = columns > by.block
     sums = row_sums(x, y, w, bias) if wide and normalized else None
     programs = programs_for(x, by)
@@ -525,7 +525,7 @@ def backward(dout, x, y, w, normalized):
     """(dx, dy, dw), from the gradient of `forward`'s answer and what it was given."""
     dx, dy, dw = torch.empty_like(x), torch.empty_like(y), torch.empty_like(w)
     _, rows, columns = x.shape
-    found, by = algebra_of(x), cut_for(x, True, normalized)
+    found, by = algebra_of(x), cut_for(x, backward=True, normalized=normalized)
     wide = columns > by.block
     sums = row_sums(x, y, w, None, dout) if wide and normalized else None
     programs = min(programs_for(x, by), max(rows // 4, sms_of(x)))  # parts of dw: 5 / 8 of a tensor, or one for each SM
