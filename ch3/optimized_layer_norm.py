@@ -89,8 +89,8 @@ def run(x, w_weight, w_bias):
         sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
         is_few = rows <= sms * max(32 * ELEMENTS // block, 1)
         elements = FEW if is_few else ELEMENTS
-        rows_at_once, warps = max(32 * elements // block, 1), min(max(block // (32 * elements), 1), 32)
-        warps = 4 if block <= NARROW and not is_few else warps
+        rows_at_once = max(32 * elements // block, 1)
+        warps = 4 if block <= NARROW and not is_few else min(max(block // (32 * elements), 1), 32)
         layer_norm_kernel[(triton.cdiv(rows, rows_at_once),)](
             x,
             w_weight,
