@@ -10,7 +10,7 @@ multiplies the first one, so that all programs wait for memory once.
 
 Cost: neither is the limit. A launch, a load from memory and a store come one after the other, however small they are.
 In float32, without tensor cores, the products take longer: 168 MFLOP at 67 TFLOP/s are 2.5 us. Few products of a long
-k would leave SMs idle still: there several programs share a tile's k, and a second launch adds up (`sharing.py`).
+k would leave SMs idle still: there several programs share a tile's k, and a second launch adds up (`splitting.py`).
 Predict: from 64^3 to 128^3 the arithmetic grows by 8 and the bytes by 4. By what factor does the time grow?
 """
 
@@ -18,7 +18,7 @@ import torch
 import triton
 import triton.language as tl
 from rows import multiple, odd, unit
-from sharing import add_up, shares, tiles_of
+from splitting import add_up, split, tiles_of
 
 REQUIRES = {"capability": (8, 0)}
 SMS = 128  # of a large GPU, nearly
@@ -67,7 +67,7 @@ def cost(x, y):
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
-    ODD: tl.constexpr, SHARED: tl.constexpr = False, OVERLAP: tl.constexpr = False,
+    ODD: tl.constexpr, SPLIT: tl.constexpr = False, OVERLAP: tl.constexpr = False,
 ):  # fmt: skip
     if OVERLAP:
         tl.extra.cuda.gdc_launch_dependents()  # the launch that adds up may come to the SMs and wait
@@ -90,7 +90,7 @@ def matmul_kernel(
         rows, columns = M - first_m, N - first_n
     a_ptrs = a_ptr + offs_m.to(tl.int64) * stride_am + offs_k.to(tl.int64)[None, :] * stride_ak
     b_ptrs = b_ptr + offs_k.to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn
-    if SHARED:  # program_id(1): which part of k is this program's
+    if SPLIT:  # program_id(1): which part of k is this program's
         part = tl.cdiv(tl.cdiv(K, BLOCK_K), tl.num_programs(1)) * BLOCK_K
         first_k = tl.program_id(1) * part
         a_ptrs += first_k.to(tl.int64) * stride_ak
@@ -131,10 +131,10 @@ def run(x, y, overlap):
     y = y.contiguous() if x.dtype == torch.float32 else y  # threads of CUDA cores read rows of it side by side
     strides = *x.stride(), *y.stride()
     is_odd, told = odd(x, *strides), unit(x, N, K, *strides)
-    config, splits = shares(batch, M, N, K, x.dtype, is_odd)
+    config, splits = split(batch, M, N, K, x.dtype, is_odd)
     if c.numel() and splits > 1:
         partials, grid = torch.empty(splits, batch, M, N, device=x.device), (batch * tiles_of(config, M, N), splits)
-        config = {**config, "UNIT": told, "ODD": is_odd, "SHARED": True, "OVERLAP": overlap}
+        config = {**config, "UNIT": told, "ODD": is_odd, "SPLIT": True, "OVERLAP": overlap}
         matmul_kernel[grid](x, y, partials, M, N, K, *strides, **config)
         add_up(partials, c, overlap)
     elif c.numel():

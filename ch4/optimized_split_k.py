@@ -6,10 +6,11 @@ programs and more (30 KiB of shared memory each), so that all run at once:
 
     256 programs * 3 blocks of 10 KiB = 7.5 MiB in flight, enough for 7.9 TB/s at 1 us
 
-Cost: four partial sums of each element go to memory in float32. A second kernel (`sharing.py`) adds them up, always in
-the same order, so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From capability
-9.0 on its programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic dependent
-launch). How often k is split depends on m, n and k, and on whether rows begin at multiples of 16 bytes (`plan`).
+Cost: four partial sums of each element go to memory in float32. A second kernel (`splitting.py`) adds them up, always
+in the same order, so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From
+capability 9.0 on its programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic
+dependent launch). How often k is split depends on m, n and k, and on whether rows begin at multiples of 16 bytes
+(`plan`).
 Predict: a result of 16 x 64 with k = 262,144 is one tile: one program in the baseline, 256 programs here, and 42 MB to
 read. How many times as fast is it?
 """
@@ -18,7 +19,7 @@ import torch
 import triton
 import triton.language as tl
 from rows import multiple, odd, unit
-from sharing import add_up
+from splitting import add_up
 
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows

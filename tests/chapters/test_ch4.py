@@ -127,9 +127,9 @@ def test_sizes_0_1_and_prime(name, version, device, right):
         (3, 33, 97, 2047, torch.float16, 32), (1, 1, 1, 9001, torch.float32, 32),
     ],
 )  # fmt: skip
-def test_programs_share_a_long_k(name, version, device, products, m, n, k, dtype, tile, right):
-    sharing = module(ROOT / "ch4" / "sharing.py")
-    config, splits = sharing.shares(products, m, n, k, dtype, n % 8 > 0)
+def test_a_long_k_is_split(name, version, device, products, m, n, k, dtype, tile, right):
+    splitting = module(ROOT / "ch4" / "splitting.py")
+    config, splits = splitting.split(products, m, n, k, dtype, n % 8 > 0)
     assert config["BLOCK_M"] == tile
     assert splits > 1
     right(

@@ -19,7 +19,7 @@ SMALL = {  # four programs for each SM
     "aligned": {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 128, "num_stages": 3, "num_warps": 4},
 }
 MANY = 16  # tiles, from which on they are large
-LONG = {"fp32": 256, "odd": 512, "aligned": 512}  # k, from which on sharing gains more than a second launch costs
+LONG = {"fp32": 256, "odd": 512, "aligned": 512}  # k, from which on splitting gains more than a second launch costs
 
 
 @triton.jit
@@ -47,7 +47,7 @@ def tiles_of(config, M, N):
     return triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
 
 
-def shares(products, M, N, K, dtype, odd):
+def split(products, M, N, K, dtype, odd):
     """(The configuration, how many programs share a tile's k); (None, 1) where each program does better alone."""
     kind = "fp32" if dtype == torch.float32 else "odd" if odd else "aligned"
     if LONG[kind] > K:
