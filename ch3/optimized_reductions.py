@@ -111,11 +111,10 @@ def reduced(op, x, axis, dtype, overlap=False):
     if axis == 1:
         if 0 < columns <= HELD and (odd or (columns < 1024 and rows > PROGRAMS)):
             return over_held_columns(op, x, scale, dtype)
-        peel = odd and rows == 1
-        pieces = min((2 * PROGRAMS if peel else PROGRAMS) // max(rows, 1), triton.cdiv(columns, 8192))
+        pieces = min(PROGRAMS // max(rows, 1), triton.cdiv(columns, 2048)) if columns > HELD else 1
         if pieces > 1:  # a row of few and long ones is shared by several programs
-            x = over_columns(op, x, 1.0, torch.float32, pieces, peel).view(rows, pieces)
-        return over_columns(op, x, scale, dtype, 1)
+            x = over_columns(op, x, 1.0, torch.float32, pieces, odd and rows == 1, overlap).view(rows, pieces)
+        return over_columns(op, x, scale, dtype, 1, overlap=overlap and pieces > 1, after=True)
     overlap, after = overlap and (odd or columns < 1024), False  # of wide matrices a second launch is a small part
     while len(x) > (256 if x.numel() > SMALL else 4096 if odd else 1024):
         block_n = 2048 // x.element_size()  # 128 lanes * 16 bytes
@@ -144,7 +143,7 @@ def setup(op, over, x):
 def run(op, over, x, overlap):
     x = x.contiguous()
     if over == "all" and (x.shape[1] % SEEN or x.shape[1] < 1024):  # no matter in which rows
-        return reduced(op, x.view(1, x.numel()), 1, x.dtype)[0]
+        return reduced(op, x.view(1, x.numel()), 1, x.dtype, overlap)[0]
     if over == "all":  # over the columns, then over the results
         return reduced(op, reduced(op, x, 1, torch.float32)[None], 1, x.dtype)[0]
     return reduced(op, x, AXES[over], x.dtype, overlap)

@@ -12,8 +12,11 @@ HELD = 8192  # columns of a row that a program's registers hold
 @triton.jit
 def over_columns_kernel(
     x_ptr, out_ptr, n_cols, scale, init_max, other,
-    OP: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr, PEEL: tl.constexpr,
+    OP: tl.constexpr, PIECES: tl.constexpr, BLOCK: tl.constexpr, PEEL: tl.constexpr, OVERLAP: tl.constexpr = False,
 ):  # fmt: skip
+    if OVERLAP:  # as in `optimized_reductions.py`
+        tl.extra.cuda.gdc_launch_dependents()
+        tl.extra.cuda.gdc_wait()
     row, piece = tl.program_id(0) // PIECES, tl.program_id(0) % PIECES
     if not PEEL:  # of a single row: there Triton still knows that x_ptr is a multiple of 16 bytes
         x_ptr += row.to(tl.int64) * n_cols
@@ -47,13 +50,14 @@ def over_held_columns_kernel(
     tl.store(out_ptr + rows, finish(*alone(x.to(tl.float32), OP), scale, OP, 1), mask=rows < n_rows)
 
 
-def over_columns(op, x, scale, dtype, pieces, peel=False):
+def over_columns(op, x, scale, dtype, pieces, peel=False, overlap=False, after=False):
     out = torch.empty(len(x) * pieces, dtype=dtype, device=x.device)
     warps = 4
     if len(out) <= SMS:  # nothing else hides the time of a load: as few of them after each other as can be
         warps = min(max(triton.next_power_of_2(x.shape[1]) // 256, warps), 32)
+    pdl = {"OVERLAP": True, "launch_pdl": after} if overlap else {}
     over_columns_kernel[(len(out),)](
-        x, out, x.shape[1], scale, *EMPTY[op], op, pieces, 256 * warps, peel, num_warps=warps
+        x, out, x.shape[1], scale, *EMPTY[op], op, pieces, 256 * warps, peel, num_warps=warps, **pdl
     )
     return out
 

@@ -24,6 +24,7 @@ SIZES = {
     "check": {"m": 3, "n": 67, "k": 577},
     "check/one": {"m": 1, "n": 1, "k": 1},
     "check/row": {"m": 1, "n": 67, "k": 1999},
+    "check/row/transposed": {"m": 1, "n": 67, "k": 1999, "transposed": True},
     "check/square": {"m": 129, "n": 127, "k": 517},
     "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
     "check/by8": {"m": 5, "n": 72, "k": 776},

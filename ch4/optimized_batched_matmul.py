@@ -41,6 +41,10 @@ CONFIGS_FP32 = [  # on CUDA cores
     (2, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 3, "num_warps": 4}),
     (0, {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 32, "num_stages": 3, "num_warps": 4}),
 ]
+CONFIGS_FP32_ODD = [  # copying ahead, 4 bytes at a time, would cost more than it hides
+    (2, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_stages": 1, "num_warps": 4}),
+    CONFIGS_FP32[-1],
+]
 
 
 def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, device="cuda"):
@@ -109,7 +113,8 @@ def matmul_kernel(
 
 def config_of(products, M, N, K, dtype, odd):
     """The configuration for so many products at once. odd: rows are not at multiples of 16 bytes."""
-    *larger, (_, smallest) = CONFIGS_FP32 if dtype == torch.float32 else CONFIGS_ODD if odd else CONFIGS_FP16
+    table = CONFIGS_FP32, CONFIGS_FP32_ODD, CONFIGS_FP16, CONFIGS_ODD
+    *larger, (_, smallest) = table[2 * (dtype != torch.float32) + odd]
     found = (
         config
         for programs, config in larger

@@ -10,7 +10,7 @@ Cost: four partial sums of each element go to memory in float32. A second kernel
 in the same order, so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From
 capability 9.0 on its programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic
 dependent launch). How often k is split depends on m, n and k, and on whether rows begin at multiples of 16 bytes
-(`plan`).
+(`plan`). If they do not, and x is one row, CUDA cores multiply: tensor cores would wait for loads of 2 bytes.
 Predict: a result of 16 x 64 with k = 262,144 is one tile: one program in the baseline, 256 programs here, and 42 MB to
 read. How many times as fast is it?
 """
@@ -73,15 +73,18 @@ def matmul_kernel(
         partials_ptr += first_m.to(tl.int64) * N + first_n
         offs_m, offs_n, first_k = tl.arange(0, BLOCK_M)[:, None], tl.arange(0, BLOCK_N)[None, :], 0
         rows, columns = M - first_m, N - first_n
-    a_ptrs = a_ptr + offs_m.to(tl.int64) * stride_am + (first_k + offs_k).to(tl.int64)[None, :] * stride_ak
+    k_of_a = offs_k[None, :] if BLOCK_M > 1 else offs_k[:, None]  # one row: as a column, to be multiplied by all of b's
+    a_ptrs = a_ptr + offs_m.to(tl.int64) * stride_am + (first_k + k_of_a).to(tl.int64) * stride_ak
     b_ptrs = b_ptr + (first_k + offs_k).to(tl.int64)[:, None] * stride_bk + offs_n.to(tl.int64) * stride_bn
-    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    acc = tl.zeros((BLOCK_M if BLOCK_M > 1 else BLOCK_K, BLOCK_N), tl.float32)
     for k in range(k_start, min(k_start + k_per_split, K), BLOCK_K):
-        a = tl.load(a_ptrs, mask=(offs_m < rows) & (offs_k[None, :] < K - k), other=0.0)
+        a = tl.load(a_ptrs, mask=(offs_m < rows) & (k_of_a < K - k), other=0.0)
         b = tl.load(b_ptrs, mask=(offs_k[:, None] < K - k) & (offs_n < columns), other=0.0)
-        acc = tl.dot(a, b, acc)
+        acc = tl.dot(a, b, acc) if BLOCK_M > 1 else acc + a.to(tl.float32) * b.to(tl.float32)
         a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
         b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
+    if BLOCK_M == 1:
+        acc = tl.sum(acc, 0, keep_dims=True)
     partials_ptr += pid_k.to(tl.int64) * M * N
     tl.store(partials_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
 
@@ -93,7 +96,10 @@ def plan(M, N, K, odd_rows=False, odd_columns=False):
     contiguous. Loads are of 2 bytes then and none is ahead of the products: more programs wait at the same time.
     """
     config, programs = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE, PROGRAMS
-    if odd_rows and config is SKINNY:
+    if M == 1 and (odd_rows or odd_columns):
+        block_k, programs = (8, 2 * PROGRAMS) if odd_rows else (min(1024, triton.next_power_of_2(K)), 4 * PROGRAMS)
+        config = {**SKINNY, "BLOCK_M": 1, "BLOCK_N": 4096 // block_k, "BLOCK_K": block_k}
+    elif odd_rows and config is SKINNY:
         config, programs = {**SKINNY, "BLOCK_K": 128}, 4 * PROGRAMS
     elif odd_rows or odd_columns:
         programs = 2 * PROGRAMS

@@ -33,6 +33,14 @@ def module(path, constants=()):
     return loaded
 
 
+def run_here(version, inputs):
+    """The answer to inputs as they lie."""
+    loaded = module(version.path)
+    state = loaded.setup(**inputs) if hasattr(loaded, "setup") else {}
+    result = loaded.run(**inputs, **state)
+    return result if isinstance(result, tuple) else (result,)
+
+
 def answer(path, device, inputs, layout="contiguous", times=1, constants=()):
     """What `run` returns the last of so many times, after one `setup`, as a list of tensors on the CPU.
 

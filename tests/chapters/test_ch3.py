@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import edges
 import pytest
 import torch
-from edges import INF, NAN, NEAR, assert_near, module, skip_without
+from edges import INF, NAN, NEAR, assert_near, module, run_here, skip_without
 from torch.nn import functional
 
 from common.pairs.pair import ROOT, discover
@@ -487,9 +487,7 @@ def test_more_than_2_to_the_31(name, version, device, dtype, rows, columns):
     assert rows * columns * getattr(torch, dtype).itemsize > 2**31
     skip_without(20)
     inputs, large = large_inputs(name, dtype, rows, columns)
-    result = module(version.path).run(**large)
-    result = result if isinstance(result, tuple) else (result,)
-    last = [part[-3:] if part.dim() == 2 else part for part in result]
+    last = [part[-3:] if part.dim() == 2 else part for part in run_here(version, large)]
     assert_near([part.cpu() for part in last], expected(name, inputs))
 
 
@@ -508,7 +506,7 @@ def test_a_maximum_of_more_than_2_to_the_31_rows(name, version, device, place):
     skip_without(12)
     x = torch.zeros(2**31 + 4099, 1, dtype=torch.float16, device=device)
     x[place] = 1
-    assert module(version.path).run("max", "rows", x).tolist() == [1]
+    assert run_here(version, {"op": "max", "over": "rows", "x": x})[0].tolist() == [1]
 
 
 @each("dropout", devices=("cuda",))
@@ -529,7 +527,7 @@ def test_reductions_of_more_than_2_to_the_31(name, version, device, op, over):
     small = drawn(name, op=op, over=over, rows=3, columns=4097, dtype="float16")["x"]
     x = torch.full((2**19 + 3, 4097), 0.0 if op == "sum" else -INF, dtype=torch.float16, device=device)
     x[-3:] = small
-    actual = module(version.path).run(op, over, x).cpu()
+    actual = run_here(version, {"op": op, "over": over, "x": x})[0].cpu()
     assert_near([actual[-3:] if over == "columns" else actual], [reductions(op, over, small.double())])
 
 

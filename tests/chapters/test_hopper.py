@@ -1,4 +1,4 @@
-"""What chapter 4's versions in Gluon share, as far as it runs without a GPU: the choice of a tile."""
+"""What chapter 4's versions in Gluon share, as far as it runs without a GPU: which tiles, and who computes which."""
 
 from importlib.util import find_spec
 
@@ -44,3 +44,32 @@ def test_the_tile_whose_waves_take_the_shortest_time(m, n, tile):
 )
 def test_a_few_tiles_of_the_last_wave_are_shared_by_group(m, n, tile, whole):
     assert soonest(TABLE, m, n, SMS, True) == (tile, whole)
+
+
+def turns(*arguments):
+    return module(ROOT / "ch4/attention_tiles.py").turns(*arguments)
+
+
+def test_a_tile_goes_to_the_program_that_is_free_first():
+    """The longest first: 5 steps and 4, then 3 after the 4, and 2 after the 5."""
+    assert turns(1, 512, (2, 128, 3), True, 1, 2) == ([[3, 0, -1], [2, 1, -1]], 7)
+
+
+@pytest.mark.parametrize(
+    ("together", "found"), [(1, [[1, 2, -1], [0, 3, -1]]), (2, [[1, 0, -1], [3, 2, -1]])], ids=["alone", "pairs"]
+)
+def test_tiles_of_some_heads_come_together(together, found):
+    assert turns(2, 256, (2, 128, 3), True, together, 2)[0] == found
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("shape", [(2, 128, 3), (3, 128, 3), (2, 64, 2)])
+def test_every_tile_has_one_program(shape, causal):
+    heads, n, (groups, block_n, _) = 7, 1001, shape
+    blocks = -(-n // (64 * groups))
+    found, steps = turns(heads, n, shape, causal, 4, 10)
+    tiles = [[tile for tile in program if tile >= 0] for program in found]
+    assert sorted(sum(tiles, [])) == list(range(heads * blocks))
+    assert {len(program) for program in found} == {max(map(len, tiles)) + 1} and all(row[-1] == -1 for row in found)
+    ends = [[min((tile % blocks + 1) * 64 * groups, n) if causal else n for tile in program] for program in tiles]
+    assert steps == max(sum(-(-end // block_n) + 1 for end in program) for program in ends)

@@ -1,0 +1,94 @@
+"""Attention on capability 9.0: which tiles a program computes in turn, and the partition that loads q, k and v for it.
+
+Tile i has rows (i % blocks) * `rows` ff. of head i // blocks, for blocks = ceil(n / rows). It takes as many steps as it
+sees blocks of k, and one more. A stage has what a step needs: a block of k, the last one first, and v of the step
+before. Stages go round from tile to tile: what is loaded into them is counted, and never starts anew.
+"""
+
+from heapq import heapreplace
+
+import triton
+from hopper import barrier
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+
+ROWS = gl.constexpr(64)  # queries of a group
+
+
+def turns(heads, n, shape, causal, together, programs):
+    """(For each program its tiles in their turn, then -1s; the steps of the program that has most of them).
+
+    `together` heads come at a time, the longest of their tiles first. A tile goes to the program that is expected to be
+    free first.
+    """
+    groups, block_n, _ = shape
+    rows = groups * ROWS.value
+    blocks = triton.cdiv(n, rows)
+    found = [[] for _ in range(min(programs, heads * blocks))]
+    free = [(0, program) for program in range(len(found))]  # a heap: (after how many steps it is free, program)
+    for first in range(0, heads, together):
+        for block in reversed(range(blocks)):
+            steps = triton.cdiv(min((block + 1) * rows, n) if causal else n, block_n) + 1
+            for head in range(first, min(first + together, heads)):
+                time, program = free[0]
+                found[program].append(head * blocks + block)
+                heapreplace(free, (time + steps, program))
+    most = max(map(len, found))
+    return [tiles + [-1] * (most + 1 - len(tiles)) for tiles in found], max(free)[0]
+
+
+@gluon.jit
+def place(tile, N_CTX, BLOCK_M: gl.constexpr, BLOCK_N: gl.constexpr, CAUSAL: gl.constexpr):
+    """(Head, first row, blocks of k) of a tile."""
+    blocks = (N_CTX + BLOCK_M - 1) // BLOCK_M
+    start_m = tile % blocks * BLOCK_M
+    end = gl.minimum(start_m + BLOCK_M, N_CTX) if CAUSAL else N_CTX
+    return tile // blocks, start_m, (end + BLOCK_N - 1) // BLOCK_N
+
+
+@gluon.jit
+def wait(full, count):
+    """Until stage number `count` has been loaded."""
+    mbarrier.wait(full.index(count % full.shape[0]), (count // full.shape[0]) & 1)
+
+
+@gluon.jit
+def release(empty, count):
+    """Stage number `count`, after all warps of a group have read it."""
+    barrier()
+    mbarrier.arrive(empty.index(count % empty.shape[0]), count=1)
+
+
+@gluon.jit
+def load(CAUSAL: gl.constexpr, descs, smem, bars, work):
+    q_desc, k_desc, v_desc, _ = descs
+    q_smem, k_smem, v_smem, _ = smem
+    q_full, q_empty, full, empty = bars
+    turn, N_CTX, _ = work
+    GROUPS: gl.constexpr = q_smem.shape[0]
+    STAGES: gl.constexpr = k_smem.shape[0]
+    BLOCK_N: gl.constexpr = k_smem.shape[2]
+    D: gl.constexpr = k_smem.shape[3]
+    tile, i, count = gl.load(turn), 0, 0
+    while tile >= 0:
+        turn += 1
+        following = gl.load(turn)
+        head, start_m, steps = place(tile, N_CTX, GROUPS * ROWS, BLOCK_N, CAUSAL)
+        for step in range(steps + 1):
+            slot, start_n = count % STAGES, (steps - 1 - step) * BLOCK_N
+            bar = full.index(slot)
+            mbarrier.wait(empty.index(slot), ((count // STAGES) & 1) ^ 1)
+            mbarrier.expect(bar, 2 * BLOCK_N * D * 2)
+            # k of the last stage, and v of the first, lie outside: TMA reads nothing and fills in zeros
+            tma.async_copy_global_to_shared(k_desc, [head, start_n, 0], bar, k_smem.index(slot))
+            start_n = gl.where(step == 0, N_CTX, start_n + BLOCK_N)
+            tma.async_copy_global_to_shared(v_desc, [head, start_n, 0], bar, v_smem.index(slot))
+            if step == 0:  # q after the first k: groups may still read the q before
+                for group in gl.static_range(GROUPS):
+                    q_bar, rows = q_full.index(group), start_m + group * ROWS
+                    mbarrier.wait(q_empty.index(group), (i & 1) ^ 1)
+                    mbarrier.expect(q_bar, ROWS * D * 2)
+                    tma.async_copy_global_to_shared(q_desc, [head, rows, 0], q_bar, q_smem.index(group))
+            count += 1
+        tile, i = following, i + 1
