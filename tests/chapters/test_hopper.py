@@ -1,6 +1,7 @@
 """What chapter 4's versions in Gluon share, as far as it runs without a GPU: which tiles, and who computes which."""
 
 from importlib.util import find_spec
+from itertools import chain
 
 import pytest
 from edges import module
@@ -69,7 +70,7 @@ def test_every_tile_has_one_program(shape, causal):
     blocks = -(-n // (64 * groups))
     found, steps = turns(heads, n, shape, causal, 4, 10)
     tiles = [[tile for tile in program if tile >= 0] for program in found]
-    assert sorted(sum(tiles, [])) == list(range(heads * blocks))
+    assert sorted(chain(*tiles)) == list(range(heads * blocks))
     assert {len(program) for program in found} == {max(map(len, tiles)) + 1} and all(row[-1] == -1 for row in found)
     ends = [[min((tile % blocks + 1) * 64 * groups, n) if causal else n for tile in program] for program in tiles]
     assert steps == max(sum(-(-end // block_n) + 1 for end in program) for program in ends)
