@@ -272,6 +272,15 @@ def test_activations_of_special_numbers(name, version, device, activation, call)
 
 
 @each("split_k")
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_row_whose_sums_have_several_parts_in_a_program(name, version, device, transposed, right):
+    """With one program for each tile, which takes all of k: whole blocks, and a part of one."""
+    w_b = torch.randn(67, 2051, dtype=torch.float16).T if transposed else torch.randn(2051, 67, dtype=torch.float16)
+    x = torch.randn(1, 2051, dtype=torch.float16)
+    right(version, device, {"x": x, "w_b": w_b}, constants=(("PROGRAMS", 1),))
+
+
+@each("split_k")
 def test_a_special_number_in_one_part_of_a_sum(name, version, device, right):
     for at in (0, 700, 1024):
         inputs = drawn(name, 3, 5, 1025)

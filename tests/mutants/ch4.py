@@ -93,6 +93,8 @@ MUTANTS = {
         Mutant("partial sums in 16 bits", "torch.empty(splits, M, N, device=x.device)",
                "torch.empty(splits, M, N, dtype=x.dtype, device=x.device)"),
         Mutant("the remainder of k is nobody's", "max(triton.cdiv(steps, each), 1)", "max(steps // each, 1)"),
+        Mutant("one row: what is beyond k counts", "mask=(offs_m < rows) & (k_of_a < K - k), other=0.0",
+               "mask=(offs_m < rows) & (k_of_a < K - k + 1), other=0.0"),
         Mutant("sums are stored, not added", "tl.atomic_add(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & "
                '(offs_n < N), sem="relaxed")', "tl.store(c_ptr + offs_m * N + offs_n, acc, mask=(offs_m < M) & "
                "(offs_n < N))", of="atomic"),
