@@ -34,7 +34,7 @@ import torch
 import triton
 import triton.language as tl
 from compiled import compiled
-from over_columns import HELD, SMS, over_columns, over_held_columns
+from over_columns import HELD, SMS, early, over_columns, over_held_columns
 from reducing import AXES, EMPTY, TORCH, finish, take
 
 PROGRAMS = 8 * SMS  # at least, over rows and over few columns
@@ -98,7 +98,7 @@ def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps=4, gr
     out = torch.empty(stripes * group, x.shape[1], dtype=dtype, device=x.device)
     grid = (stripes * triton.cdiv(group * x.shape[1], block_n),)
     evict = "evict_first" if group > 1 and x.nbytes > LARGE else ""
-    pdl = {"OVERLAP": True, "launch_pdl": after} if overlap else {}  # after: another launch, with which it overlaps
+    pdl = early(overlap, after)  # after: another launch, with which it overlaps
     over_rows_kernel[grid](
         x, out, *x.shape, scale, *EMPTY[op], op, stripe, block_m, block_n, unroll, group, evict, num_warps=warps, **pdl
     )

@@ -50,14 +50,18 @@ def over_held_columns_kernel(
     tl.store(out_ptr + rows, finish(*alone(x.to(tl.float32), OP), scale, OP, 1), mask=rows < n_rows)
 
 
+def early(overlap, after):
+    """Options of a launch that overlaps with the one after it; after: and with the one before it."""
+    return {"OVERLAP": True, "launch_pdl": after} if overlap else {}
+
+
 def over_columns(op, x, scale, dtype, pieces, peel=False, overlap=False, after=False):
     out = torch.empty(len(x) * pieces, dtype=dtype, device=x.device)
     warps = 4
     if len(out) <= SMS:  # nothing else hides the time of a load: as few of them after each other as can be
         warps = min(max(triton.next_power_of_2(x.shape[1]) // 256, warps), 32)
-    pdl = {"OVERLAP": True, "launch_pdl": after} if overlap else {}
     over_columns_kernel[(len(out),)](
-        x, out, x.shape[1], scale, *EMPTY[op], op, pieces, 256 * warps, peel, num_warps=warps, **pdl
+        x, out, x.shape[1], scale, *EMPTY[op], op, pieces, 256 * warps, peel, num_warps=warps, **early(overlap, after)
     )
     return out
 

@@ -125,8 +125,8 @@ def tiles_of(config, M, N):
 
 def config_of(products, M, N, K, dtype, odd):
     """The configuration for so many products at once. odd: rows are not at multiples of 16 bytes."""
-    table = CONFIGS_FP32, CONFIGS_FP32_ODD, CONFIGS_FP16, CONFIGS_ODD
-    *larger, (_, smallest) = table[2 * (dtype != torch.float32) + odd]
+    aligned, off = (CONFIGS_FP32, CONFIGS_FP32_ODD) if dtype == torch.float32 else (CONFIGS_FP16, CONFIGS_ODD)
+    *larger, (_, smallest) = off if odd else aligned
     found = (
         config
         for programs, config in larger
