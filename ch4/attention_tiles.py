@@ -1,8 +1,9 @@
 """Attention on capability 9.0: which tiles a program computes in turn, and the partition that loads q, k and v for it.
 
 Tile i has rows (i % blocks) * `rows` ff. of head i // blocks, for blocks = ceil(n / rows). It takes as many steps as it
-sees blocks of k, and one more. A stage has what a step needs: a block of k, the last one first, and v of the step
-before. Stages go round from tile to tile: what is loaded into them is counted, and never starts anew.
+sees blocks of k, and `groups` - 1 more to begin and to end, as measured. A stage has what a step needs: a block of k,
+the last one first, and v of the step before. Stages go round from tile to tile: what is loaded into them is counted,
+and never starts anew.
 """
 
 from heapq import heapreplace
@@ -29,7 +30,7 @@ def turns(heads, n, shape, causal, together, programs):
     free = [(0, program) for program in range(len(found))]  # a heap: (after how many steps it is free, program)
     for first in range(0, heads, together):
         for block in reversed(range(blocks)):
-            steps = triton.cdiv(min((block + 1) * rows, n) if causal else n, block_n) + 1
+            steps = triton.cdiv(min((block + 1) * rows, n) if causal else n, block_n) + groups - 1
             for head in range(first, min(first + together, heads)):
                 time, program = free[0]
                 found[program].append(head * blocks + block)

@@ -73,4 +73,4 @@ def test_every_tile_has_one_program(shape, causal):
     assert sorted(chain(*tiles)) == list(range(heads * blocks))
     assert {len(program) for program in found} == {max(map(len, tiles)) + 1} and all(row[-1] == -1 for row in found)
     ends = [[min((tile % blocks + 1) * 64 * groups, n) if causal else n for tile in program] for program in tiles]
-    assert steps == max(sum(-(-end // block_n) + 1 for end in program) for program in ends)
+    assert steps == max(sum(-(-end // block_n) + groups - 1 for end in program) for program in ends)
