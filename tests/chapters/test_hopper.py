@@ -2,8 +2,10 @@
 
 from importlib.util import find_spec
 from itertools import chain
+from types import SimpleNamespace
 
 import pytest
+import torch
 from edges import module
 
 from common.pairs.pair import ROOT
@@ -74,3 +76,18 @@ def test_every_tile_has_one_program(shape, causal):
     assert {len(program) for program in found} == {max(map(len, tiles)) + 1} and all(row[-1] == -1 for row in found)
     ends = [[min((tile % blocks + 1) * 64 * groups, n) if causal else n for tile in program] for program in tiles]
     assert steps == max(sum(-(-end // block_n) + groups - 1 for end in program) for program in ends)
+
+
+@pytest.mark.parametrize(
+    ("batch", "heads", "n", "causal", "groups"),
+    [
+        (4, 32, 1024, False, 2), (4, 32, 1024, True, 2), (7, 11, 777, True, 2), (7, 11, 777, False, 3),
+        (4, 16, 2048, True, 3), (4, 16, 2048, False, 3), (3, 5, 3000, True, 3), (1, 8, 16384, False, 3),
+    ],
+)  # fmt: skip
+def test_the_tile_that_was_faster_when_both_were_timed(batch, heads, n, causal, groups, monkeypatch):
+    """On an H100, with heads of 64 dimensions."""
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(multi_processor_count=SMS))
+    q = torch.empty(batch, heads, n, 64, dtype=torch.bfloat16, device="meta")
+    code = module(ROOT / "ch4/optimized_attention_gluon.py")
+    assert code.setup(q, q, q, causal)["shape"][0] == groups
