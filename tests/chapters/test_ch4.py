@@ -7,6 +7,7 @@ interpreter, whose products of bfloat16 are wrong: those are tested on a GPU.
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
+from types import SimpleNamespace
 
 import edges
 import pytest
@@ -30,6 +31,12 @@ pytestmark = [
     pytest.mark.rest,  # kernels at their edges, in the interpreter
     pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton"),
 ]
+
+
+def versions_of(name, *labels):
+    """A pair with these versions only."""
+    versions = [version for version in PAIRS[name].versions if version.label in labels]
+    return {name: SimpleNamespace(versions=versions, baseline=PAIRS[name].baseline)}
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +144,7 @@ def test_a_long_k_is_split(name, version, device, products, m, n, k, dtype, tile
     )
 
 
-@each("batched_matmul")
+@edges.each(versions_of("batched_matmul", "baseline", "optimized"), "batched_matmul")
 @pytest.mark.parametrize(
     ("m", "n", "k", "dtype", "tile"),
     [
@@ -156,6 +163,18 @@ def test_every_tile_of_products(name, version, device, m, n, k, dtype, tile, rig
     config = code.config_of(3, m, n, k, dtype, n % (16 // dtype.itemsize) > 0)
     assert tuple(config[block] for block in ("BLOCK_M", "BLOCK_N", "BLOCK_K")) == tile
     inputs = multiplied(name, torch.randn(3, m, k).to(dtype), torch.randn(3, k, n).to(dtype))
+    right(version, device, inputs, constants=(("SMS", 1),))
+
+
+@edges.each(versions_of("batched_matmul", "optimized/tf32x3"), "batched_matmul")
+@pytest.mark.parametrize(("m", "n", "tile"), [(127, 128, (128, 128)), (33, 99, (64, 128)), (31, 63, (32, 64))])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_every_tile_of_tf32_products(name, version, device, m, n, tile, dtype, right, monkeypatch):
+    code = module(version.path)
+    monkeypatch.setattr(code, "SMS", 1)
+    _, _, config, _ = code.tile_of(2, m, n)
+    assert (config["BLOCK_M"], config["BLOCK_N"]) == tile
+    inputs = multiplied(name, torch.randn(m, 67).to(dtype), torch.randn(67, n).to(dtype))
     right(version, device, inputs, constants=(("SMS", 1),))
 
 
@@ -182,16 +201,17 @@ def test_what_the_compiler_has_to_be_told_about_rows(dtype, numbers, known):
 def test_rows_at_multiples_of_16_bytes_are_copied_16_bytes_at_a_time(name, size, bits):
     (pair,) = discover(ROOT / "ch4", name)
     found = {picture.label: picture.kernels[0] for picture in xray(pair, ["sm_90"], size)}
+    found.pop("optimized/tf32x3", None)  # copies through registers
     widths = {label: kernel.widest("copies to shared memory") for label, kernel in found.items()}
-    assert widths == dict.fromkeys((version.label for version in pair.versions), bits)
+    assert widths == dict.fromkeys(found, bits)
 
 
 @pytest.mark.parametrize(("name", "size"), [("batched_matmul", "check"), ("split_k", "check/square")])
 def test_rows_that_begin_anywhere_need_no_address_for_each_element(name, size):
-    """With 64 bits for each, both kernels had too few registers."""
+    """With 64 bits for each, these kernels had too few registers."""
     (pair,) = discover(ROOT / "ch4", name)
-    (found,) = (picture for picture in xray(pair, ["sm_90"], size) if picture.label == "optimized")
-    assert found.kernels[0].spills == 0
+    found = {picture.label: picture.kernels[0].spills for picture in xray(pair, ["sm_90"], size)}
+    assert (found["optimized"], found.get("optimized/tf32x3", 0)) == (0, 0)
 
 
 @each("tile_size")
@@ -414,6 +434,18 @@ def test_operands_whose_rows_lie_far_apart(name, version, device, is_transposed)
     far = torch.empty(2**16 + 8, 2**15 + 8, dtype=torch.float16, device=device)
     a, b = far[:, 8:24].normal_(), torch.randn(16, 40, device=device).half()
     inputs = multiplied(name, *((b.T, a.T) if is_transposed else (a, b)))
+    assert_right(version, inputs, run_here(version, inputs))
+
+
+@large
+@on_gpu("batched_matmul")
+@pytest.mark.parametrize("is_transposed", [False, True])
+def test_rows_of_one_tile_that_lie_far_apart(name, version, device, is_transposed):
+    """More than 2^31 elements from the first of 33 rows, or columns, to the last."""
+    skip_without(12)
+    far = torch.empty(33, 2**27 + 8, dtype=torch.float16, device=device)
+    a, b = far[None, :, 8:24].normal_(), torch.randn(1, 16, 40, device=device).half()
+    inputs = multiplied(name, *((b.mT, a.mT) if is_transposed else (a, b)))
     assert_right(version, inputs, run_here(version, inputs))
 
 

@@ -1,0 +1,124 @@
+"""Multiply 40 pairs of matrices in one launch: float32 out of three TF32 products, at 7 times the rate, at any address.
+
+Problem: `optimized_batched_matmul.py` multiplies float32 on the CUDA cores: 67 TFLOP/s by an H200's datasheet. Tensor
+cores do 495 TFLOP/s in TF32, but TF32 keeps only 10 bits of a float32's fraction.
+Idea: split each number into two TF32 numbers, the rounded number and the rest. Of their four products, leave out the
+smallest:
+
+    (a + a') (b + b') = a b + a b' + a' b + a' b'     a' and b' up to 2^-11 of a and b, so a' b' up to 2^-22
+
+A float32 product or sum is itself rounded at 2^-24 of its size, so the answer is judged as float32. Tensor cores cut
+off bits of a sum that float32 rounds. In a long sum this adds up, so each block of k begins at zero, and the CUDA cores
+add its sum to the others.
+To be split, numbers have to pass registers. So they are loaded there, one by one, wherever rows begin, and the next
+block's loads are under way while this block is multiplied. Tensor cores want their second operand with neighbours along
+k side by side. Rows of x lie so, and rows of y do not: this kernel multiplies the transposed matrices, y^T by x^T.
+Cost: 40 products of 128^3 are 168 MFLOP. By an H200's datasheet
+
+    CUDA cores      at 67 TFLOP/s                     2.5 us
+    tensor cores    at 495 TFLOP/s, 3 times as many   1.0 us
+
+Each program splits all that it loads, 4 instructions a number. Tensor cores take denormal numbers for 0: of a number
+below 2^-115, the rest is lost. 16-bit tensors have nothing to split, and copies that pass no registers are better for
+them, wherever these can be made: see `optimized_batched_matmul.py`.
+Predict: how many times as fast can 40 products of 256^3 in float32 be, by the rates above?
+"""
+
+import torch
+import triton
+import triton.language as tl
+from splitting import tiles_of
+
+VERSUS = ""
+REQUIRES = {"capability": (8, 0)}
+SMS = 132  # of an H100 or H200
+LARGEST = tl.constexpr(2.0**128 - 2.0**117)  # of TF32
+# (programs that an SM holds, the time of a step of k, measured on an H100 and relative to the first, tile, bytes of k)
+TILES = [
+    (1, 1.0, {"BLOCK_M": 128, "BLOCK_N": 128, "num_warps": 8}, 64),
+    (1, 0.6, {"BLOCK_M": 64, "BLOCK_N": 128, "num_warps": 8}, 128),
+    (2, 0.5, {"BLOCK_M": 32, "BLOCK_N": 64, "num_warps": 4}, 128),
+]
+
+
+def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, device="cuda"):
+    dtype = getattr(torch, dtype)
+    y = torch.randn(batch, *((n, k) if transposed else (k, n)), dtype=dtype, device=device)
+    return {"x": torch.randn(batch, m, k, dtype=dtype, device=device), "y": y.mT if transposed else y}
+
+
+def reference(x, y):
+    return torch.bmm(x, y)
+
+
+def library(x, y):
+    return torch.bmm(x, y)
+
+
+def cost(x, y):
+    kind = {torch.float16: "fp16_flops", torch.bfloat16: "bf16_flops", torch.float32: "fp32_flops"}[x.dtype]
+    result = x.shape[0] * x.shape[1] * y.shape[2] * x.element_size()
+    return {"dram_bytes": x.nbytes + y.nbytes + result, kind: 2 * x.numel() * y.shape[2]}
+
+
+@triton.jit
+def halves(x):
+    """x, rounded to TF32, and the rest. The rest of an infinity is infinite, and 0 times a rounded one is no NaN."""
+    high = ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
+    high = tl.clamp(high, -LARGEST, LARGEST)
+    return high, x - high
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, FAR: tl.constexpr,
+):  # fmt: skip
+    num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
+    pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
+    first_m, first_n = pid // num_pid_n * BLOCK_M, pid % num_pid_n * BLOCK_N
+    a_ptr += pid_b * stride_ab + first_m.to(tl.int64) * stride_am
+    b_ptr += pid_b * stride_bb + first_n.to(tl.int64) * stride_bn
+    c_ptr += pid_b * M * N + first_m.to(tl.int64) * N + first_n
+    offs_m, offs_n, offs_k = tl.arange(0, BLOCK_M)[None, :], tl.arange(0, BLOCK_N)[:, None], tl.arange(0, BLOCK_K)
+    rows, columns = M - first_m, N - first_n
+    # beyond the edge the last row is read again, and is not stored: no mask but k's
+    at_m, at_n, at_k = tl.minimum(offs_m, rows - 1), tl.minimum(offs_n, columns - 1), offs_k
+    if FAR:  # 64 bits: a tile's offsets may exceed 2^31
+        at_m, at_n, at_k = at_m.to(tl.int64), at_n.to(tl.int64), at_k.to(tl.int64)
+    a_ptrs = a_ptr + (at_k[:, None] * stride_ak + at_m * stride_am)
+    b_ptrs = b_ptr + (at_n * stride_bn + at_k[None, :] * stride_bk)
+    a = tl.load(a_ptrs, mask=offs_k[:, None] < K, other=0.0)
+    b = tl.load(b_ptrs, mask=offs_k[None, :] < K, other=0.0)
+    acc = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+    for k in tl.range(BLOCK_K, K + BLOCK_K, BLOCK_K, num_stages=1):
+        a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
+        b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
+        next_a = tl.load(a_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
+        next_b = tl.load(b_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+        if a.dtype == tl.float32:
+            high_a, low_a = halves(a)
+            high_b, low_b = halves(b)
+            part = tl.dot(low_b, high_a, input_precision="tf32")
+            part = tl.dot(high_b, low_a, part, input_precision="tf32")
+            acc += tl.dot(high_b, high_a, part, input_precision="tf32")
+        else:
+            acc = tl.dot(b, a, acc)
+        a, b = next_a, next_b
+    tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
+
+
+def tile_of(products, M, N):
+    """Of TILES, what takes the least time: a step of k's, as many times as all SMs are full of programs."""
+    return min(TILES, key=lambda each: triton.cdiv(products * tiles_of(each[2], M, N), each[0] * SMS) * each[1])
+
+
+def run(x, y):
+    (batch, M, K), N = x.shape, y.shape[2]
+    c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
+    if c.numel():
+        _, _, tile, depth = tile_of(batch, M, N)
+        config = {**tile, "BLOCK_K": depth // x.element_size()}
+        config["FAR"] = max(*x.stride()[1:], *y.stride()[1:]) > 2**23  # times a tile's 128 rows: 2^30
+        matmul_kernel[(batch * tiles_of(tile, M, N),)](x, y, c, M, N, K, *x.stride(), *y.stride(), **config)
+    return c
