@@ -26,8 +26,7 @@ SIZES = {
     "check/by4/fp32": {"batch": 3, "m": 33, "n": 20, "k": 36, "dtype": "float32"},
     "check/long": {"batch": 53, "m": 33, "n": 5, "k": 600},  # several programs share a k, which they do not divide
     "check/long/fp32": {"batch": 1, "m": 65, "n": 20, "k": 300, "dtype": "float32"},
-    "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0},
-    "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
+    "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0}, "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
     "count": {"batch": 40, "m": 128, "n": 128, "k": 128},
     "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
     "small/40x64/fp16": {"m": 64, "n": 64, "k": 64},
@@ -38,6 +37,7 @@ SIZES = {
     "large/40x256/fp16": {"m": 256, "n": 256, "k": 256},
     "large/40x256/bf16": {"m": 256, "n": 256, "k": 256, "dtype": "bfloat16"},
     "large/40x256/fp32": {"m": 256, "n": 256, "k": 256, "dtype": "float32"},
+    "large/5x835/fp32": {"batch": 5, "m": 199, "n": 1549, "k": 835, "dtype": "float32"},  # rows begin anywhere
     "large/4x2048/fp16": {"batch": 4, "m": 2048, "n": 2048, "k": 2048},  # each product fills a GPU by itself
 }  # fmt: skip
 SMS = 128  # of a large GPU, nearly

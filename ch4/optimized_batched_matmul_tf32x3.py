@@ -33,12 +33,19 @@ VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
 SMS = 132  # of an H100 or H200
 LARGEST = tl.constexpr(2.0**128 - 2.0**117)  # of TF32
-# (programs that an SM holds, the time of a step of k, measured on an H100 and relative to the first, tile, bytes of k)
-TILES = [
-    (1, 1.0, {"BLOCK_M": 128, "BLOCK_N": 128, "num_warps": 8}, 64),
-    (1, 0.6, {"BLOCK_M": 64, "BLOCK_N": 128, "num_warps": 8}, 128),
-    (2, 0.5, {"BLOCK_M": 32, "BLOCK_N": 64, "num_warps": 4}, 128),
-]
+# (the time of a program alone on its SM, of two beside each other, tile): by an element's bytes, measured on an H100
+TILES = {
+    4: [
+        (1.0, 2.0, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 16, "num_warps": 8}),
+        (0.37, 0.6, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4}),
+        (0.34, 0.43, {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "num_warps": 4}),
+    ],
+    2: [
+        (1.0, 2.0, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "num_warps": 8}),
+        (0.66, 1.32, {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_warps": 8}),
+        (0.45, 0.5, {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4}),
+    ],
+}
 
 
 def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, device="cuda"):
@@ -72,7 +79,7 @@ def halves(x):
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, c_ptr, M, N, K, stride_ab, stride_am, stride_ak, stride_bb, stride_bk, stride_bn,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, FAR: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, FAR: tl.constexpr, SHORT: tl.constexpr,
 ):  # fmt: skip
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
@@ -82,20 +89,24 @@ def matmul_kernel(
     c_ptr += pid_b * M * N + first_m.to(tl.int64) * N + first_n
     offs_m, offs_n, offs_k = tl.arange(0, BLOCK_M)[None, :], tl.arange(0, BLOCK_N)[:, None], tl.arange(0, BLOCK_K)
     rows, columns = M - first_m, N - first_n
-    # beyond the edge the last row is read again, and is not stored: no mask but k's
+    # beyond the edge the last row is read again, and is not stored
     at_m, at_n, at_k = tl.minimum(offs_m, rows - 1), tl.minimum(offs_n, columns - 1), offs_k
+    if SHORT:  # k is less than a block
+        at_k = tl.minimum(offs_k, K - 1)
     if FAR:  # 64 bits: a tile's offsets may exceed 2^31
         at_m, at_n, at_k = at_m.to(tl.int64), at_n.to(tl.int64), at_k.to(tl.int64)
     a_ptrs = a_ptr + (at_k[:, None] * stride_ak + at_m * stride_am)
     b_ptrs = b_ptr + (at_n * stride_bn + at_k[None, :] * stride_bk)
-    a = tl.load(a_ptrs, mask=offs_k[:, None] < K, other=0.0)
-    b = tl.load(b_ptrs, mask=offs_k[None, :] < K, other=0.0)
+    steps = tl.cdiv(K, BLOCK_K)
+    first = K - tl.maximum(steps - 1, 0) * BLOCK_K  # what whole blocks leave comes first: no other block has a mask
+    a = tl.load(a_ptrs, mask=offs_k[:, None] < first, other=0.0)
+    b = tl.load(b_ptrs, mask=offs_k[None, :] < first, other=0.0)
     acc = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
-    for k in tl.range(BLOCK_K, K + BLOCK_K, BLOCK_K, num_stages=1):
-        a_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_ak
-        b_ptrs += tl.full((), BLOCK_K, tl.int64) * stride_bk
-        next_a = tl.load(a_ptrs, mask=offs_k[:, None] < K - k, other=0.0)
-        next_b = tl.load(b_ptrs, mask=offs_k[None, :] < K - k, other=0.0)
+    for i in tl.range(1, steps + 1, num_stages=1):
+        step = tl.where(i < steps, tl.where(i > 1, BLOCK_K, first), 0).to(tl.int64)  # 0: the last block is read again
+        a_ptrs += step * stride_ak
+        b_ptrs += step * stride_bk
+        next_a, next_b = tl.load(a_ptrs), tl.load(b_ptrs)
         if a.dtype == tl.float32:
             high_a, low_a = halves(a)
             high_b, low_b = halves(b)
@@ -108,17 +119,23 @@ def matmul_kernel(
     tl.store(c_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
 
 
-def tile_of(products, M, N):
-    """Of TILES, what takes the least time: a step of k's, as many times as all SMs are full of programs."""
-    return min(TILES, key=lambda each: triton.cdiv(products * tiles_of(each[2], M, N), each[0] * SMS) * each[1])
+def tile_of(products, M, N, itemsize):
+    """The tile of which all programs take the least time."""
+
+    def time(alone, both, tile):
+        programs = triton.cdiv(products * tiles_of(tile, M, N), SMS)  # of an SM
+        return programs // 2 * both + programs % 2 * alone
+
+    return min(TILES[itemsize], key=lambda each: time(*each))[-1]
 
 
 def run(x, y):
     (batch, M, K), N = x.shape, y.shape[2]
     c = torch.empty(batch, M, N, dtype=x.dtype, device=x.device)
     if c.numel():
-        _, _, tile, depth = tile_of(batch, M, N)
-        config = {**tile, "BLOCK_K": depth // x.element_size()}
-        config["FAR"] = max(*x.stride()[1:], *y.stride()[1:]) > 2**23  # times a tile's 128 rows: 2^30
-        matmul_kernel[(batch * tiles_of(tile, M, N),)](x, y, c, M, N, K, *x.stride(), *y.stride(), **config)
+        tile = tile_of(batch, M, N, x.element_size())
+        far = max(*x.stride()[1:], *y.stride()[1:]) > 2**23  # times a tile's 128 rows: 2^30
+        matmul_kernel[(batch * tiles_of(tile, M, N),)](
+            x, y, c, M, N, K, *x.stride(), *y.stride(), **tile, FAR=far, SHORT=tile["BLOCK_K"] > K
+        )
     return c

@@ -167,14 +167,22 @@ def test_every_tile_of_products(name, version, device, m, n, k, dtype, tile, rig
 
 
 @edges.each(versions_of("batched_matmul", "optimized/tf32x3"), "batched_matmul")
-@pytest.mark.parametrize(("m", "n", "tile"), [(127, 128, (128, 128)), (33, 99, (64, 128)), (31, 63, (32, 64))])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-def test_every_tile_of_tf32_products(name, version, device, m, n, tile, dtype, right, monkeypatch):
+@pytest.mark.parametrize(
+    ("m", "n", "k", "dtype", "tile"),
+    [
+        (127, 128, 67, torch.float32, (128, 128)), (33, 63, 67, torch.float32, (64, 64)),
+        (31, 63, 67, torch.float32, (32, 64)), (127, 128, 67, torch.float16, (128, 128)),
+        (33, 99, 67, torch.float16, (64, 128)), (31, 63, 131, torch.float16, (32, 64)),
+        (127, 128, 15, torch.float32, (128, 128)), (127, 128, 31, torch.float16, (128, 128)),
+    ],
+)  # fmt: skip
+def test_every_tile_of_tf32_products(name, version, device, m, n, k, dtype, tile, right, monkeypatch):
+    """Also of less than one block of k."""
     code = module(version.path)
     monkeypatch.setattr(code, "SMS", 1)
-    _, _, config, _ = code.tile_of(2, m, n)
+    config = code.tile_of(2, m, n, dtype.itemsize)
     assert (config["BLOCK_M"], config["BLOCK_N"]) == tile
-    inputs = multiplied(name, torch.randn(m, 67).to(dtype), torch.randn(67, n).to(dtype))
+    inputs = multiplied(name, torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype))
     right(version, device, inputs, constants=(("SMS", 1),))
 
 
