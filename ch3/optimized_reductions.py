@@ -6,7 +6,8 @@ Idea: over the columns a program takes a row, and its lanes combine their values
 not: a lane has columns of its own and walks down a stripe of rows, eight at a time. A second launch reduces the
 results of all stripes; these are few, so there several lanes share a column:
 
-    over columns    a row a program                 128 lanes read 16 bytes each, side by side
+    over columns    a row a program                 up to 512 lanes read 16 bytes each, side by side; all loads of
+                                                    up to 8192 elements are in flight at once
     over rows       128 rows by 2 KiB a program     128 lanes do; eight rows are in flight before the first is added
                     then 64 rows of results         1/128 of the matrix, written once and read once
 
@@ -17,7 +18,7 @@ A row whose length is no multiple of 16 may begin at any address. Read alone, it
     over rows       8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one row. Of short
                     rows more count as one, so that all lanes have work. The last few rows are read apart
     over all        the whole matrix counts as one row. Its blocks need no mask; the last elements are read apart
-    over columns    a program holds a row in its registers, or several short ones: all its loads are in flight at once
+    over columns    a program takes several short rows, so that its lanes have enough loads in flight
 
 `evict_first` says that these elements are read once, so L2 may drop them before others.
 
@@ -109,7 +110,7 @@ def reduced(op, x, axis, dtype, overlap=False):
     scale, op = (1 / x.shape[axis] if x.shape[axis] else float("nan"), "sum") if op == "mean" else (1.0, op)
     (rows, columns), odd = x.shape, x.shape[1] % SEEN > 0
     if axis == 1:
-        if 0 < columns <= HELD and (odd or (columns < 1024 and rows > PROGRAMS)):
+        if 0 < columns <= HELD and (odd or rows > SMS):
             return over_held_columns(op, x, scale, dtype)
         pieces = min(PROGRAMS // max(rows, 1), triton.cdiv(columns, 2048)) if columns > HELD else 1
         if pieces > 1:  # a row of few and long ones is shared by several programs
