@@ -6,26 +6,26 @@ Idea: over the columns a program takes a row, and its lanes combine their values
 not: a lane has columns of its own and walks down a stripe of rows, eight at a time. A second launch reduces the
 results of all stripes; these are few, so there several lanes share a column:
 
-    over columns    a row a program                 up to 512 lanes read 16 bytes each, side by side; all loads of
-                                                    up to 8192 elements are in flight at once
+    over columns    a row a program                 its lanes read 16 bytes each, side by side
     over rows       128 rows by 2 KiB a program     128 lanes do; eight rows are in flight before the first is added
                     then 64 rows of results         1/128 of the matrix, written once and read once
 
-Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that all SMs have work.
+Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that all SMs have work. Over
+the columns a program holds a row of up to 8192 elements in registers, or several short ones: all loads are in flight.
 
 A row whose length is no multiple of 16 may begin at any address. Read alone, it is read one element at a time. So:
 
     over rows       8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one row. Of short
                     rows more count as one, so that all lanes have work. The last few rows are read apart
     over all        the whole matrix counts as one row. Its blocks need no mask; the last elements are read apart
-    over columns    a program takes several short rows, so that its lanes have enough loads in flight
 
 `evict_first` says that these elements are read once, so L2 may drop them before others.
 
 Cost: over the rows, and of pieces, a second launch. It takes longer than all else where there is little to read, so up
 to 1024 rows of a small matrix are left to the narrow tiles: at 512 x 512 one launch of 64 programs. If the length of a
 row is no multiple of 16, 512 lanes do what 128 do, up to 4096 rows. After a narrow matrix, or rows at any address, the
-second launch's programs come to the SMs while the first one's still run, and wait there (from capability 9.0 on).
+second launch's programs come to the SMs while the first one's still run, and wait there (from capability 9.0 on). Held
+rows: their length is a constant of the kernel, which is compiled anew for each length.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?

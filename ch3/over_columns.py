@@ -69,8 +69,8 @@ def over_columns(op, x, scale, dtype, pieces, peel=False, overlap=False, after=F
 def over_held_columns(op, x, scale, dtype):
     """Rows that a program's registers hold whole, several where they are short."""
     out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
-    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # 12 elements for each lane of a warp, or more
-    warps = min(max(block * x.element_size() // 1024, 1), 16)  # 32 bytes of a row for each lane, or more
+    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so many that a program has 384 elements
+    warps = min(max(block * x.element_size() // 1024, 1), 16)  # one for 1 KiB of a row
     over_held_columns_kernel[(triton.cdiv(len(x), rows),)](
         x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=warps
     )

@@ -1,4 +1,4 @@
-"""Multiply 40 pairs of matrices in one launch: float32 out of three TF32 products, at 7 times the rate, at any address.
+"""Multiply 40 pairs of matrices in one launch, float32 as three TF32 products, each at 7 times the CUDA cores' rate.
 
 Problem: `optimized_batched_matmul.py` multiplies float32 on the CUDA cores: 67 TFLOP/s by an H200's datasheet. Tensor
 cores do 495 TFLOP/s in TF32, but TF32 keeps only 10 bits of a float32's fraction.
@@ -7,20 +7,23 @@ smallest:
 
     (a + a') (b + b') = a b + a b' + a' b + a' b'     a' and b' up to 2^-11 of a and b, so a' b' up to 2^-22
 
-A float32 product or sum is itself rounded at 2^-24 of its size, so the answer is judged as float32. Tensor cores cut
-off bits of a sum that float32 rounds. In a long sum this adds up, so each block of k begins at zero, and the CUDA cores
-add its sum to the others.
+This is a few times float32's own rounding, 2^-24. In a sum such errors partly cancel, and the answer is judged as
+float32. Tensor cores cut a sum off where float32 rounds it. These errors do not cancel, they grow with k: so each block
+of k begins at zero, and the CUDA cores add its sum to the others.
 To be split, numbers have to pass registers. So they are loaded there, one by one, wherever rows begin, and the next
 block's loads are under way while this block is multiplied. Tensor cores want their second operand with neighbours along
 k side by side. Rows of x lie so, and rows of y do not: this kernel multiplies the transposed matrices, y^T by x^T.
-Cost: 40 products of 128^3 are 168 MFLOP. By an H200's datasheet
+Cost: 40 products of 128^3 are 168 MFLOP and 7.5 MiB. By an H200's datasheet
 
     CUDA cores      at 67 TFLOP/s                     2.5 us
     tensor cores    at 495 TFLOP/s, 3 times as many   1.0 us
+    memory          at 4.8 TB/s                       1.6 us
 
-Each program splits all that it loads, 4 instructions a number. Tensor cores take denormal numbers for 0: of a number
-below 2^-115, the rest is lost. 16-bit tensors have nothing to split, and copies that pass no registers are better for
-them, wherever these can be made: see `optimized_batched_matmul.py`.
+Each program splits all that it loads, 4 instructions a number on an H100, and reads its last block twice. TF32's
+smallest step is 2^-136: numbers below 2^-113 lose bits of their rest. Where an infinity is multiplied, or a product
+overflows, the products with the rests overflow, too, with either sign: the answer may be NaN instead of an infinity.
+16-bit tensors have nothing to split, and copies that pass no registers are better for them, wherever these can be made:
+see `optimized_batched_matmul.py`. The limit is counted at the CUDA cores' rate, as for the other versions.
 Predict: how many times as fast can 40 products of 256^3 in float32 be, by the rates above?
 """
 
@@ -70,7 +73,7 @@ def cost(x, y):
 
 @triton.jit
 def halves(x):
-    """x, rounded to TF32, and the rest. The rest of an infinity is infinite, and 0 times a rounded one is no NaN."""
+    """x rounded to TF32, and the rest. Of an infinity: TF32's largest number, since 0 times that is 0, and infinity."""
     high = ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
     high = tl.clamp(high, -LARGEST, LARGEST)
     return high, x - high
@@ -103,7 +106,8 @@ def matmul_kernel(
     b = tl.load(b_ptrs, mask=offs_k[None, :] < first, other=0.0)
     acc = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     for i in tl.range(1, steps + 1, num_stages=1):
-        step = tl.where(i < steps, tl.where(i > 1, BLOCK_K, first), 0).to(tl.int64)  # 0: the last block is read again
+        # after the last block there is no next one: it is read again, and not used, so that no load needs a mask
+        step = tl.where(i < steps, tl.where(i > 1, BLOCK_K, first), 0).to(tl.int64)
         a_ptrs += step * stride_ak
         b_ptrs += step * stride_bk
         next_a, next_b = tl.load(a_ptrs), tl.load(b_ptrs)
