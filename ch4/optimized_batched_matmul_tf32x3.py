@@ -20,8 +20,8 @@ Cost: 40 products of 128^3 are 168 MFLOP and 7.5 MiB. By an H200's datasheet
     memory          at 4.8 TB/s                       1.6 us
 
 Each program splits all that it loads, 4 instructions a number on an H100, and reads its last block twice. TF32's
-smallest step is 2^-136: numbers below 2^-113 lose bits of their rest. Where an infinity is multiplied, or a product
-overflows, the products with the rests overflow, too, with either sign: the answer may be NaN instead of an infinity.
+smallest step is 2^-136: numbers below 2^-113 lose bits of their rest. Where an infinity meets numbers in thousands, or
+a product overflows, those with rests overflow, too, with either sign: the answer may be NaN instead of an infinity.
 16-bit tensors have nothing to split, and copies that pass no registers are better for them, wherever these can be made:
 see `optimized_batched_matmul.py`. The limit is counted at the CUDA cores' rate, as for the other versions.
 Predict: how many times as fast can 40 products of 256^3 in float32 be, by the rates above?

@@ -214,7 +214,10 @@ def test_rows_at_multiples_of_16_bytes_are_copied_16_bytes_at_a_time(name, size,
     assert widths == dict.fromkeys(found, bits)
 
 
-@pytest.mark.parametrize(("name", "size"), [("batched_matmul", "check"), ("split_k", "check/square")])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("batched_matmul", "check"), ("batched_matmul", "large/5x835/fp32"), ("split_k", "check/square")],
+)
 def test_rows_that_begin_anywhere_need_no_address_for_each_element(name, size):
     """With 64 bits for each, these kernels had too few registers."""
     (pair,) = discover(ROOT / "ch4", name)
