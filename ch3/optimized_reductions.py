@@ -23,9 +23,9 @@ A row whose length is no multiple of 16 may begin at any address. Read alone, it
 
 Cost: over the rows, and of pieces, a second launch. It takes longer than all else where there is little to read, so up
 to 1024 rows of a small matrix are left to the narrow tiles: at 512 x 512 one launch of 64 programs. If the length of a
-row is no multiple of 16, 512 lanes do what 128 do, up to 4096 rows. After a narrow matrix, or rows at any address, the
-second launch's programs come to the SMs while the first one's still run, and wait there (from capability 9.0 on). Held
-rows: their length is a constant of the kernel, which is compiled anew for each length.
+row is no multiple of 16, 512 lanes do what 128 do, up to 4096 rows. From capability 9.0 on, the second launch's
+programs come to the SMs while the first one's still run, and wait there. Held rows: their length is a constant of the
+kernel, which is compiled anew for each length.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?
@@ -40,7 +40,7 @@ from reducing import AXES, EMPTY, TORCH, finish, take
 
 PROGRAMS = 8 * SMS  # at least, over rows and over few columns
 SMALL = 2**20  # elements that one launch over up to 1024 (or 4096) rows reads sooner than a second launch would start
-LARGE = 2**25  # bytes, more than half the L2 of most large GPUs: a smaller matrix fits beside others
+LARGE = 2**25  # divided by an element's bytes: bytes from which `evict_first` gains, measured on an H100
 SEEN = 16  # Triton sees that a row's length is a multiple of it; else a lane reads its elements one by one
 
 
@@ -98,7 +98,7 @@ def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps=4, gr
     stripes = max(triton.cdiv(len(x) // group, stripe), 1)
     out = torch.empty(stripes * group, x.shape[1], dtype=dtype, device=x.device)
     grid = (stripes * triton.cdiv(group * x.shape[1], block_n),)
-    evict = "evict_first" if group > 1 and x.nbytes > LARGE else ""
+    evict = "evict_first" if x.nbytes > LARGE // x.element_size() else ""
     pdl = early(overlap, after)  # after: another launch, with which it overlaps
     over_rows_kernel[grid](
         x, out, *x.shape, scale, *EMPTY[op], op, stripe, block_m, block_n, unroll, group, evict, num_warps=warps, **pdl
@@ -116,7 +116,7 @@ def reduced(op, x, axis, dtype, overlap=False):
         if pieces > 1:  # a row of few and long ones is shared by several programs
             x = over_columns(op, x, 1.0, torch.float32, pieces, odd and rows == 1, overlap).view(rows, pieces)
         return over_columns(op, x, scale, dtype, 1, overlap=overlap and pieces > 1, after=True)
-    overlap, after = overlap and (odd or columns < 1024), False  # of wide matrices a second launch is a small part
+    after = False  # no launch before this one
     while len(x) > (256 if x.numel() > SMALL else 4096 if odd else 1024):
         block_n = 2048 // x.element_size()  # 128 lanes * 16 bytes
         group = 16 // x.element_size() if odd else 1  # rows of any length: so many end at a multiple of 16 bytes
@@ -127,7 +127,7 @@ def reduced(op, x, axis, dtype, overlap=False):
         stripe = max(triton.next_power_of_2(triton.cdiv(len(x) // group, stripes)), unroll)
         x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll, group=group, overlap=overlap, after=after)
         after = overlap
-    stripe, block_m, block_n, unroll, warps = 256, 128, 16, 1, 4  # few rows are left: narrow tiles, all at once
+    stripe, block_m, block_n, unroll, warps = 256, 64, 16, 1, 4  # few rows are left: narrow tiles, all at once
     if len(x) <= 16:
         stripe, block_m, block_n, unroll = 16, 1, 2048 // x.element_size(), 8
     elif len(x) > 256 and odd:  # four times the lanes: each has few loads

@@ -70,7 +70,8 @@ def over_held_columns(op, x, scale, dtype):
     """Rows that a program's registers hold whole, several where they are short."""
     out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
     rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so many that a program has 384 elements
-    warps = min(max(block * x.element_size() // 1024, 1), 16)  # one for 1 KiB of a row
+    a_warp = 2048 if op == "logsumexp" else 1024  # bytes of a row: warps wait for each other at each of two reductions
+    warps = min(max(block * x.element_size() // a_warp, 1), 16)
     over_held_columns_kernel[(triton.cdiv(len(x), rows),)](
         x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=warps
     )
