@@ -186,6 +186,26 @@ def test_every_tile_of_tf32_products(name, version, device, m, n, k, dtype, tile
     right(version, device, inputs, constants=(("SMS", 1),))
 
 
+@edges.each(versions_of("batched_matmul", "optimized/tma"), "batched_matmul")
+@pytest.mark.parametrize(
+    ("products", "m", "n", "k", "dtype", "programs", "tile"),
+    [
+        (2, 127, 250, 200, torch.float16, 1, (128, 256)), (1, 127, 100, 72, torch.float16, 1, (128, 128)),
+        (2, 131, 72, 72, torch.float16, 2, (128, 128)), (2, 33, 63, 200, torch.float16, 1, (64, 64)),
+        (2, 67, 65, 33, torch.float32, 2, (64, 64)),
+    ],
+)  # fmt: skip
+def test_every_tile_by_descriptor(name, version, device, products, m, n, k, dtype, programs, tile, right, monkeypatch):
+    """Also where a product's edges are inside of a block: the next product's numbers, NaN, must not be read."""
+    code = module(version.path)
+    monkeypatch.setattr(code, "SMS", 1)
+    many, config = code.tile_of(products, m, n, k, dtype.itemsize)
+    assert (many, (config["BLOCK_M"], config["BLOCK_N"])) == (programs, tile)
+    x, y = torch.randn(products, m, k).to(dtype), torch.randn(products, k, n).to(dtype)
+    x[-1], y[-1] = torch.nan, torch.nan
+    right(version, device, {"x": x, "y": y}, constants=(("SMS", 1),))
+
+
 @pytest.mark.parametrize(
     ("dtype", "numbers", "known"),
     [
@@ -209,7 +229,8 @@ def test_what_the_compiler_has_to_be_told_about_rows(dtype, numbers, known):
 def test_rows_at_multiples_of_16_bytes_are_copied_16_bytes_at_a_time(name, size, bits):
     (pair,) = discover(ROOT / "ch4", name)
     found = {picture.label: picture.kernels[0] for picture in xray(pair, ["sm_90"], size)}
-    found.pop("optimized/tf32x3", None)  # copies through registers
+    for label in ("optimized/tf32x3", "optimized/tma"):  # copies through registers, and by descriptor
+        found.pop(label, None)
     widths = {label: kernel.widest("copies to shared memory") for label, kernel in found.items()}
     assert widths == dict.fromkeys(found, bits)
 

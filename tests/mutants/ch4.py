@@ -62,6 +62,13 @@ MUTANTS = {
         Mutant("the last block of k is dropped", "tl.range(1, steps + 1,", "tl.range(1, steps,", of="tf32x3"),
         Mutant("less than a block of k is read beyond its end", "at_k = tl.minimum(offs_k, K - 1)", "at_k = offs_k",
                of="tf32x3"),
+        Mutant("tiles % programs are dropped", "batch * num_tiles, tl", "batch * num_tiles // 3 * 3, tl", of="tma"),
+        Mutant("the right half of a tile is stored over the left one", "[pid_b, m, n + BLOCK_N // 2]", "[pid_b, m, n]",
+               of="tma"),
+        Mutant("products overlap by a row", "[m * stride, stride, 1]", "[(m - 1) * stride, stride, 1]", of="tma"),
+        Mutant("a transposed y is copied, and then read transposed", "block = (x.mT, [columns, rows])",
+               "block = (x, [rows, columns])", of="tma"),
+        Mutant("the next product's rows follow a product's last", "[batch, m, n], [", "[batch, m + 1, n], [", of="tma"),
     ],
     "fused_activation": [
         Mutant("activated after each step, too", "acc = tl.dot(a, b, acc)",

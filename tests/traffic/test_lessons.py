@@ -222,6 +222,7 @@ CHAPTER_4 = {
             "64 x 128: a once, b twice, and the last of two blocks of k again",
             launches=1, asked=((1 + 2) * 3 / 2 + 1) / 3, flops=1,
         ),
+        "optimized/tma": says("tiles of 64 x 64 by descriptor", launches=1, asked=(2 + 2 + 1) / 3, tma=5 / 3, flops=1),
     },
     "ch4/fused_activation": {  # m = n = 2 k: a and b are half of c, the unit is 2 c
         "baseline": says("the product is written, read, written again", launches=2, asked=(1 + 3) / 2, distinct=4 / 2),

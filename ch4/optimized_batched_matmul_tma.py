@@ -1,0 +1,142 @@
+"""Multiply many pairs of matrices with tensor descriptors of three dimensions: 132 programs walk over all tiles.
+
+Problem: in `optimized_batched_matmul.py` threads issue copies of 16 bytes, two steps ahead at most. Where tiles are few
+and k is long, an SM asks for too little at a time; where they are many, it loads nothing while a program ends and the
+next one begins. At a length that is no multiple of 16 bytes it loads single elements through registers.
+Idea: as in `optimized_matmul_tma.py`, TMA fetches a block by its coordinates. Here these are the product, the row and
+the column, and zeros come beyond the edges of each product: no block reads the next product's numbers. As many
+programs as SMs hold walk over the tiles of all products, and the next tile's blocks are under way while one is stored:
+
+    tile (of 16 bits)     programs an SM    ahead of the products
+    128 x 256             1                 4 steps of k = 64: 192 KiB
+    128 x 128             1                 4 steps of k = 64: 128 KiB
+    128 x 128             2                 3 steps of k = 64:  96 KiB each, one computes while the other one stores
+     64 x  64             1                 5 steps of k = 128: 160 KiB, for few tiles or small products
+
+Cost: each matrix whose rows do not begin at multiples of 16 bytes is copied first, as by `optimized_matmul_tma.py`, and
+so is the result. The host encodes three descriptors a launch. Which tile is best depends on how many rounds the tiles
+fill, and on k: `tile_of` takes the one that should end first, by times that were measured on one GPU. float32 stays on
+the CUDA cores, and gains little.
+Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do their loads take an SM, at 64 bytes a clock?
+"""
+
+import torch
+import triton
+import triton.language as tl
+from copies import close, describable, padded
+from splitting import tiles_of
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+VERSUS = ""
+REQUIRES = {"capability": (9, 0)}
+SMS = 132  # of an H100 or H200
+GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
+FLATTEN = tl.constexpr(True)  # one loop over tiles and steps: the next tile's blocks are requested early
+# By an element's bytes: (programs an SM, us of a round of tiles, us of 64 k in a round, tile); the times are of an H100
+TILES = {
+    2: [
+        (1, 3.6, 0.50, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}),
+        (1, 2.2, 0.31, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}),
+        (2, 3.5, 0.54, {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 3, "num_warps": 4}),
+        (1, 0.9, 0.14, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 128, "num_stages": 5, "num_warps": 4}),
+    ],
+    4: [(2, 0.0, 1.0, {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 16, "num_stages": 4, "num_warps": 4})],
+}
+
+
+def inputs(batch=40, m=128, n=128, k=128, dtype="float16", transposed=False, device="cuda"):
+    dtype = getattr(torch, dtype)
+    y = torch.randn(batch, *((n, k) if transposed else (k, n)), dtype=dtype, device=device)
+    return {"x": torch.randn(batch, m, k, dtype=dtype, device=device), "y": y.mT if transposed else y}
+
+
+def reference(x, y):
+    return torch.bmm(x, y)
+
+
+def library(x, y):
+    return torch.bmm(x, y)
+
+
+def cost(x, y):
+    kind = {torch.float16: "fp16_flops", torch.bfloat16: "bf16_flops", torch.float32: "fp32_flops"}[x.dtype]
+    result = x.shape[0] * x.shape[1] * y.shape[2] * x.element_size()
+    return {"dram_bytes": x.nbytes + y.nbytes + result, kind: 2 * x.numel() * y.shape[2]}
+
+
+@triton.jit
+def matmul_kernel(
+    a_desc, b_desc, c_desc, batch, M, N, K, A_IS_TRANSPOSED: tl.constexpr, B_IS_TRANSPOSED: tl.constexpr,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    num_pid_m, num_pid_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
+    num_tiles = num_pid_m * num_pid_n  # of a product
+    for tile in tl.range(tl.program_id(0), batch * num_tiles, tl.num_programs(0), flatten=FLATTEN):
+        pid_b, pid = tl.cast(tile // num_tiles, tl.int32), tl.cast(tile % num_tiles, tl.int32)
+        first_pid_m = pid // (GROUP_M * num_pid_n) * GROUP_M
+        group_size_m = min(num_pid_m - first_pid_m, GROUP_M)  # the last group's may be lower
+        pid_in_group = pid % (GROUP_M * num_pid_n)
+        m = (first_pid_m + pid_in_group % group_size_m) * BLOCK_M
+        n = pid_in_group // group_size_m * BLOCK_N
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for k in range(0, K, BLOCK_K):
+            if A_IS_TRANSPOSED:
+                a = a_desc.load([pid_b, k, m]).reshape(BLOCK_K, BLOCK_M).T
+            else:
+                a = a_desc.load([pid_b, m, k]).reshape(BLOCK_M, BLOCK_K)
+            if B_IS_TRANSPOSED:
+                b = b_desc.load([pid_b, n, k]).reshape(BLOCK_N, BLOCK_K).T
+            else:
+                b = b_desc.load([pid_b, k, n]).reshape(BLOCK_K, BLOCK_N)
+            acc = tl.dot(a, b, acc, input_precision="ieee")  # of float32: no TF32
+        acc0, acc1 = tl.split(acc.to(c_desc.dtype).reshape(BLOCK_M, 2, BLOCK_N // 2).permute(0, 2, 1))
+        c_desc.store([pid_b, m, n], acc0.reshape(1, BLOCK_M, BLOCK_N // 2))
+        c_desc.store([pid_b, m, n + BLOCK_N // 2], acc1.reshape(1, BLOCK_M, BLOCK_N // 2))
+
+
+def tile_of(products, M, N, K, itemsize):
+    """(Programs an SM, the tile) of which all rounds take the least time."""
+
+    def time(programs, start, step, tile):
+        return triton.cdiv(products * tiles_of(tile, M, N), programs * SMS) * (start + K / 64 * step)
+
+    programs, *_, tile = min(TILES[itemsize], key=lambda each: time(*each))
+    return programs, tile
+
+
+def descriptor(rows, batch, block):
+    """Of rows [batch * m, n] as [batch, m, n]."""
+    m, n, stride = len(rows) // batch, rows.shape[1], rows.stride(0)
+    return TensorDescriptor(rows, [batch, m, n], [m * stride, stride, 1], [1, *block])
+
+
+def described(x, rows, columns):
+    """(A descriptor of x [batch, m, n], or of its copy, with blocks [1, rows, columns]; is it of the transposed x?)"""
+    is_transposed = x.stride(2) > x.stride(1)
+    x, block = (x.mT, [columns, rows]) if is_transposed else (x, [rows, columns])
+    return descriptor(describable(x.flatten(0, 1))[0], len(x), block), is_transposed
+
+
+def setup(x, y):
+    if x.is_cpu:
+        return {"sms": 3, "shared": 2**18}
+    gpu = torch.cuda.get_device_properties(x.device)
+    return {"sms": gpu.multi_processor_count, "shared": gpu.shared_memory_per_block_optin}
+
+
+def run(x, y, sms, shared):
+    (batch, M, K), N = x.shape, y.shape[2]
+    if not (x.numel() and y.numel()):
+        return torch.zeros(batch, M, N, dtype=x.dtype, device=x.device)
+    programs, tile = tile_of(batch, M, N, K, x.element_size())
+    rows, columns, step = tile["BLOCK_M"], tile["BLOCK_N"], tile["BLOCK_K"]
+    c_part = rows * columns // 2 * x.element_size() + 1024  # and barriers
+    stages = (shared // programs - c_part) // ((rows + columns) * step * x.element_size())
+    c = padded(x, batch * M, N)
+    (a_desc, a_is_transposed), (b_desc, b_is_transposed) = described(x, rows, step), described(y, step, columns)
+    c_desc = descriptor(c, batch, [rows, columns // 2])
+    tile = {**tile, "num_stages": max(min(tile["num_stages"], stages), 1)}
+    matmul_kernel[(min(programs * sms, batch * tiles_of(tile, M, N)),)](
+        a_desc, b_desc, c_desc, batch, M, N, K, a_is_transposed, b_is_transposed, **tile
+    )
+    return close(c).view(batch, M, N)
