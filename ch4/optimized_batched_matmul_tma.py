@@ -1,23 +1,23 @@
-"""Multiply many pairs of matrices with tensor descriptors of three dimensions: 132 programs walk over all tiles.
+"""Multiply pairs of matrices with tensor descriptors of three dimensions: one or two programs an SM do all tiles.
 
-Problem: in `optimized_batched_matmul.py` threads issue copies of 16 bytes, two steps ahead at most. Where tiles are few
-and k is long, an SM asks for too little at a time; where they are many, it loads nothing while a program ends and the
-next one begins. At a length that is no multiple of 16 bytes it loads single elements through registers.
+Problem: in `optimized_batched_matmul.py` threads issue copies of 16 bytes, two steps ahead. Where tiles are few and k
+is long, an SM has too little in flight. Where tiles are many, it loads nothing between the end of a program and the
+first blocks of the next one. Where rows begin anywhere, it loads single elements through registers.
 Idea: as in `optimized_matmul_tma.py`, TMA fetches a block by its coordinates. Here these are the product, the row and
-the column, and zeros come beyond the edges of each product: no block reads the next product's numbers. As many
-programs as SMs hold walk over the tiles of all products, and the next tile's blocks are under way while one is stored:
+the column, with zeros beyond the edges of each product: no block reads the next product's numbers. Each program takes
+every 132nd (or 264th) tile of all products, and the next tile's blocks are in flight while one is stored. In 16 bits:
 
-    tile (of 16 bits)     programs an SM    ahead of the products
-    128 x 256             1                 4 steps of k = 64: 192 KiB
-    128 x 128             1                 4 steps of k = 64: 128 KiB
-    128 x 128             2                 3 steps of k = 64:  96 KiB each, one computes while the other one stores
-     64 x  64             1                 5 steps of k = 128: 160 KiB, for few tiles or small products
+    tile         programs an SM    in flight ahead of the products
+    128 x 256    1                 4 steps of k = 64: 192 KiB
+    128 x 128    1                 4 steps of k = 64: 128 KiB
+    128 x 128    2                 3 steps of k = 64: 96 KiB each. One multiplies while the other one stores
+     64 x  64    1                 5 steps of k = 128: 160 KiB. For few tiles, or small products
 
-Cost: each matrix whose rows do not begin at multiples of 16 bytes is copied first, as by `optimized_matmul_tma.py`, and
-so is the result. The host encodes three descriptors a launch. Which tile is best depends on how many rounds the tiles
-fill, and on k: `tile_of` takes the one that should end first, by times that were measured on one GPU. float32 stays on
-the CUDA cores, and gains little.
-Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do their loads take an SM, at 64 bytes a clock?
+A round is one tile for each program. `tile_of` adds up what all rounds of a tile should take, by times of an H100.
+Cost: a matrix whose rows do not begin at multiples of 16 bytes is copied first, and so is such a result. Small products
+cannot pay for three more launches. The host encodes three descriptors a launch, which takes it twice the time of
+`optimized`. float32 stays on the CUDA cores and is slower: an SM has fewer warps than in `optimized`.
+Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do their loads take, if an SM loads 64 bytes a clock?
 """
 
 import torch
