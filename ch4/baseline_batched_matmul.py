@@ -17,18 +17,15 @@ from rows import multiple, odd, unit
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
-    "check": {"batch": 3, "m": 127, "n": 65, "k": 129},
-    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1},
-    "check/row": {"batch": 7, "m": 1, "n": 131, "k": 67},
+    "check": {"batch": 3, "m": 127, "n": 65, "k": 129}, "check/by8": {"batch": 3, "m": 33, "n": 72, "k": 136},
+    "check/one": {"batch": 1, "m": 1, "n": 1, "k": 1}, "check/row": {"batch": 7, "m": 1, "n": 131, "k": 67},
     "check/fp32": {"batch": 3, "m": 67, "n": 65, "k": 33, "dtype": "float32"},
     "check/transposed": {"batch": 3, "m": 33, "n": 65, "k": 129, "transposed": True},
-    "check/by8": {"batch": 3, "m": 33, "n": 72, "k": 136},
     "check/by4/fp32": {"batch": 3, "m": 33, "n": 20, "k": 36, "dtype": "float32"},
     "check/long": {"batch": 53, "m": 33, "n": 5, "k": 600},  # several programs share a k, which they do not divide
     "check/long/fp32": {"batch": 1, "m": 65, "n": 20, "k": 300, "dtype": "float32"},
     "check/nothing": {"batch": 3, "m": 5, "n": 7, "k": 0}, "check/none": {"batch": 0, "m": 5, "n": 7, "k": 3},
-    "count": {"batch": 40, "m": 128, "n": 128, "k": 128},
-    "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
+    "count": {"batch": 40, "m": 128, "n": 128, "k": 128}, "default": {"batch": 40, "m": 128, "n": 128, "k": 128},
     "small/40x64/fp16": {"m": 64, "n": 64, "k": 64},
     "small/40x64/bf16": {"m": 64, "n": 64, "k": 64, "dtype": "bfloat16"},
     "small/40x64/fp32": {"m": 64, "n": 64, "k": 64, "dtype": "float32"},
