@@ -4,27 +4,27 @@ Problem: over the rows, `baseline_reductions.py` uses 4 bytes of each sector tha
 
 Idea: over the columns a program takes a row, and its lanes combine their values at the end. Over the rows they need
 not: a lane has columns of its own and walks down a stripe of rows, eight at a time. A second launch reduces the
-results of all stripes; these are few, so there several lanes share a column:
+results of all stripes; these are few, so there several lanes share a column. At 8192 x 8192 in float32:
 
     over columns    a row a program                 its lanes read 16 bytes each, side by side
-    over rows       128 rows by 2 KiB a program     128 lanes do; eight rows are in flight before the first is added
+    over rows       128 rows by 2 KiB a program     so do 128 lanes; each asks for eight rows before it adds the first
                     then 64 rows of results         1/128 of the matrix, written once and read once
 
 Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that all SMs have work. Over
-the columns a program holds a row of up to 8192 elements in registers, or several short ones: all loads are in flight.
+the columns of many rows a program holds a row of up to 8192 elements, or several short ones: all loads are in flight.
 
-A row whose length is no multiple of 16 may begin at any address. Read alone, it is read one element at a time. So:
+Triton sees where rows begin if their length is a multiple of 16. It loads other rows by the element. Instead:
 
     over rows       8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one row. Of short
                     rows more count as one, so that all lanes have work. The last few rows are read apart
-    over all        the whole matrix counts as one row. Its blocks need no mask; the last elements are read apart
+    over all        such a matrix, or one of short rows, counts as one row. Its last elements are read apart
 
 `evict_first` says that these elements are read once, so L2 may drop them before others.
-
-Cost: over the rows, and of pieces, a second launch. It takes longer than all else where there is little to read, so up
-to 1024 rows of a small matrix are left to the narrow tiles: at 512 x 512 one launch of 64 programs. If the length of a
-row is no multiple of 16, 512 lanes do what 128 do, up to 4096 rows. From capability 9.0 on, the second launch's
-programs come to the SMs while the first one's still run, and wait there. Held rows need a kernel for each length.
+Cost: over the rows, and of pieces, a second launch, and a third one for narrow matrices. It takes longer than all else
+where there is little to read, so a small matrix of up to 1024 rows takes one launch, of narrow tiles: at 512 x 512 of
+64 programs. If a row's length is no multiple of 16, 512 lanes do what 128 do, up to 4096 rows. From capability 9.0 on,
+the second launch's programs come to the SMs while the first one's still run, and wait there. Held rows need a kernel
+for each length.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?
@@ -37,9 +37,9 @@ from compiled import compiled
 from over_columns import HELD, SMS, early, over_columns, over_held_columns
 from reducing import AXES, EMPTY, TORCH, finish, take
 
-PROGRAMS = 8 * SMS  # at least, over rows and over few columns
+PROGRAMS = 8 * SMS  # about, over rows and over the columns of few long rows
 SMALL = 2**20  # elements that one launch over up to 1024 (or 4096) rows reads sooner than a second launch would start
-LARGE = 2**25  # divided by an element's bytes: bytes from which `evict_first` gains, measured on an H100
+LARGE = 2**25  # `evict_first` gains above this / bytes of an element: 8 MiB of float32, 16 of 16 bits (on an H100)
 SEEN = 16  # Triton sees that a row's length is a multiple of it; else a lane reads its elements one by one
 
 

@@ -58,7 +58,7 @@ def early(overlap, after):
 def over_columns(op, x, scale, dtype, pieces, peel=False, overlap=False, after=False):
     out = torch.empty(len(x) * pieces, dtype=dtype, device=x.device)
     warps = 4
-    if len(out) <= SMS:  # nothing else hides the time of a load: as few of them after each other as can be
+    if len(out) <= SMS:  # nothing else hides the time of a load: as few loads in sequence as possible
         warps = min(max(triton.next_power_of_2(x.shape[1]) // 256, warps), 32)
     over_columns_kernel[(len(out),)](
         x, out, x.shape[1], scale, *EMPTY[op], op, pieces, 256 * warps, peel, num_warps=warps, **early(overlap, after)
@@ -69,7 +69,7 @@ def over_columns(op, x, scale, dtype, pieces, peel=False, overlap=False, after=F
 def over_held_columns(op, x, scale, dtype):
     """Rows that a program's registers hold whole, several where they are short."""
     out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
-    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so many that a program has 384 elements
+    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so many that a program has at least 384 elements
     a_warp = 2048 if op == "logsumexp" else 1024  # bytes of a row: warps wait for each other at each of two reductions
     warps = min(max(block * x.element_size() // a_warp, 1), 16)
     over_held_columns_kernel[(triton.cdiv(len(x), rows),)](

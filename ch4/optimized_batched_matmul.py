@@ -10,7 +10,7 @@ multiplies the first one, so that all programs wait for memory once.
 
 Cost: neither is the limit. A launch, a load from memory and a store come one after the other, however small they are.
 In float32, without tensor cores, the products take longer: 168 MFLOP at 67 TFLOP/s are 2.5 us. Few products of a long
-k would leave SMs idle still: there several programs share a tile's k, and a second launch adds up (`splitting.py`).
+k still leave SMs idle. There several programs share a tile's k, and a second launch adds up (`splitting.py`).
 Predict: from 64^3 to 128^3 the arithmetic grows by 8 and the bytes by 4. By what factor does the time grow?
 """
 

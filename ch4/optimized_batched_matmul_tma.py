@@ -1,23 +1,25 @@
 """Multiply pairs of matrices with tensor descriptors of three dimensions: one or two programs an SM do all tiles.
 
-Problem: in `optimized_batched_matmul.py` threads issue copies of 16 bytes, two steps ahead. Where tiles are few and k
-is long, an SM has too little in flight. Where tiles are many, it loads nothing between the end of a program and the
-first blocks of the next one. Where rows begin anywhere, it loads single elements through registers.
+Problem: in `optimized_batched_matmul.py` threads issue copies of 16 bytes, two steps ahead. For few tiles and a long k
+these are too few bytes in flight; so programs share k there, and a second launch adds up. Where there are many tiles,
+nothing is loaded while one program ends and the next one starts. Rows that begin anywhere are loaded by the element.
 Idea: as in `optimized_matmul_tma.py`, TMA fetches a block by its coordinates. Here these are the product, the row and
 the column, with zeros beyond the edges of each product: no block reads the next product's numbers. Each program takes
 every 132nd (or 264th) tile of all products, and the next tile's blocks are in flight while one is stored. In 16 bits:
 
-    tile         programs an SM    in flight ahead of the products
-    128 x 256    1                 4 steps of k = 64: 192 KiB
-    128 x 128    1                 4 steps of k = 64: 128 KiB
-    128 x 128    2                 3 steps of k = 64: 96 KiB each. One multiplies while the other one stores
-     64 x  64    1                 5 steps of k = 128: 160 KiB. For few tiles, or small products
+    tile         programs an SM    in flight while a step is multiplied
+    128 x 256    1                 3 steps of k = 64: 144 KiB
+    128 x 128    1                 3 steps of k = 64: 96 KiB
+    128 x 128    2                 2 steps of k = 64: 64 KiB each. One multiplies while the other one stores
+     64 x  64    1                 4 steps of k = 128: 128 KiB. For few tiles, or small products
 
-A round is one tile for each program. `tile_of` adds up what all rounds of a tile should take, by times of an H100.
-Cost: a matrix whose rows do not begin at multiples of 16 bytes is copied first, and so is such a result. Small products
-cannot pay for three more launches. The host encodes three descriptors a launch, which takes it twice the time of
-`optimized`. float32 stays on the CUDA cores and is slower: an SM has fewer warps than in `optimized`.
-Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do their loads take, if an SM loads 64 bytes a clock?
+`tile_of` estimates the time of each tile, by times of an H100: a round is one tile for each program, and takes a fixed
+time and one for each step. The shortest wins.
+Cost: x or y is copied first if its rows do not begin at multiples of 16 bytes, or not at equal distances in the whole
+batch. A result with such rows is written with gaps, and copied. For small products up to three more launches take too
+long. The host encodes three descriptors a launch, which takes it up to twice the time of `optimized`. float32 stays on
+the CUDA cores and is slower: an SM has fewer warps than in `optimized`.
+Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do the loads of one tile take, at 64 bytes a clock?
 """
 
 import torch
@@ -32,7 +34,7 @@ REQUIRES = {"capability": (9, 0)}
 SMS = 132  # of an H100 or H200
 GROUP_M = tl.constexpr(8)  # tiles of rows that run side by side
 FLATTEN = tl.constexpr(True)  # one loop over tiles and steps: the next tile's blocks are requested early
-# By an element's bytes: (programs an SM, us of a round of tiles, us of 64 k in a round, tile); the times are of an H100
+# By an element's bytes: (programs an SM, fixed us of a round, its us for each 64 of k, tile); the times are of an H100
 TILES = {
     2: [
         (1, 3.6, 0.50, {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "num_stages": 4, "num_warps": 8}),
@@ -114,7 +116,10 @@ def described(x, rows, columns):
     """(A descriptor of x [batch, m, n], or of its copy, with blocks [1, rows, columns]; is it of the transposed x?)"""
     is_transposed = x.stride(2) > x.stride(1)
     x, block = (x.mT, [columns, rows]) if is_transposed else (x, [rows, columns])
-    return descriptor(describable(x.flatten(0, 1))[0], len(x), block), is_transposed
+    every = x.flatten(0, 1)  # rows of all products
+    if every.stride(0) < every.stride(1):  # one row or column a product: `describable` would turn them all
+        every = every.clone(memory_format=torch.contiguous_format)
+    return descriptor(describable(every)[0], len(x), block), is_transposed
 
 
 def setup(x, y):

@@ -144,6 +144,16 @@ def test_a_long_k_is_split(name, version, device, products, m, n, k, dtype, tile
     )
 
 
+@each("batched_matmul")
+@pytest.mark.parametrize("lengths", [(1, 64, 40), (24, 1, 40), (24, 64, 1)], ids=["row", "k", "column"])
+def test_a_length_of_1_may_lie_anywhere(name, version, device, lengths, right):
+    """A stride along it says nothing: not in which order the other lengths lie, nor how far products are apart."""
+    (m, n, k), products = lengths, 8
+    for x in (torch.randn(1, m, k).expand(products, m, k), torch.randn(m, k, products).permute(2, 0, 1)):
+        for y in (torch.randn(1, k, n).expand(products, k, n), torch.randn(n, k, products).permute(2, 1, 0)):
+            right(version, device, {"x": x.half(), "y": y.half()})
+
+
 @edges.each(versions_of("batched_matmul", "baseline", "optimized"), "batched_matmul")
 @pytest.mark.parametrize(
     ("m", "n", "k", "dtype", "tile"),
