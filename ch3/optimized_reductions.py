@@ -20,7 +20,7 @@ Triton sees where rows begin if their length is a multiple of 16. It loads other
     over all        such a matrix, or one of short rows, counts as one row. Its last elements are read apart
 
 `evict_first` says that these elements are read once, so L2 may drop them before others.
-Cost: over the rows, and of pieces, a second launch, and a third one for narrow matrices. It takes longer than all else
+Cost: over the rows, and of pieces, a second launch, and further ones for narrow matrices. It takes longer than all else
 where there is little to read, so a small matrix of up to 1024 rows takes one launch, of narrow tiles: at 512 x 512 of
 64 programs. If a row's length is no multiple of 16, 512 lanes do what 128 do, up to 4096 rows. From capability 9.0 on,
 the second launch's programs come to the SMs while the first one's still run, and wait there. Held rows need a kernel
