@@ -26,13 +26,13 @@ SIZES = {
     "check/odd/fp16": {"op": "sum", "over": "rows", "rows": 517, "columns": 33, "dtype": "float16"},
     "check/groups/fp16": {"op": "mean", "over": "rows", "rows": 4201, "columns": 33, "dtype": "float16"},
     "check/odd/wide": {"op": "sum", "over": "rows", "rows": 257, "columns": 1025},
-    "check/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # stripes of more rows than are unrolled
+    "check/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # few rows in the last stripe
     "check/pieces": {"op": "mean", "over": "columns", "rows": 2, "columns": 17_001},
     "check/few": {"op": "max", "over": "rows", "rows": 3, "columns": 1025},
-    "check/long": {"op": "logsumexp", "over": "rows", "rows": 2100, "columns": 3},
+    "check/long": {"op": "logsumexp", "over": "rows", "rows": 4200, "columns": 3},
     "check/one": {"op": "mean", "over": "all", "rows": 1, "columns": 1},
     "check/mean/rows": {"op": "mean", "over": "rows", "rows": 2100, "columns": 33},
-    "check/max/rows": {"op": "max", "over": "rows", "rows": 1025, "columns": 48},
+    "check/max/rows": {"op": "max", "over": "rows", "rows": 4100, "columns": 48},
     "check/logsumexp/rows": {"op": "logsumexp", "over": "rows", "rows": 517, "columns": 33},
     "check/sum/columns": {"op": "sum", "over": "columns", "rows": 9, "columns": 1025},
     "check/mean/columns": {"op": "mean", "over": "columns", "rows": 9, "columns": 1025},
@@ -41,7 +41,7 @@ SIZES = {
     "check/mean/all": {"op": "mean", "over": "all", "rows": 9, "columns": 1025},
     "check/max/all": {"op": "max", "over": "all", "rows": 9, "columns": 1025},
     "check/bf16": {"op": "logsumexp", "over": "columns", "rows": 5, "columns": 127, "dtype": "bfloat16"},
-    "count": {"rows": 2048, "columns": 128},
+    "count": {"rows": 8192, "columns": 128},
     "default": {"op": "sum", "over": "rows"},  # 8192 x 8192, as the large ones: 256 MiB, larger than any L2
     "small/sum/rows": {"rows": 512, "columns": 512},
     "small/sum/columns": {"over": "columns", "rows": 512, "columns": 512},

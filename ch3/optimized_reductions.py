@@ -7,11 +7,11 @@ not: a lane has columns of its own and walks down a stripe of rows, eight at a t
 results of all stripes; these are few, so there several lanes share a column. At 8192 x 8192 in float32:
 
     over columns    a row a program                 its lanes read 16 bytes each, side by side
-    over rows       128 rows by 2 KiB a program     so do 128 lanes; each asks for eight rows before it adds the first
+    over rows       128 rows by 512 bytes a program so do 32 lanes; each asks for eight rows before it adds the first
                     then 64 rows of results         1/128 of the matrix, written once and read once
 
 Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that all SMs have work. Over
-the columns of many rows a program holds a row of up to 8192 elements, or several short ones: all loads are in flight.
+the columns a program holds a row of up to 8192 elements, or several short ones: all loads are in flight.
 
 Triton sees where rows begin if their length is a multiple of 16. It loads other rows by the element. Instead:
 
@@ -21,10 +21,10 @@ Triton sees where rows begin if their length is a multiple of 16. It loads other
 
 `evict_first` says that these elements are read once, so L2 may drop them before others.
 Cost: over the rows, and of pieces, a second launch, and further ones for narrow matrices. It takes longer than all else
-where there is little to read, so a small matrix of up to 1024 rows takes one launch, of narrow tiles: at 512 x 512 of
-64 programs. If a row's length is no multiple of 16, 512 lanes do what 128 do, up to 4096 rows. From capability 9.0 on,
-the second launch's programs come to the SMs while the first one's still run, and wait there. Held rows need a kernel
-for each length.
+where there is little to read. One launch is enough for up to 256 rows, or up to 4096 of few columns: a program holds
+all rows of a few columns, at 512 x 512 of four. If rows of 256 KiB and more are read so, lanes of different rows have
+to combine many values; up to 256 such rows are one stripe. From capability 9.0 on, the second launch's programs come
+to the SMs while the first one's still run, and wait there. Held rows need a kernel for each length.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?
@@ -34,11 +34,14 @@ import torch
 import triton
 import triton.language as tl
 from compiled import compiled
-from over_columns import HELD, SMS, early, over_columns, over_held_columns
+from held import HELD, SMS, held_columns, held_rows
+from over_columns import early, over_columns
 from reducing import AXES, EMPTY, TORCH, finish, take
 
-PROGRAMS = 8 * SMS  # about, over rows and over the columns of few long rows
-SMALL = 2**20  # elements that one launch over up to 1024 (or 4096) rows reads sooner than a second launch would start
+PROGRAMS = 8 * SMS  # about, over the columns of few long rows; over rows four times as many, of one warp
+BLOCK = 512  # bytes: 32 lanes * 16
+SMALL = 2**33  # rows * elements that one launch reads sooner than two (on an H100)
+WIDE = 2**18  # bytes of a row: blocks are enough for one program a block
 LARGE = 2**25  # `evict_first` gains above this / bytes of an element: 8 MiB of float32, 16 of 16 bits (on an H100)
 SEEN = 16  # Triton sees that a row's length is a multiple of it; else a lane reads its elements one by one
 
@@ -67,7 +70,7 @@ def cost(op, over, x):
 @triton.jit
 def over_rows_kernel(
     x_ptr, out_ptr, n_rows, n_cols, scale, init_max, other,
-    OP: tl.constexpr, STRIPE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, UNROLL: tl.constexpr,
+    OP: tl.constexpr, STRIPE: tl.constexpr, BLOCK_N: tl.constexpr, UNROLL: tl.constexpr,
     GROUP: tl.constexpr, EVICT: tl.constexpr, OVERLAP: tl.constexpr = False,
 ):  # fmt: skip
     if OVERLAP:
@@ -75,33 +78,34 @@ def over_rows_kernel(
         tl.extra.cuda.gdc_wait()  # until all programs of the launch before have written
     n_left, n_rows, n_cols = n_rows % GROUP * n_cols, n_rows // GROUP, n_cols * GROUP  # left: of rows in no group
     num_pid_n = tl.cdiv(n_cols, BLOCK_N)  # programs side by side
-    pid_m, cols = tl.program_id(0) // num_pid_n, tl.program_id(0) % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
-    acc_max, acc_sum = tl.full((BLOCK_M, BLOCK_N), init_max, tl.float32), tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    pid_m, cols = tl.program_id(0) // num_pid_n, tl.program_id(0) % num_pid_n * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
+    acc_max, acc_sum = tl.full((1, BLOCK_N), init_max, tl.float32), tl.zeros((1, BLOCK_N), tl.float32)
     first_row = pid_m.to(tl.int64) * STRIPE  # 64 bits: there may be 2^31 rows
     stripe_rows = tl.cast(min(n_rows - first_row, STRIPE), tl.int32)
     x_ptr += first_row * n_cols
-    for start in range(0, stripe_rows, UNROLL * BLOCK_M):
+    for start in range(0, stripe_rows, UNROLL):
         for i in tl.static_range(UNROLL):  # UNROLL loads that wait for nothing
-            rows = start + i * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
-            mask = (rows < stripe_rows) & (cols < n_cols)[None, :]
-            ptrs = x_ptr + rows.to(tl.int64) * n_cols + cols[None, :]
+            row = start + i
+            ptrs = x_ptr + tl.cast(row, tl.int64) * n_cols + cols
+            mask = (row < stripe_rows) & (cols < n_cols)
             x = tl.load(ptrs, mask=mask, other=other, eviction_policy=EVICT).to(tl.float32)
             acc_max, acc_sum = take(acc_max, acc_sum, x, OP)
     if GROUP > 1:
-        ptrs = x_ptr + stripe_rows.to(tl.int64) * n_cols + cols[None, :]
-        mask = (cols < n_left)[None, :] & (first_row + STRIPE >= n_rows)  # after the last stripe
+        ptrs = x_ptr + tl.cast(stripe_rows, tl.int64) * n_cols + cols
+        mask = (cols < n_left) & (first_row + STRIPE >= n_rows)  # after the last stripe
         acc_max, acc_sum = take(acc_max, acc_sum, tl.load(ptrs, mask=mask, other=other).to(tl.float32), OP)
-    tl.store(out_ptr + pid_m.to(tl.int64) * n_cols + cols, finish(acc_max, acc_sum, scale, OP), mask=cols < n_cols)
+    result = finish(acc_max, acc_sum, scale, OP)[None, :]
+    tl.store(out_ptr + pid_m.to(tl.int64) * n_cols + cols, result, mask=cols < n_cols)
 
 
-def over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps=4, group=1, overlap=False, after=False):
-    stripes = max(triton.cdiv(len(x) // group, stripe), 1)
+def over_rows(op, x, scale, dtype, stripe, unroll=8, group=1, overlap=False, after=False):
+    stripes, block = max(triton.cdiv(len(x) // group, stripe), 1), BLOCK // x.element_size()
     out = torch.empty(stripes * group, x.shape[1], dtype=dtype, device=x.device)
-    grid = (stripes * triton.cdiv(group * x.shape[1], block_n),)
+    grid = (stripes * triton.cdiv(group * x.shape[1], block),)
     evict = "evict_first" if x.nbytes > LARGE // x.element_size() else ""
     pdl = early(overlap, after)  # after: another launch, with which it overlaps
     over_rows_kernel[grid](
-        x, out, *x.shape, scale, *EMPTY[op], op, stripe, block_m, block_n, unroll, group, evict, num_warps=warps, **pdl
+        x, out, *x.shape, scale, *EMPTY[op], op, stripe, block, unroll, group, evict, num_warps=1, **pdl
     )
     return out
 
@@ -110,31 +114,26 @@ def reduced(op, x, axis, dtype, overlap=False):
     scale, op = (1 / x.shape[axis] if x.shape[axis] else float("nan"), "sum") if op == "mean" else (1.0, op)
     (rows, columns), odd = x.shape, x.shape[1] % SEEN > 0
     if axis == 1:
-        if 0 < columns <= HELD and (odd or rows > SMS):
-            return over_held_columns(op, x, scale, dtype)
+        if 0 < columns <= HELD:
+            return held_columns(op, x, scale, dtype)
         pieces = min(PROGRAMS // max(rows, 1), triton.cdiv(columns, 2048)) if columns > HELD else 1
         if pieces > 1:  # a row of few and long ones is shared by several programs
             x = over_columns(op, x, 1.0, torch.float32, pieces, odd and rows == 1, overlap).view(rows, pieces)
         return over_columns(op, x, scale, dtype, 1, overlap=overlap and pieces > 1, after=True)
+    if 16 < rows <= 256 and not odd and columns * x.element_size() >= WIDE:
+        return over_rows(op, x, scale, dtype, triton.next_power_of_2(rows))[0]
     after = False  # no launch before this one
-    while len(x) > (256 if x.numel() > SMALL else 4096 if odd else 1024):
-        block_n = 2048 // x.element_size()  # 128 lanes * 16 bytes
+    while len(x) > (256 if len(x) * x.numel() > SMALL else 4096):
+        block = BLOCK // x.element_size()
         group = 16 // x.element_size() if odd else 1  # rows of any length: so many end at a multiple of 16 bytes
-        while group * columns < 4 * block_n and len(x) >= 32 * group:
+        while group * columns < 4 * block and len(x) >= 32 * group:
             group *= 2
-        stripes = max(PROGRAMS // max(triton.cdiv(group * columns, block_n), 1), 1)
+        stripes = max(4 * PROGRAMS // max(triton.cdiv(group * columns, block), 1), 1)
         unroll = 16 if group > 1 else 8
         stripe = max(triton.next_power_of_2(triton.cdiv(len(x) // group, stripes)), unroll)
-        x = over_rows(op, x, 1.0, torch.float32, stripe, 1, block_n, unroll, group=group, overlap=overlap, after=after)
+        x = over_rows(op, x, 1.0, torch.float32, stripe, unroll, group, overlap, after)
         after = overlap
-    stripe, block_m, block_n, unroll, warps = 256, 64, 16, 1, 4  # few rows are left: narrow tiles, all at once
-    if len(x) <= 16:
-        stripe, block_m, block_n, unroll = 16, 1, 2048 // x.element_size(), 8
-    elif len(x) > 256 and odd:  # four times the lanes: each has few loads
-        stripe, block_m, block_n, unroll, warps = 4096, 1024, 4 if columns <= 4 * SMS else 8, 2, 16
-    elif len(x) > 256:
-        stripe, block_m, block_n, unroll = 1024, 128, 32 // x.element_size(), 4  # a sector a row
-    return over_rows(op, x, scale, dtype, stripe, block_m, block_n, unroll, warps, overlap=after, after=after)[0]
+    return held_rows(op, x, scale, dtype, after)
 
 
 def setup(op, over, x):

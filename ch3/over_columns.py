@@ -1,12 +1,10 @@
-"""Reductions over the columns: a program takes a row, a piece of a long one, or several short ones."""
+"""Reductions over the columns of long rows: a program takes a row or a piece of one."""
 
 import torch
 import triton
 import triton.language as tl
-from reducing import EMPTY, alone, finish, take
-
-SMS = 128  # of most large GPUs, nearly
-HELD = 8192  # columns of a row that a program's registers hold
+from held import SMS
+from reducing import EMPTY, finish, take
 
 
 @triton.jit
@@ -38,18 +36,6 @@ def over_columns_kernel(
     tl.store(out_ptr + tl.program_id(0), finish(acc_max, acc_sum, scale, OP))
 
 
-@triton.jit
-def over_held_columns_kernel(
-    x_ptr, out_ptr, n_rows, n_cols: tl.constexpr, scale, other,
-    OP: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)  # 64 bits: there may be 2^31 rows
-    cols = tl.arange(0, BLOCK)[None, :]
-    mask = (rows < n_rows)[:, None] & (cols < n_cols)
-    x = tl.load(x_ptr + (rows * n_cols)[:, None] + cols, mask=mask, other=other, eviction_policy="evict_first")
-    tl.store(out_ptr + rows, finish(*alone(x.to(tl.float32), OP), scale, OP, 1), mask=rows < n_rows)
-
-
 def early(overlap, after):
     """Options of a launch that overlaps with the one after it; after: and with the one before it."""
     return {"OVERLAP": True, "launch_pdl": after} if overlap else {}
@@ -62,17 +48,5 @@ def over_columns(op, x, scale, dtype, pieces, peel=False, overlap=False, after=F
         warps = min(max(triton.next_power_of_2(x.shape[1]) // 256, warps), 32)
     over_columns_kernel[(len(out),)](
         x, out, x.shape[1], scale, *EMPTY[op], op, pieces, 256 * warps, peel, num_warps=warps, **early(overlap, after)
-    )
-    return out
-
-
-def over_held_columns(op, x, scale, dtype):
-    """Rows that a program's registers hold whole, several where they are short."""
-    out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
-    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so many that a program has at least 384 elements
-    a_warp = 2048 if op == "logsumexp" else 1024  # bytes of a row: warps wait for each other at each of two reductions
-    warps = min(max(block * x.element_size() // a_warp, 1), 16)
-    over_held_columns_kernel[(triton.cdiv(len(x), rows),)](
-        x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=warps
     )
     return out

@@ -439,10 +439,18 @@ def test_dropout_shows_nan_and_infinities_as_torch_does(name, value, near):
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "logsumexp"])
 def test_stripes_of_more_rows_than_are_taken_at_a_time(name, op, near):
     """The first holds a number for some columns, and none for others: then logsumexp is that of the second, or -inf."""
-    inputs = drawn(name, op=op, over="rows", rows=300, columns=5)
+    inputs = drawn(name, op=op, over="rows", rows=1200, columns=5)
     x = inputs["x"]
-    x[64:128, 1], x[:299, 2], x[:, 3], x[299, 4] = -INF, -INF, -INF, NAN
-    near(inputs, constants=(("PROGRAMS", 2), ("SMALL", 0)))
+    x[64:128, 1], x[:1199, 2], x[:, 3], x[1199, 4] = -INF, -INF, -INF, NAN
+    near(inputs, constants=(("PROGRAMS", 2), ("BLOCK", 64), ("SMALL", 0)))
+
+
+@each("reductions")
+@pytest.mark.parametrize("op", ["sum", "mean", "max", "logsumexp"])
+def test_rows_so_wide_that_each_block_is_a_stripe(name, op, near):
+    inputs = drawn(name, op=op, over="rows", rows=17, columns=272)
+    inputs["x"][:, 3], inputs["x"][16, 4] = -INF, NAN
+    near(inputs, constants=(("WIDE", 512),))
 
 
 @each("reduction")

@@ -107,8 +107,8 @@ MUTANTS = {
         Mutant("means are of means", "op, x, 1.0, torch.float32, stripe", "op, x, scale, torch.float32, stripe"),
         Mutant("means of pieces are of means", "op, x, 1.0, torch.float32, pieces",
                "op, x, scale, torch.float32, pieces"),
-        Mutant("a stripe's last rows are dropped", "range(0, stripe_rows, UNROLL * BLOCK_M)",
-               "range(0, max(stripe_rows // (UNROLL * BLOCK_M), 1) * UNROLL * BLOCK_M, UNROLL * BLOCK_M)"),
+        Mutant("a stripe's last rows are dropped", "range(0, stripe_rows, UNROLL)",
+               "range(0, stripe_rows // UNROLL * UNROLL, UNROLL)"),
         Mutant("over columns x is read as if it had no gaps", "x = x.contiguous()",
                'x = x if over == "columns" else x.contiguous()'),
         Mutant("logsumexp knows no maximum",
@@ -116,9 +116,12 @@ MUTANTS = {
                '            if OP == "logsumexp":\n'
                "                acc_max, acc_sum = acc_max * 0, acc_sum + tl.exp(x)\n            else:\n"
                "                acc_max, acc_sum = take(acc_max, acc_sum, x, OP)\n    if GROUP > 1"),
-        Mutant("rows that fill no group are dropped", "(cols < n_left)[None, :]", "(cols < 0)[None, :]"),
+        Mutant("rows that fill no group are dropped", "(cols < n_left)", "(cols < 0)"),
         Mutant("each stripe adds the rows that fill no group", "first_row + STRIPE >= n_rows", "first_row >= 0"),
         Mutant("each piece adds the last elements", "(piece == 0)", "(piece >= 0)", file="over_columns.py"),
+        Mutant("held rows: what fills up a block is 0", "cols[None, :], mask=mask, other=other",
+               "cols[None, :], mask=mask, other=0.0", file="held.py"),
+        Mutant("held rows: half of a block", "n_cols, block_n)", "n_cols, 2 * block_n)", file="held.py"),
     ],
     "rms_norm": [
         Mutant("eps is left out", " / n_cols + eps)", " / n_cols)"),

@@ -1,0 +1,66 @@
+"""Reductions in one launch of what a program's registers hold whole: columns of few rows, or one row or several."""
+
+import torch
+import triton
+import triton.language as tl
+from reducing import EMPTY, alone, finish
+
+SMS = 128  # of most large GPUs, nearly
+HELD = 8192  # columns of a row that a program's registers hold
+
+
+@triton.jit
+def held_rows_kernel(
+    x_ptr, out_ptr, n_rows, n_cols, scale, other,
+    OP: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, OVERLAP: tl.constexpr = False,
+):  # fmt: skip
+    if OVERLAP:
+        tl.extra.cuda.gdc_wait()  # until all programs of the launch before have written
+    rows = tl.arange(0, BLOCK_M).to(tl.int64)[:, None]  # 64 bits: there may be 2^31 elements
+    cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    mask = (rows < n_rows) & (cols < n_cols)[None, :]
+    x = tl.load(x_ptr + rows * n_cols + cols[None, :], mask=mask, other=other, eviction_policy="evict_first")
+    tl.store(out_ptr + cols, finish(*alone(x.to(tl.float32), OP), scale, OP), mask=cols < n_cols)
+
+
+@triton.jit
+def held_columns_kernel(
+    x_ptr, out_ptr, n_rows, n_cols: tl.constexpr, scale, other,
+    OP: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)  # 64 bits: there may be 2^31 rows
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = (rows < n_rows)[:, None] & (cols < n_cols)
+    x = tl.load(x_ptr + (rows * n_cols)[:, None] + cols, mask=mask, other=other, eviction_policy="evict_first")
+    tl.store(out_ptr + rows, finish(*alone(x.to(tl.float32), OP), scale, OP, 1), mask=rows < n_rows)
+
+
+def held_rows(op, x, scale, dtype, overlap=False):
+    """Over the rows; overlap: with the launch before. A program holds all rows of few columns."""
+    (n_rows, n_cols), block_m = x.shape, triton.next_power_of_2(max(len(x), 1))
+    few = n_rows <= 256
+    least = min(max(1024 // block_m, 8 if few else 4), 128)
+    most = min(max(16384 // block_m, 16), 32768 // block_m, 1024)  # more do not fit in registers
+    block_n = min(max(triton.next_power_of_2(n_cols) // (8 * SMS if few else SMS), least), most)
+    programs = triton.cdiv(n_cols, block_n)
+    # Warps hide the time of loads, but then they wait for each other: many where there are few programs
+    warps = min(max(block_m * block_n // (512 if programs <= 2 * SMS else 2048), 4), 16)
+    out = torch.empty(n_cols, dtype=dtype, device=x.device)
+    pdl = {"OVERLAP": True, "launch_pdl": True} if overlap else {}
+    held_rows_kernel[(programs,)](
+        x, out, n_rows, n_cols, scale, EMPTY[op][1], op, block_m, block_n, num_warps=warps, **pdl
+    )
+    return out
+
+
+def held_columns(op, x, scale, dtype):
+    """Over the columns. A program holds a row, or several short ones where there are many."""
+    out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
+    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so many that a program has at least 384 elements
+    rows = min(rows, max(triton.next_power_of_2(len(x)) // (4 * SMS), 1))
+    a_warp = 2048 if op == "logsumexp" else 1024  # bytes of a row: warps wait for each other at each of two reductions
+    warps = min(max(block * x.element_size() // a_warp, 1), 16)
+    held_columns_kernel[(triton.cdiv(len(x), rows),)](
+        x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=warps
+    )
+    return out
