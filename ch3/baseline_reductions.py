@@ -3,8 +3,8 @@
 Problem: a program computes one result. Its lanes stand `stride_xk` elements apart along the axis that is reduced, walk
 it in blocks of 1024, and combine their values at the end. It is the same kernel for both axes, with other strides:
 
-    over columns    stride 1          32 lanes * 4 bytes = 128 bytes =  4 sectors of 32 bytes, every byte used
-    over rows       stride `columns`  32 lanes in 32 rows            = 32 sectors, 4 bytes used of each
+    over columns    stride 1          32 lanes * 16 bytes = 16 sectors of 32 bytes, every byte used
+    over rows       stride `columns`  32 lanes in 32 rows = 32 sectors, 4 bytes used of each
 
 Cost: 4 bytes an element of float32 are used. Over the rows a sector of 32 bytes is asked for by each of eight programs,
 one for each of its columns; if a cache still holds it, memory moves it once.
@@ -26,7 +26,7 @@ SIZES = {
     "check/odd/fp16": {"op": "sum", "over": "rows", "rows": 517, "columns": 33, "dtype": "float16"},
     "check/groups/fp16": {"op": "mean", "over": "rows", "rows": 4201, "columns": 33, "dtype": "float16"},
     "check/odd/wide": {"op": "sum", "over": "rows", "rows": 257, "columns": 1025},
-    "check/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # few rows in the last stripe
+    "check/tall": {"op": "sum", "over": "rows", "rows": 9001, "columns": 2},  # 35 rows of 256, and 41 rows left
     "check/pieces": {"op": "mean", "over": "columns", "rows": 2, "columns": 17_001},
     "check/few": {"op": "max", "over": "rows", "rows": 3, "columns": 1025},
     "check/long": {"op": "logsumexp", "over": "rows", "rows": 4200, "columns": 3},

@@ -1,4 +1,4 @@
-"""Reductions in one launch of what a program's registers hold whole: columns of few rows, or one row or several."""
+"""Reductions in one launch: a program loads all that it reduces, whole columns or whole rows, before it adds."""
 
 import torch
 import triton
@@ -36,14 +36,14 @@ def held_columns_kernel(
 
 
 def held_rows(op, x, scale, dtype, overlap=False):
-    """Over the rows; overlap: with the launch before. A program holds all rows of few columns."""
+    """Over the rows: a program holds all rows of a few columns. overlap: it may start before the last launch ends."""
     (n_rows, n_cols), block_m = x.shape, triton.next_power_of_2(max(len(x), 1))
     few = n_rows <= 256
     least = min(max(1024 // block_m, 8 if few else 4), 128)
-    most = min(max(16384 // block_m, 16), 32768 // block_m, 1024)  # more do not fit in registers
+    most = min(max(16384 // block_m, 16), 32768 // block_m, 1024)  # with 8 or 16 warps, 64 elements a lane
     block_n = min(max(triton.next_power_of_2(n_cols) // (8 * SMS if few else SMS), least), most)
     programs = triton.cdiv(n_cols, block_n)
-    # Warps hide the time of loads, but then they wait for each other: many where there are few programs
+    # Warps hide the time of loads, but wait for each other at the end: many only where there are few programs
     warps = min(max(block_m * block_n // (512 if programs <= 2 * SMS else 2048), 4), 16)
     out = torch.empty(n_cols, dtype=dtype, device=x.device)
     pdl = {"OVERLAP": True, "launch_pdl": True} if overlap else {}
@@ -56,8 +56,8 @@ def held_rows(op, x, scale, dtype, overlap=False):
 def held_columns(op, x, scale, dtype):
     """Over the columns. A program holds a row, or several short ones where there are many."""
     out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
-    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so many that a program has at least 384 elements
-    rows = min(rows, max(triton.next_power_of_2(len(x)) // (4 * SMS), 1))
+    rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so that a program has 384 elements or more, but
+    rows = min(rows, max(triton.next_power_of_2(len(x)) // (4 * SMS), 1))  # no fewer programs than two to four an SM
     a_warp = 2048 if op == "logsumexp" else 1024  # bytes of a row: warps wait for each other at each of two reductions
     warps = min(max(block * x.element_size() // a_warp, 1), 16)
     held_columns_kernel[(triton.cdiv(len(x), rows),)](

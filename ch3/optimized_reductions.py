@@ -2,29 +2,30 @@
 
 Problem: over the rows, `baseline_reductions.py` uses 4 bytes of each sector that it asks for.
 
-Idea: over the columns a program takes a row, and its lanes combine their values at the end. Over the rows they need
-not: a lane has columns of its own and walks down a stripe of rows, eight at a time. A second launch reduces the
+Idea: over the columns a program takes a row, and its lanes combine their values at the end. Over the rows of a large
+matrix they need not: a lane owns some columns, and walks down a stripe, a run of rows. A second launch reduces the
 results of all stripes; these are few, so there several lanes share a column. At 8192 x 8192 in float32:
 
     over columns    a row a program                 its lanes read 16 bytes each, side by side
     over rows       128 rows by 512 bytes a program so do 32 lanes; each asks for eight rows before it adds the first
                     then 64 rows of results         1/128 of the matrix, written once and read once
 
-Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that all SMs have work. Over
+Stripes are shorter where there are fewer columns, and few long rows are cut in pieces, so that more SMs have work. Over
 the columns a program holds a row of up to 8192 elements, or several short ones: all loads are in flight.
 
-Triton sees where rows begin if their length is a multiple of 16. It loads other rows by the element. Instead:
+A lane loads 16 bytes at once only from a multiple of 16. If a row's length is a multiple of 16, Triton knows that all
+rows begin at one. It loads other rows by the element, or with a few of them. Instead:
 
-    over rows       8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one row. Of short
-                    rows more count as one, so that all lanes have work. The last few rows are read apart
+    over rows       of two launches: 8 rows of float16, of any length, end at a multiple of 16 bytes: they count as one
+                    row. Of short rows more do, so that all lanes have work. The rows that are left are read apart
     over all        such a matrix, or one of short rows, counts as one row. Its last elements are read apart
 
-`evict_first` says that these elements are read once, so L2 may drop them before others.
-Cost: over the rows, and of pieces, a second launch, and further ones for narrow matrices. It takes longer than all else
-where there is little to read. One launch is enough for up to 256 rows, or up to 4096 of few columns: a program holds
-all rows of a few columns, at 512 x 512 of four. If rows of 256 KiB and more are read so, lanes of different rows have
-to combine many values; up to 256 such rows are one stripe. From capability 9.0 on, the second launch's programs come
-to the SMs while the first one's still run, and wait there. Held rows need a kernel for each length.
+`evict_first` says that an element is read once, so L2 may drop it before others.
+Cost: over the rows, of pieces and over all, a second launch, or more. It takes most of the time where there is little
+to read. So up to 256 rows, and up to 4096 of few columns, take one: a program holds all rows of a few columns, and its
+lanes add their values at the end. At 512 x 512 it has four: two programs ask for each sector. In rows of 256 KiB and
+more a lane owns columns again. Over the rows and of pieces, from capability 9.0 on, the second launch's programs come
+to the SMs while the first one's still run, and wait. Each length up to 8192 of held columns needs a kernel.
 
 Predict: how many times faster than the baseline is it over the columns, where both read side by side, and over the
 rows of 512 x 512?
@@ -38,10 +39,10 @@ from held import HELD, SMS, held_columns, held_rows
 from over_columns import early, over_columns
 from reducing import AXES, EMPTY, TORCH, finish, take
 
-PROGRAMS = 8 * SMS  # about, over the columns of few long rows; over rows four times as many, of one warp
+PROGRAMS = 8 * SMS  # of four warps, about; over rows four times as many, of one warp
 BLOCK = 512  # bytes: 32 lanes * 16
-SMALL = 2**33  # rows * elements that one launch reads sooner than two (on an H100)
-WIDE = 2**18  # bytes of a row: blocks are enough for one program a block
+SMALL = 2**33  # rows * rows * columns that one launch reads sooner than two: 2048 x 2048, 512 x 32768 (on an H100)
+WIDE = range(2**18, 2**31)  # bytes of a row whose blocks are enough programs, and whose columns 32 bits can number
 LARGE = 2**25  # `evict_first` gains above this / bytes of an element: 8 MiB of float32, 16 of 16 bits (on an H100)
 SEEN = 16  # Triton sees that a row's length is a multiple of it; else a lane reads its elements one by one
 
@@ -120,7 +121,7 @@ def reduced(op, x, axis, dtype, overlap=False):
         if pieces > 1:  # a row of few and long ones is shared by several programs
             x = over_columns(op, x, 1.0, torch.float32, pieces, odd and rows == 1, overlap).view(rows, pieces)
         return over_columns(op, x, scale, dtype, 1, overlap=overlap and pieces > 1, after=True)
-    if 16 < rows <= 256 and not odd and columns * x.element_size() >= WIDE:
+    if 16 < rows <= 256 and not odd and columns * x.element_size() in WIDE:
         return over_rows(op, x, scale, dtype, triton.next_power_of_2(rows))[0]
     after = False  # no launch before this one
     while len(x) > (256 if len(x) * x.numel() > SMALL else 4096):

@@ -1,4 +1,4 @@
-"""Reductions over the columns of long rows: a program takes a row or a piece of one."""
+"""Reductions over the columns of long rows, or of the results of pieces: a program takes a row or a piece of one."""
 
 import torch
 import triton

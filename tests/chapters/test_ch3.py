@@ -446,11 +446,17 @@ def test_stripes_of_more_rows_than_are_taken_at_a_time(name, op, near):
 
 
 @each("reductions")
+def test_stripes_of_rows_that_begin_at_a_multiple_of_16_bytes(name, near):
+    """They need not count as one, and the last stripe has fewer."""
+    near(drawn(name, op="sum", over="rows", rows=1201, columns=272), constants=(("PROGRAMS", 40), ("SMALL", 0)))
+
+
+@each("reductions")
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "logsumexp"])
 def test_rows_so_wide_that_each_block_is_a_stripe(name, op, near):
     inputs = drawn(name, op=op, over="rows", rows=17, columns=272)
     inputs["x"][:, 3], inputs["x"][16, 4] = -INF, NAN
-    near(inputs, constants=(("WIDE", 512),))
+    near(inputs, constants=(("WIDE", range(512, 2**31)),))
 
 
 @each("reduction")
