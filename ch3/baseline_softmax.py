@@ -38,6 +38,9 @@ SIZES = {
     "large/4096x65536/fp16": {"columns": 65_536, "dtype": "float16"},
     "batch/65536x1024": {"rows": 65_536, "columns": 1024},
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
+    "few/1x128256/bf16": {"rows": 1, "columns": 128_256, "dtype": "bfloat16"},  # the next token, of a vocabulary
+    "few/8x152064/bf16": {"rows": 8, "columns": 152_064, "dtype": "bfloat16"},
+    "few/4x1000000": {"rows": 4, "columns": 1_000_000},
 }  # fmt: skip
 
 

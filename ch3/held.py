@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from reducing import EMPTY, alone, finish
+from reducing import EMPTY, whole
 
 SMS = 128  # of most large GPUs, nearly
 HELD = 8192  # columns of a row that a program's registers hold
@@ -20,7 +20,7 @@ def held_rows_kernel(
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = (rows < n_rows) & (cols < n_cols)[None, :]
     x = tl.load(x_ptr + rows * n_cols + cols[None, :], mask=mask, other=other, eviction_policy="evict_first")
-    tl.store(out_ptr + cols, finish(*alone(x.to(tl.float32), OP), scale, OP), mask=cols < n_cols)
+    tl.store(out_ptr + cols, whole(x.to(tl.float32), scale, OP), mask=cols < n_cols)
 
 
 @triton.jit
@@ -32,7 +32,7 @@ def held_columns_kernel(
     cols = tl.arange(0, BLOCK)[None, :]
     mask = (rows < n_rows)[:, None] & (cols < n_cols)
     x = tl.load(x_ptr + (rows * n_cols)[:, None] + cols, mask=mask, other=other, eviction_policy="evict_first")
-    tl.store(out_ptr + rows, finish(*alone(x.to(tl.float32), OP), scale, OP, 1), mask=rows < n_rows)
+    tl.store(out_ptr + rows, whole(x.to(tl.float32), scale, OP, 1), mask=rows < n_rows)
 
 
 def held_rows(op, x, scale, dtype, overlap=False):
@@ -58,7 +58,8 @@ def held_columns(op, x, scale, dtype):
     out, block = torch.empty(len(x), dtype=dtype, device=x.device), triton.next_power_of_2(x.shape[1])
     rows = triton.next_power_of_2(triton.cdiv(384, x.shape[1]))  # so that a program has 384 elements or more, but
     rows = min(rows, max(triton.next_power_of_2(len(x)) // (4 * SMS), 1))  # no fewer programs than two to four an SM
-    a_warp = 2048 if op == "logsumexp" else 1024  # bytes of a row: warps wait for each other at each of two reductions
+    # Bytes of a row. Of logsumexp warps wait for each other twice, and 16 bits leave less time for an element's exp
+    a_warp = 8192 // x.element_size() if op == "logsumexp" else 1024
     warps = min(max(block * x.element_size() // a_warp, 1), 16)
     held_columns_kernel[(triton.cdiv(len(x), rows),)](
         x, out, *x.shape, scale, EMPTY[op][1], op, rows, block, num_warps=warps

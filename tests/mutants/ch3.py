@@ -121,6 +121,8 @@ MUTANTS = {
         Mutant("each piece adds the last elements", "(piece == 0)", "(piece >= 0)", file="over_columns.py"),
         Mutant("held rows: what fills up a block is 0", "cols[None, :], mask=mask, other=other",
                "cols[None, :], mask=mask, other=0.0", file="held.py"),
+        Mutant("held rows: logsumexp knows no maximum", "tl.exp(x - (x_max if AXIS == 0 else x_max[:, None]))",
+               "tl.exp(x)", file="reducing.py"),
         Mutant("held rows: half of a block", "n_cols, block_n)", "n_cols, 2 * block_n)", file="held.py"),
     ],
     "rms_norm": [
@@ -153,6 +155,11 @@ MUTANTS = {
                of="online"),
         Mutant("lanes' sums are of different maxima", "tl.sum(acc_sum * tl.exp(acc_max - row_max), 0)",
                "tl.sum(acc_sum, 0)", of="online"),
+        Mutant("pieces' sums are of different maxima", "tl.sum(sums * tl.exp(maxima - row_max), 0)",
+               "tl.sum(sums, 0)", of="split"),
+        Mutant("all programs have the numbers of the first row", "row * pieces + all_pieces", "all_pieces", of="split"),
+        Mutant("a piece's sum is of another maximum", "tl.exp(x - safe_max)", "tl.exp(x - tl.maximum(safe_max, 4.0))",
+               of="split"),
     ],
     "softmax_backward": [
         Mutant("rows beyond whole groups are dropped", "(triton.cdiv(rows, rows_at_once),)",

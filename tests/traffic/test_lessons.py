@@ -166,6 +166,10 @@ CHAPTER_3 = {
         "baseline": says("4 elements moved where 2 would do", asked=4 / 2, sectors=4 / 2, distinct=1),
         "optimized": says("each read once and written once", asked=1, sectors=1, distinct=1),
         "optimized/online": says("nothing lies beyond the first 16,384: read once", asked=1, sectors=1, distinct=1),
+        "optimized/split": says(
+            "read twice; two numbers of each of two pieces written, and read by both", launches=2,
+            asked=(3 * 4096 + 2 * 2 + 2 * 2 * 2) / (2 * 4096),
+        ),
     },
     "ch3/softmax_backward": {
         "baseline": says("5 elements moved where 3 would do", asked=5 / 3, distinct=1),

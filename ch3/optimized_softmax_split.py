@@ -1,0 +1,105 @@
+"""Softmax of few long rows: several programs share a row, and a second launch puts together what they found.
+
+Problem: `optimized_softmax_online.py` has one program for a row. Of one row a single SM does everything, and the others
+do nothing: of the next token's softmax over a vocabulary of 128,256, or of eight such rows.
+
+Idea: a row is cut in pieces of 2048 or more elements, a program for each. Maximum and sum of a row follow from those of
+its pieces:
+
+    first launch     the piece's maximum and its sum of exp(x - maximum): two numbers, written to memory
+    second launch    row maximum = the largest maximum
+                     row sum     = the sum over all pieces of sum * exp(maximum - row maximum)
+                     result      = exp(x - row maximum) / row sum, of one piece
+
+Each program of the second launch reads the numbers of all pieces of its row, 63 of 128,256 elements, and computes the
+row's maximum and sum for itself: this is cheaper than a third launch. From capability 9.0 on its programs come to the
+SMs while the first launch still runs. They load their piece, which nobody writes, and only then wait for the numbers.
+
+Cost: 3 elements moved instead of 2; L2 has the second read if all rows fit. A second launch, so short rows are slower.
+Where there are more rows than SMs, nothing is won.
+
+Predict: at 64 bytes a clock, how long does one SM take to read a row of a million elements of float32? How many times
+faster than `online` is this version for four such rows?
+"""
+
+import torch
+import triton
+import triton.language as tl
+from compiled import compiled
+
+VERSUS = "online"
+PIECE = 2048  # elements that a program holds, or more, so that no row has more than about
+PIECES = 1024  # of them: each program reads two numbers of each
+LARGEST = 16_384  # elements of a piece: 16 for each of 1024 threads
+
+
+def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
+    return {"x": torch.randn(rows, columns, device=device).to(getattr(torch, dtype))}
+
+
+def reference(x):
+    return torch.softmax(x, -1)
+
+
+def library(x):
+    return torch.softmax(x, -1)
+
+
+def library_compiled(x):
+    return compiled(library, x)(x)
+
+
+def cost(x):
+    return {"dram_bytes": 2 * x.nbytes}  # read x, write y
+
+
+@triton.jit
+def pieces_kernel(x_ptr, max_ptr, sum_ptr, n_cols, pieces, PIECE: tl.constexpr, OVERLAP: tl.constexpr):
+    if OVERLAP:
+        tl.extra.cuda.gdc_launch_dependents()  # the second launch's programs may come to the SMs
+    row, piece = tl.program_id(0) // pieces, tl.program_id(0) % pieces
+    cols = piece.to(tl.int64) * PIECE + tl.arange(0, PIECE)  # 64 bits: a tensor may have more than 2^31 elements
+    ptrs = x_ptr + row.to(tl.int64) * n_cols + cols
+    x = tl.load(ptrs, mask=cols < n_cols, other=float("-inf"), eviction_policy="evict_last").to(tl.float32)
+    piece_max = tl.max(x, 0)
+    safe_max = tl.where(piece_max == float("-inf"), 0.0, piece_max)  # -inf - -inf would be NaN
+    tl.store(max_ptr + tl.program_id(0), piece_max)
+    tl.store(sum_ptr + tl.program_id(0), tl.sum(tl.exp(x - safe_max), 0))
+
+
+@triton.jit
+def softmax_kernel(
+    x_ptr, max_ptr, sum_ptr, y_ptr, n_cols, pieces, PIECE: tl.constexpr, BLOCK: tl.constexpr, OVERLAP: tl.constexpr
+):
+    row, piece = tl.program_id(0) // pieces, tl.program_id(0) % pieces
+    cols = piece.to(tl.int64) * PIECE + tl.arange(0, PIECE)
+    row_start = row.to(tl.int64) * n_cols
+    x = tl.load(x_ptr + row_start + cols, mask=cols < n_cols, eviction_policy="evict_first").to(tl.float32)
+    if OVERLAP:
+        tl.extra.cuda.gdc_wait()  # until all programs of the first launch have written
+    all_pieces = tl.arange(0, BLOCK)
+    maxima = tl.load(max_ptr + row * pieces + all_pieces, mask=all_pieces < pieces, other=float("-inf"))
+    sums = tl.load(sum_ptr + row * pieces + all_pieces, mask=all_pieces < pieces, other=0.0)
+    row_max = tl.max(maxima, 0)
+    scale = 1 / tl.sum(sums * tl.exp(maxima - row_max), 0)
+    tl.store(y_ptr + row_start + cols, tl.exp(x - row_max) * scale, mask=cols < n_cols)
+
+
+def setup(x):
+    return {"overlap": x.is_cuda and torch.cuda.get_device_capability(x.device) >= (9, 0)}
+
+
+def run(x, overlap):
+    x = x.contiguous()
+    y, (rows, columns) = torch.empty_like(x), x.shape
+    if y.numel():
+        piece = min(max(triton.next_power_of_2(triton.cdiv(columns, PIECES)), PIECE), LARGEST)
+        pieces, warps = triton.cdiv(columns, piece), piece // 512  # 16 elements a thread
+        maxima, sums = torch.empty(2, rows * pieces, device=x.device)
+        pieces_kernel[(rows * pieces,)](x, maxima, sums, columns, pieces, piece, overlap, num_warps=warps)
+        block = triton.next_power_of_2(pieces)
+        pdl = {"launch_pdl": True} if overlap else {}
+        softmax_kernel[(rows * pieces,)](
+            x, maxima, sums, y, columns, pieces, piece, block, overlap, num_warps=warps, **pdl
+        )
+    return y
