@@ -32,7 +32,8 @@ def test_the_dimension_of_a_head_is_one_that_libraries_have():
 
 def test_the_third_size_is_a_batch_of_one():
     (pair,) = discover(ROOT / "ch3", "softmax")
-    assert [size["rows"] == 1 for size in anywhere.drawn(pair, "a name").values()] == [False, False, True]
+    *drawn, single = [size["rows"] for size in anywhere.drawn(pair, "a name").values()]
+    assert single == 1 and max(drawn) > 1
 
 
 @pytest.mark.parametrize(("ratio", "is_behind"), [(0.94, True), (0.96, False)])
