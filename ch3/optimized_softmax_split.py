@@ -1,9 +1,10 @@
 """Softmax of few long rows: several programs share a row, and a second launch puts together what they found.
 
-Problem: `optimized_softmax_online.py` has one program for a row. Of one row a single SM does everything, and the others
-do nothing: of the next token's softmax over a vocabulary of 128,256, or of eight such rows.
+Problem: in `optimized_softmax_online.py` one program computes a row, so one SM does. The softmax for the next token of a
+language model is a single row, of 128,256 columns for one vocabulary: all other SMs are idle. With eight rows, eight
+SMs work.
 
-Idea: a row is cut in pieces of 2048 or more elements, a program for each. Maximum and sum of a row follow from those of
+Idea: a row is cut into pieces of 2048 or more elements, a program for each. Maximum and sum of a row follow from those of
 its pieces:
 
     first launch     the piece's maximum and its sum of exp(x - maximum): two numbers, written to memory
@@ -11,12 +12,14 @@ its pieces:
                      row sum     = the sum over all pieces of sum * exp(maximum - row maximum)
                      result      = exp(x - row maximum) / row sum, of one piece
 
-Each program of the second launch reads the numbers of all pieces of its row, 63 of 128,256 elements, and computes the
-row's maximum and sum for itself: this is cheaper than a third launch. From capability 9.0 on its programs come to the
-SMs while the first launch still runs. They load their piece, which nobody writes, and only then wait for the numbers.
+Each program of the second launch reads the numbers of all pieces of its row (63 pieces at 128,256 columns) and computes
+the row's maximum and sum itself: so there is no third launch. From capability 9.0 on, its programs may start as soon as
+all programs of the first launch have started. They load their piece of x, which the first launch does not write, and
+then wait for the numbers.
 
-Cost: 3 elements moved instead of 2; L2 has the second read if all rows fit. A second launch, so short rows are slower.
-Where there are more rows than SMs, nothing is won.
+Cost: 3 elements moved for each one instead of 2. L2 has the second read only if all rows fit into it together. Short
+rows pay for the second launch. With many more rows than SMs all SMs have work anyway, and the second read only costs
+time.
 
 Predict: at 64 bytes a clock, how long does one SM take to read a row of a million elements of float32? How many times
 faster than `online` is this version for four such rows?
@@ -28,9 +31,9 @@ import triton.language as tl
 from compiled import compiled
 
 VERSUS = "online"
-PIECE = 2048  # elements that a program holds, or more, so that no row has more than about
-PIECES = 1024  # of them: each program reads two numbers of each
-LARGEST = 16_384  # elements of a piece: 16 for each of 1024 threads
+PIECE = 2048  # elements of a piece, at least: 4 warps, 16 elements a thread
+PIECES = 1024  # of a row: longer pieces rather than more, since each program reads two numbers of each piece
+LARGEST = 16_384  # elements of a piece, at most: 1024 threads. Beyond 16 Mi columns a row has more pieces
 
 
 def inputs(rows=4096, columns=16_384, dtype="float32", device="cuda"):
@@ -77,7 +80,7 @@ def softmax_kernel(
     x = tl.load(x_ptr + row_start + cols, mask=cols < n_cols, eviction_policy="evict_first").to(tl.float32)
     if OVERLAP:
         tl.extra.cuda.gdc_wait()  # until all programs of the first launch have written
-    all_pieces = tl.arange(0, BLOCK)
+    all_pieces = tl.arange(0, BLOCK)  # beyond the row's pieces: -inf and 0, which add nothing
     maxima = tl.load(max_ptr + row * pieces + all_pieces, mask=all_pieces < pieces, other=float("-inf"))
     sums = tl.load(sum_ptr + row * pieces + all_pieces, mask=all_pieces < pieces, other=0.0)
     row_max = tl.max(maxima, 0)

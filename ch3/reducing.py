@@ -1,4 +1,4 @@
-"""Sums, maxima and logsumexp: torch's functions, and for our kernels one step of a lane and the last step of all."""
+"""Sums, maxima and logsumexp: torch's functions; for our kernels a lane's step, the last step, and both at once."""
 
 import torch
 import triton
@@ -48,7 +48,7 @@ def finish(acc_max, acc_sum, scale, OP: tl.constexpr, AXIS: tl.constexpr = 0):
 def whole(x, scale, OP: tl.constexpr, AXIS: tl.constexpr = 0):
     """The result of elements that are all in registers: their maximum is known before any exp."""
     if OP == "logsumexp":
-        x_max = larger(tl.reduce(x, AXIS, larger), LOWEST)
+        x_max = larger(tl.reduce(x, AXIS, larger), LOWEST)  # -inf - -inf would be NaN
         weights = tl.exp(x - (x_max if AXIS == 0 else x_max[:, None]))
         result = tl.where(x_max == float("inf"), x_max, x_max + tl.log(tl.sum(weights, AXIS)))
     else:

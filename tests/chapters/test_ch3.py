@@ -155,7 +155,7 @@ def test_a_small_sum_at_any_address(name, near):
 
 @each("softmax", "layer_norm", "rms_norm")
 @pytest.mark.parametrize("value", [NAN, INF, -INF])
-@pytest.mark.parametrize("columns", [5, 1027])
+@pytest.mark.parametrize("columns", [5, 1027, 4099])
 def test_a_row_does_not_harm_others(name, value, columns, near):
     """What torch makes of the row itself, these do, too."""
     inputs = drawn(name, rows=3, columns=columns)
@@ -267,11 +267,19 @@ def test_softmax_near_the_end_of_fp16(name, near):
 
 @each("softmax")
 def test_softmax_of_rows_that_lie_in_several_blocks(name, near):
-    """Of the part that `online` does not keep, one block is all -inf, and a late one holds the maximum."""
+    """Of what `online` does not keep, one block is all -inf, as some pieces of `split`; a late one has the maximum."""
     inputs = drawn(name, rows=4, columns=50_001)
     x = inputs["x"]
     x[0, 32_768:42_000], x[1, :40_000], x[2, -1], x[3, 10] = -INF, -INF, 50.0, 50.0
     near(inputs)
+
+
+@each("softmax")
+def test_softmax_of_rows_in_longer_pieces(name, near):
+    """Of `split`: five pieces of 1024, in a block of eight."""
+    inputs = drawn(name, rows=3, columns=5003)
+    inputs["x"][1, 1024:2048], inputs["x"][2, 5002] = -INF, 50.0
+    near(inputs, constants=(("PIECE", 512), ("PIECES", 4), ("LARGEST", 1024)))
 
 
 @each("reductions")
