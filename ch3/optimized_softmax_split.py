@@ -1,11 +1,11 @@
 """Softmax of few long rows: several programs share a row, and a second launch puts together what they found.
 
-Problem: in `optimized_softmax_online.py` one program computes a row, so one SM does. The softmax for the next token of a
-language model is a single row, of 128,256 columns for one vocabulary: all other SMs are idle. With eight rows, eight
+Problem: in `optimized_softmax_online.py` one program computes a row, so one SM does. The softmax for the next token of
+a language model is a single row, of 128,256 columns for one vocabulary: all other SMs are idle. With eight rows, eight
 SMs work.
 
-Idea: a row is cut into pieces of 2048 or more elements, a program for each. Maximum and sum of a row follow from those of
-its pieces:
+Idea: a row is cut into pieces of 2048 or more elements, a program for each. Maximum and sum of a row follow from those
+of its pieces:
 
     first launch     the piece's maximum and its sum of exp(x - maximum): two numbers, written to memory
     second launch    row maximum = the largest maximum
