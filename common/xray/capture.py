@@ -75,7 +75,7 @@ def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]
     """The different launches of one setup and one call of a version, in order. Raises CannotShow, Faulty."""
     found: list[Launch] = []
     try:
-        with recorded_launches(found.append, machine):
+        with recorded_launches(found.append, machine), as_if_cuda():
             version = load(path)
             inputs = version.inputs(**size, device="meta")
             state = version.setup(**inputs) if hasattr(version, "setup") else {}
@@ -111,6 +111,11 @@ def as_if_on(machine: Machine) -> Any:
     idle = ("Stream", "Event", "CUDAGraph", "stream", "graph", "current_stream", "synchronize")
     stand_ins = {name: MagicMock() for name in idle} | {name: _always(value) for name, value in answers.items()}
     return patch.multiple(torch.cuda, **stand_ins)
+
+
+def as_if_cuda() -> Any:
+    """Inside, tensors without memory are a GPU's to who asks them, as versions do."""
+    return patch.object(torch.Tensor, "is_cuda", True)
 
 
 @contextmanager

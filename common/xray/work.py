@@ -8,6 +8,7 @@ import hashlib
 import random
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +18,7 @@ import torch
 from common.pairs.eager import Eagerly
 from common.pairs.one_line import OneLine
 from common.pairs.pair import load
-from common.xray.capture import Launch, TritonLaunch, recorded_launches
+from common.xray.capture import Launch, TritonLaunch, as_if_cuda, recorded_launches
 from common.xray.compilers import Binary, compile_for
 from common.xray.occupancy import MACHINES, Machine
 from common.xray.sass import machine_code
@@ -60,7 +61,8 @@ def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
 def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> dict[str, float]:
     random.seed(0)
     torch.manual_seed(0)  # a number drawn by `inputs` may be an argument of a launch
-    with _Operations(events):
+    # not for a library, which would ask torch.compile for code: that needs a GPU
+    with _Operations(events), as_if_cuda() if name == "run" else nullcontext():
         inputs = module.inputs(**arguments, device="meta")
         state = module.setup(**inputs) if name == "run" and hasattr(module, "setup") else {}
         getattr(module, name)(**inputs, **state)

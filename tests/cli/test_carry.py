@@ -150,6 +150,7 @@ def test_a_pair_with_another_name_and_an_argument_more_keeps_its_row(carried):
         ({"empty_like": "zeros_like"}, "run: aten.zeros_like"),
         ({"n=1024": "n=2048"}, "double has no size of {'n': 1024}"),
         ({"return result": "return result.clone()"}, "run: aten.clone"),
+        ({"return result": "return result.clone() if x.is_cuda else result"}, "run: aten.clone"),
         ({"kernel[(triton.cdiv(x.numel(), 256),)](x, ": "kernel[(triton.cdiv(x.numel(), 256),)](x[1:], "}, "launch"),
     ],
 )

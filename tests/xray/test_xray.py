@@ -10,7 +10,7 @@ from samples import one_pair, version, write_pair
 
 import benchmark
 from common.pairs.pair import ROOT, discover
-from common.xray.capture import CudaLaunch
+from common.xray.capture import CudaLaunch, launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import ARCHITECTURES, MACHINES, occupancy
 from common.xray.picture import Picture, xray
@@ -89,6 +89,24 @@ def test_rows_of_odd_length_are_summed_16_bytes_at_a_time(size):
     (pair,) = discover(ROOT / "ch3", "reductions")
     baseline, optimized = xray(pair, ["sm_90"], size)
     assert baseline.kernels[0].widest("global loads") < 128 == optimized.kernels[0].widest("global loads")
+
+
+@pytest.mark.parametrize(
+    ("path", "size"),
+    [
+        ("ch3/optimized_softmax_split.py", {"rows": 2, "columns": 5000}),
+        ("ch3/optimized_reductions.py", {"rows": 8192, "columns": 128}),
+        ("ch4/optimized_batched_matmul.py", {"batch": 1, "m": 512, "n": 512, "k": 2048}),
+        ("ch4/optimized_split_k.py", {"m": 64, "n": 64, "k": 16_384}),
+    ],
+)
+def test_a_launch_that_may_begin_early_waits_before_it_reads_results_or_stores(path, size):
+    early = [launch for launch in launches(ROOT / path, size, H100) if launch.options.get("launch_pdl")]
+    assert early
+    for launch in early:
+        before, wait, after = compile_for(launch, H100).ptx.partition("griddepcontrol.wait")
+        assert wait and "st.global" not in before and "ld.global" in after
+        assert "softmax" in path or "ld.global" not in before  # which loads x before
 
 
 def test_only_the_vectorized_steps_of_the_polynomial_move_16_bytes_at_once():
