@@ -114,7 +114,7 @@ def as_if_on(machine: Machine) -> Any:
 
 
 def as_if_cuda() -> Any:
-    """Inside, tensors without memory are a GPU's to who asks them, as versions do."""
+    """Inside, tensors without memory say that they are on a GPU: versions ask them."""
     return patch.object(torch.Tensor, "is_cuda", True)
 
 
