@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from reducing import EMPTY, whole
+from reducing import EMPTY, alone, finish
 
 SMS = 128  # of most large GPUs, nearly
 HELD = 8192  # columns of a row that a program's registers hold
@@ -20,7 +20,7 @@ def held_rows_kernel(
     cols = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     mask = (rows < n_rows) & (cols < n_cols)[None, :]
     x = tl.load(x_ptr + rows * n_cols + cols[None, :], mask=mask, other=other, eviction_policy="evict_first")
-    tl.store(out_ptr + cols, whole(x.to(tl.float32), scale, OP), mask=cols < n_cols)
+    tl.store(out_ptr + cols, finish(*alone(x.to(tl.float32), OP), scale, OP), mask=cols < n_cols)
 
 
 @triton.jit
@@ -32,7 +32,7 @@ def held_columns_kernel(
     cols = tl.arange(0, BLOCK)[None, :]
     mask = (rows < n_rows)[:, None] & (cols < n_cols)
     x = tl.load(x_ptr + (rows * n_cols)[:, None] + cols, mask=mask, other=other, eviction_policy="evict_first")
-    tl.store(out_ptr + rows, whole(x.to(tl.float32), scale, OP, 1), mask=rows < n_rows)
+    tl.store(out_ptr + rows, finish(*alone(x.to(tl.float32), OP), scale, OP, 1), mask=rows < n_rows)
 
 
 def held_rows(op, x, scale, dtype, overlap=False):

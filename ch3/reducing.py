@@ -1,4 +1,4 @@
-"""Sums, maxima and logsumexp: torch's functions; for our kernels a lane's step, the last step, and both at once."""
+"""Sums, maxima and logsumexp: torch's functions, and for our kernels one step of a lane and the last step of all."""
 
 import torch
 import triton
@@ -32,25 +32,22 @@ def take(acc_max, acc_sum, x, OP: tl.constexpr):
 
 
 @triton.jit
+def alone(x, OP: tl.constexpr):
+    """The maxima and sums of lanes that have one x each. Logsumexp's sum is exp(x - x)."""
+    acc_max, acc_sum = x, x
+    if OP == "logsumexp":
+        acc_sum = 1.0
+    return acc_max, acc_sum
+
+
+@triton.jit
 def finish(acc_max, acc_sum, scale, OP: tl.constexpr, AXIS: tl.constexpr = 0):
     if OP == "sum":
         result = tl.sum(acc_sum, AXIS) * scale
     elif OP == "max":
         result = tl.reduce(acc_max, AXIS, larger)
     else:
-        x_max = tl.reduce(acc_max, AXIS, larger)
+        x_max = larger(tl.reduce(acc_max, AXIS, larger), LOWEST)  # -inf - -inf would be NaN
         weights = tl.exp(acc_max - (x_max if AXIS == 0 else x_max[:, None]))
         result = tl.where(x_max == float("inf"), x_max, x_max + tl.log(tl.sum(acc_sum * weights, AXIS)))
-    return result
-
-
-@triton.jit
-def whole(x, scale, OP: tl.constexpr, AXIS: tl.constexpr = 0):
-    """The result of elements that are all in registers: their maximum is known before any exp."""
-    if OP == "logsumexp":
-        x_max = larger(tl.reduce(x, AXIS, larger), LOWEST)  # -inf - -inf would be NaN
-        weights = tl.exp(x - (x_max if AXIS == 0 else x_max[:, None]))
-        result = tl.where(x_max == float("inf"), x_max, x_max + tl.log(tl.sum(weights, AXIS)))
-    else:
-        result = finish(x, x, scale, OP, AXIS)
     return result

@@ -121,8 +121,8 @@ MUTANTS = {
         Mutant("each piece adds the last elements", "(piece == 0)", "(piece >= 0)", file="over_columns.py"),
         Mutant("held rows: what fills up a block is 0", "cols[None, :], mask=mask, other=other",
                "cols[None, :], mask=mask, other=0.0", file="held.py"),
-        Mutant("held rows: logsumexp knows no maximum", "tl.exp(x - (x_max if AXIS == 0 else x_max[:, None]))",
-               "tl.exp(x)", file="reducing.py"),
+        Mutant("held rows: logsumexp knows no maximum", "tl.exp(acc_max - (x_max if AXIS == 0 else x_max[:, None]))",
+               "tl.exp(acc_max)", file="reducing.py"),
         Mutant("held rows: half of a block", "n_cols, block_n)", "n_cols, 2 * block_n)", file="held.py"),
     ],
     "rms_norm": [
