@@ -1,9 +1,9 @@
 """Attention on capability 9.0: which tiles a program computes in turn, and the partition that loads q, k and v for it.
 
 Tile i has rows (i % blocks) * `rows` ff. of head i // blocks, for blocks = ceil(n / rows). It takes as many steps as it
-sees blocks of k, and `groups` - 1 more to begin and to end, as measured. A stage has what a step needs: a block of k,
-the last one first, and v of the step before. Stages go round from tile to tile: what is loaded into them is counted,
-and never starts anew.
+sees blocks of k, and `groups` - 1 more to begin and to end, as measured. A stage has a block of k, the
+last one first, and the v of the block before, which the same step needs. With the first k of a tile comes the last v of
+the tile before. Stages go round from tile to tile: what is loaded into them is counted, and never starts anew.
 """
 
 from heapq import heapreplace
@@ -64,32 +64,37 @@ def release(empty, count):
 @gluon.jit
 def load(CAUSAL: gl.constexpr, descs, smem, bars, work):
     q_desc, k_desc, v_desc, _ = descs
-    q_smem, k_smem, v_smem, _ = smem
+    q_smem, k_smem, v_smem, o_smem = smem
     q_full, q_empty, full, empty = bars
     turn, N_CTX, _ = work
-    GROUPS: gl.constexpr = q_smem.shape[0]
+    GROUPS: gl.constexpr = o_smem.shape[0]
+    Q_STAGES: gl.constexpr = q_smem.shape[0] // GROUPS
     STAGES: gl.constexpr = k_smem.shape[0]
     BLOCK_N: gl.constexpr = k_smem.shape[2]
     D: gl.constexpr = k_smem.shape[3]
     tile, i, count = gl.load(turn), 0, 0
+    v_head, v_start = 0, N_CTX  # before the first tile: outside, where TMA reads nothing and fills in zeros
     while tile >= 0:
         turn += 1
         following = gl.load(turn)
         head, start_m, steps = place(tile, N_CTX, GROUPS * ROWS, BLOCK_N, CAUSAL)
-        for step in range(steps + 1):
-            slot, start_n = count % STAGES, (steps - 1 - step) * BLOCK_N
-            bar = full.index(slot)
-            mbarrier.wait(empty.index(slot), ((count // STAGES) & 1) ^ 1)
+        for step in range(steps):
+            stage, start_n = count % STAGES, (steps - 1 - step) * BLOCK_N
+            bar = full.index(stage)
+            mbarrier.wait(empty.index(stage), ((count // STAGES) & 1) ^ 1)
             mbarrier.expect(bar, 2 * BLOCK_N * D * 2)
-            # k of the last stage, and v of the first, lie outside: TMA reads nothing and fills in zeros
-            tma.async_copy_global_to_shared(k_desc, [head, start_n, 0], bar, k_smem.index(slot))
-            start_n = gl.where(step == 0, N_CTX, start_n + BLOCK_N)
-            tma.async_copy_global_to_shared(v_desc, [head, start_n, 0], bar, v_smem.index(slot))
-            if step == 0:  # q after the first k: groups may still read the q before
+            tma.async_copy_global_to_shared(k_desc, [head, start_n, 0], bar, k_smem.index(stage))
+            tma.async_copy_global_to_shared(v_desc, [v_head, v_start, 0], bar, v_smem.index(stage))
+            v_head, v_start = head, start_n
+            if step == 0:  # q after that v: groups that need it may still read the q that this one replaces
                 for group in gl.static_range(GROUPS):
-                    q_bar, rows = q_full.index(group), start_m + group * ROWS
-                    mbarrier.wait(q_empty.index(group), (i & 1) ^ 1)
-                    mbarrier.expect(q_bar, ROWS * D * 2)
-                    tma.async_copy_global_to_shared(q_desc, [head, rows, 0], q_bar, q_smem.index(group))
+                    slot, rows = i % Q_STAGES * GROUPS + group, start_m + group * ROWS
+                    mbarrier.wait(q_empty.index(slot), ((i // Q_STAGES) & 1) ^ 1)
+                    mbarrier.expect(q_full.index(slot), ROWS * D * 2)
+                    tma.async_copy_global_to_shared(q_desc, [head, rows, 0], q_full.index(slot), q_smem.index(slot))
             count += 1
         tile, i = following, i + 1
+    stage = count % STAGES
+    mbarrier.wait(empty.index(stage), ((count // STAGES) & 1) ^ 1)
+    mbarrier.expect(full.index(stage), BLOCK_N * D * 2)
+    tma.async_copy_global_to_shared(v_desc, [v_head, v_start, 0], full.index(stage), v_smem.index(stage))

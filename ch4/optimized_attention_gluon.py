@@ -11,8 +11,8 @@ queries of a head, one after the other, and partitions:
 They meet only at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. Products are asynchronous
 (`wgmma`): a group issues q @ k[j].T and p @ v[j-1], and waits for the first only. The softmax of block j runs beside
 the second, and beside the products of the other groups. Only the block in which a group's rows end is masked, and it
-comes first. While groups end a tile, the next one's q, k and v arrive. `attention_tiles.py` has what is loaded, and who
-computes which tile: with a causal mask some are long, and all programs should end at the same time.
+comes first. While groups end a tile, the next one's q and k arrive: there is room for two q. `attention_tiles.py` has
+what is loaded, and who computes which tile: with a causal mask some are long, and all programs should end together.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits (float32, and more than 256 dimensions: torch's plain
 operations). With 128 keys of d = 128, the scores, the weights and o take 64 + 32 + 64 registers of a thread.
 Predict: for 128 queries and 128 keys an SM needs 2048 cycles for both products at d = 128, 1024 at d = 64, and 1024 for
@@ -67,7 +67,8 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
     q_smem, k_smem, v_smem, o_smem = smem
     q_full, q_empty, full, empty = bars
     turn, N_CTX, qk_scale = work
-    GROUPS: gl.constexpr = q_smem.shape[0]
+    GROUPS: gl.constexpr = o_smem.shape[0]
+    Q_STAGES: gl.constexpr = q_smem.shape[0] // GROUPS
     STAGES: gl.constexpr = k_smem.shape[0]
     BLOCK_N: gl.constexpr = k_smem.shape[2]
     D: gl.constexpr = k_smem.shape[3]
@@ -75,9 +76,10 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
     o_layout: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, D, 16])
     p_layout: gl.constexpr = gl.DotOperandLayout(0, o_layout, 2)  # of p as left operand, in registers
     o_rows: gl.constexpr = gl.SliceLayout(1, o_layout)
-    q, o = q_smem.index(GROUP).reshape([ROWS, D]), o_smem.index(GROUP).reshape([ROWS, D])
+    o = o_smem.index(GROUP).reshape([ROWS, D])
     zero = gl.zeros([ROWS, BLOCK_N], gl.float32, s_layout)
     tile, i, count = gl.load(turn), 0, 0
+    wait(full, count)
     while tile >= 0:
         turn += 1
         following = gl.load(turn)
@@ -87,16 +89,16 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
         start_m += GROUP * ROWS
         skipped = gl.maximum(last - (start_m + ROWS - 1) // BLOCK_N, 0) if CAUSAL else 0
         for _ in range(skipped):  # blocks behind these rows: without the wait, the next could end a phase early
-            wait(full, count)
             release(empty, count)
             count += 1
+            wait(full, count)
         last -= skipped
         acc = gl.zeros([ROWS, D], gl.float32, o_layout)
-        mbarrier.wait(q_full.index(GROUP), i & 1)
-        wait(full, count)
+        slot = i % Q_STAGES * GROUPS + GROUP
+        q = q_smem.index(slot).reshape([ROWS, D])
+        mbarrier.wait(q_full.index(slot), (i // Q_STAGES) & 1)
         k = k_smem.index(count % STAGES).reshape([BLOCK_N, D])
         qk = warpgroup_mma(q, k.permute([1, 0]), zero, use_acc=False)
-        release(empty, count)
         offs_m = start_m + gl.arange(0, ROWS, gl.SliceLayout(1, s_layout))
         offs_n = last * BLOCK_N + gl.arange(0, BLOCK_N, gl.SliceLayout(0, s_layout))
         limits = gl.expand_dims(offs_m, 1) if CAUSAL else N_CTX - 1
@@ -104,9 +106,10 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
         m_i = gl.max(qk, 1)  # finite: every row sees column 0 of this block
         p = gl.exp2(qk * qk_scale - gl.expand_dims(m_i * qk_scale, 1))
         l_i = gl.sum(p, 1)
-        weights = gl.convert_layout(p.to(q_smem.dtype), p_layout)
+        wait(full, count + 1)
+        release(empty, count)  # right after the product would be slower, as measured
         count += 1
-        wait(full, count)
+        weights = gl.convert_layout(p.to(q_smem.dtype), p_layout)
         for _ in range(last):
             k = k_smem.index(count % STAGES).reshape([BLOCK_N, D])
             v = v_smem.index(count % STAGES).reshape([BLOCK_N, D])
@@ -126,11 +129,10 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
             acc *= gl.expand_dims(gl.convert_layout(alpha, o_rows), 1)
             weights = gl.convert_layout(p.to(q_smem.dtype), p_layout)
         if D <= 128:
-            mbarrier.arrive(q_empty.index(GROUP), count=1)  # all warps have read q
-        acc = warpgroup_mma(weights, v_smem.index(count % STAGES).reshape([BLOCK_N, D]), acc, is_async=True)
-        acc = warpgroup_mma_wait(0, [acc]) * gl.expand_dims(gl.convert_layout(1 / l_i, o_rows), 1)
+            mbarrier.arrive(q_empty.index(slot), count=1)  # all warps have read q
+        acc = warpgroup_mma(weights, v_smem.index(count % STAGES).reshape([BLOCK_N, D]), acc)
+        acc *= gl.expand_dims(gl.convert_layout(1 / l_i, o_rows), 1)
         tma.store_wait(0)  # the o before has been read
-        release(empty, count)
         o.store(acc.to(q_smem.dtype))
         fence_async_shared()
         barrier()
@@ -138,7 +140,7 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
         if D > 128:  # o is in q's place
             tma.store_wait(0)
             release(q_empty, GROUP)
-        tile, i, count = following, i + 1, count + 1
+        tile, i = following, i + 1
     tma.store_wait(0)
 
 
@@ -149,13 +151,14 @@ def attention_kernel(
 ):  # fmt: skip
     BLOCK_N: gl.constexpr = k_desc.block_shape[1]
     D: gl.constexpr = k_desc.block_shape[2]
-    q_smem = gl.allocate_shared_memory(q_desc.dtype, [GROUPS, 1, ROWS, D], q_desc.layout)
+    Q_STAGES: gl.constexpr = 2 if D <= 128 else 1
+    q_smem = gl.allocate_shared_memory(q_desc.dtype, [Q_STAGES * GROUPS, 1, ROWS, D], q_desc.layout)
     k_smem = gl.allocate_shared_memory(q_desc.dtype, [STAGES, 1, BLOCK_N, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(q_desc.dtype, [STAGES, 1, BLOCK_N, D], v_desc.layout)
     o_smem = q_smem  # of 256 dimensions there is no room for both
     if D <= 128:
         o_smem = gl.allocate_shared_memory(q_desc.dtype, [GROUPS, 1, ROWS, D], o_desc.layout)
-    bars = barriers(GROUPS), barriers(GROUPS), barriers(STAGES), barriers(STAGES, GROUPS)
+    bars = barriers(Q_STAGES * GROUPS), barriers(Q_STAGES * GROUPS), barriers(STAGES), barriers(STAGES, GROUPS)
     fence_async_shared()
     descs, smem = (q_desc, k_desc, v_desc, o_desc), (q_smem, k_smem, v_smem, o_smem)
     work = turns_ptr + gl.program_id(0) * stride_turns, N_CTX, qk_scale
