@@ -8,8 +8,8 @@ the two that are left. `beyond`: 66 MiB do not fit into L2. All reads come from 
 The bytes are the first guess. The other three ask what float16 does not halve. `short`: L1 has the rows, and the bytes
 say nearly 1 again, but each pass also waits for its sum and has its instructions. As in softmax, that shows once there
 are half as many bytes. `spilled`: what spills is float32 in either case. Count in times of a matrix of float32: three
-passes move 4, one pass takes 4 / 1.45 = 2.76, where its bytes alone take 2. So the spills take 0.76. In float16 this is
-2 against 1 + 0.76. `half`: the bytes say 10 / 8 = 1.25, but the instructions that draw random numbers stay.
+passes move 4, one pass takes 4 / 1.43 = 2.80, where its bytes alone take 2. So the spills take 0.80. In float16 this is
+2 against 1 + 0.80. `half`: the bytes say 10 / 8 = 1.25, but the instructions that draw random numbers stay.
 """
 
 fits = (0.95, 1.25)
