@@ -1,9 +1,9 @@
 """Attention on capability 9.0: which tiles a program computes in turn, and the partition that loads q, k and v for it.
 
 Tile i has rows (i % blocks) * `rows` ff. of head i // blocks, for blocks = ceil(n / rows). It takes as many steps as it
-sees blocks of k, and `groups` - 1 more to begin and to end, as measured. A stage has a block of k, the
-last one first, and the v of the block before, which the same step needs. With the first k of a tile comes the last v of
-the tile before. Stages go round from tile to tile: what is loaded into them is counted, and never starts anew.
+sees blocks of k, and `groups` - 1 more to begin and to end, as measured. A stage has what a step needs: a block of k,
+the last one first, and v of the step before. For the first step of a tile that is the last v of the tile before. Stages
+go round from tile to tile: what is loaded into them is counted, and never starts anew.
 """
 
 from heapq import heapreplace

@@ -132,7 +132,7 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
             mbarrier.arrive(q_empty.index(slot), count=1)  # all warps have read q
         acc = warpgroup_mma(weights, v_smem.index(count % STAGES).reshape([BLOCK_N, D]), acc)
         acc *= gl.expand_dims(gl.convert_layout(1 / l_i, o_rows), 1)
-        tma.store_wait(0)  # the o before has been read
+        tma.store_wait(0)  # the o before has been read; the compiler adds a barrier
         o.store(acc.to(q_smem.dtype))
         fence_async_shared()
         barrier()
