@@ -5,14 +5,15 @@ warps that multiply also ask for the copies. Each program, of 64 or 128 queries,
 Idea: Gluon is Triton with these decisions in the program. There is a program for each SM, with tiles of 128 or 192
 queries of a head, one after the other, and partitions:
 
-    load      1 warp                 asks TMA for q, then for blocks of k and v, as stages become free
+    load      1 warp                 asks TMA for q, and for blocks of k and v as stages become free
     attend    2 or 3 times 4 warps   each has 64 queries, with o and the online softmax of these rows in registers
 
 They meet only at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. Products are asynchronous
 (`wgmma`): a group issues q @ k[j].T and p @ v[j-1], and waits for the first only. The softmax of block j runs beside
 the second, and beside the products of the other groups. Only the block in which a group's rows end is masked, and it
-comes first. While groups end a tile, the next one's q and k arrive: there is room for two q. `attention_tiles.py` has
-what is loaded, and who computes which tile: with a causal mask some are long, and all programs should end together.
+comes first. While groups end a tile, the next one's k arrives, and its q (up to d = 128, where two have room).
+`attention_tiles.py` has what is loaded, and who computes which tile: with a causal mask some are long, and all programs
+should end together.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits (float32, and more than 256 dimensions: torch's plain
 operations). With 128 keys of d = 128, the scores, the weights and o take 64 + 32 + 64 registers of a thread.
 Predict: for 128 queries and 128 keys an SM needs 2048 cycles for both products at d = 128, 1024 at d = 64, and 1024 for
