@@ -8,6 +8,7 @@ go round from tile to tile: what is loaded into them is counted, and never start
 
 from heapq import heapreplace
 
+import torch
 import triton
 from hopper import barrier
 from triton.experimental import gluon
@@ -15,6 +16,25 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
 
 ROWS = gl.constexpr(64)  # queries of a group
+# Dimensions up to 64, 128 and 256 -> [(GROUPS, BLOCK_N, STAGES)]: the one that is expected to end first is taken
+SHAPES = {64: [(1, 128, 3), (2, 128, 3), (3, 128, 3)], 128: [(1, 128, 2), (2, 128, 2)], 256: [(1, 64, 2), (2, 64, 2)]}
+STEP = {1: 4, 2: 5, 3: 6}  # GROUPS -> the time of a step, as measured
+NEAR = 2**24  # bytes of k and v that programs read at about the same time: more would leave L2 before they are shared
+
+
+def plan(q, causal):
+    """{"shape": of SHAPES, "turns_of": its `turns`, int32 [programs, most tiles + 1]} for q [batch, heads, n, d].
+
+    Both are None in float32, for more than 256 dimensions, and without a query.
+    """
+    (batch, heads, n, d), programs = q.shape, torch.cuda.get_device_properties(q.device).multi_processor_count
+    width = max(64, 1 << (d - 1).bit_length())
+    if q.dtype == torch.float32 or width not in SHAPES or not q.numel():
+        return {"shape": None, "turns_of": None}
+    together = max(NEAR // (4 * n * width), 1) if causal else 1
+    plans = [(turns(batch * heads, n, shape, causal, together, programs), shape) for shape in SHAPES[width]]
+    (found, _), shape = min(plans, key=lambda plan: plan[0][1] * STEP[plan[1][0]])
+    return {"shape": shape, "turns_of": torch.tensor(found, dtype=torch.int32, device=q.device)}
 
 
 def turns(heads, n, shape, causal, together, programs):
@@ -62,11 +82,12 @@ def release(empty, count):
 
 
 @gluon.jit
-def load(CAUSAL: gl.constexpr, descs, smem, bars, work):
+def load(CAUSAL: gl.constexpr, args):
+    descs, smem, bars, work = args
     q_desc, k_desc, v_desc, _ = descs
     q_smem, k_smem, v_smem, o_smem = smem
     q_full, q_empty, full, empty = bars
-    turn, N_CTX, _ = work
+    turn, N_CTX = work[0], work[1]
     GROUPS: gl.constexpr = o_smem.shape[0]
     Q_STAGES: gl.constexpr = q_smem.shape[0] // GROUPS
     STAGES: gl.constexpr = k_smem.shape[0]

@@ -51,19 +51,22 @@ def forward_kernel(
     tl.store(lse_ptr + head * padded + offs_m, lse, mask=offs_m < padded)
 
 
-def forward(q, k, v, scale, causal):
-    """o [batch, heads, n, d]; and log2 of each row's sum of e^(s * scale), float32 [batch * heads, padded]:
-    rows up to a multiple of 128, infinite beyond n. q, k, v: contiguous.
-    """
-    o, (batch, heads, n, d) = torch.empty_like(q), q.shape
-    padded = triton.cdiv(n, 128) * 128
-    lse = torch.empty(batch * heads, padded, device=q.device)
-    if n < padded:
+def row_sums(q):
+    """Room for the log2 of each row's sum: float32 [batch * heads, n up to a multiple of 128], infinite beyond n."""
+    batch, heads, n, _ = q.shape
+    lse = torch.empty(batch * heads, triton.cdiv(n, 128) * 128, device=q.device)
+    if n < lse.shape[1]:
         lse[:, n:] = float("inf")  # 2^(s - inf) = 0: rows beyond n weigh nothing
+    return lse
+
+
+def forward(q, k, v, scale, causal):
+    """o [batch, heads, n, d]; and log2 of each row's sum of e^(s * scale), as `row_sums`. q, k, v: contiguous."""
+    o, lse, (batch, heads, n, d) = torch.empty_like(q), row_sums(q), q.shape
     block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
     grid = (triton.cdiv(n, block_m), batch * heads)  # a program without a row would read beyond k and v
     forward_kernel[grid](
-        q, k, v, o, lse, n, padded, scale * LOG2_E, HEAD_DIM=d, CAUSAL=causal,
+        q, k, v, o, lse, n, lse.shape[1], scale * LOG2_E, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,
     )  # fmt: skip
     return o, lse

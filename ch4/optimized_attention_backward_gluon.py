@@ -2,7 +2,8 @@
 
 Problem: in `optimized_attention_backward_one_pass.py` the compiler decides who copies, who waits, and where a block
 lies. Its loop waits for copies and products in turn, at d = 128 it spills, and each thread adds to dq by atomics.
-Idea: Gluon is Triton with these decisions in the program. A program has BLOCK_N keys of a head and two partitions:
+Idea: Gluon is Triton with these decisions in the program. The forward pass is that of `optimized_attention_gluon.py`.
+Backward, a program has BLOCK_N keys of a head and two partitions:
 
     load       1 warp          asks TMA for q, do, lse and delta, up to two blocks ahead
     compute    4 or 8 warps    s^T = k q^T and dp^T = v do^T: keys are rows, so p^T and ds^T lie in the registers from
@@ -10,18 +11,18 @@ Idea: Gluon is Triton with these decisions in the program. A program has BLOCK_N
 
 They meet at barriers in shared memory (`mbarrier`): a block is full, a block is free. Products are asynchronous
 (`wgmma`): exponentials run beside dp, ds beside dv, the store of dq beside dk. TMA adds dq to memory.
-Cost: it runs on capability 9.0 only, and multiplies 16 bits (float32, and more than 128 dimensions: torch's plain
-operations). For 64 queries and 128 keys of d = 128, five products take the tensor cores of an SM 2560 cycles. About 368
-KiB go to and from shared memory, 128 bytes a cycle.
+Cost: capability 9.0 only, 16 bits, and up to 128 dimensions (else: torch's plain operations). For 64 queries and 128
+keys of d = 128, five products take an SM 2560 cycles, and 368 KiB go to and from shared memory, 128 bytes a cycle.
 Predict: which of the two is the limit then?
 """
 
 import attending
 import torch
 import triton
-import triton.language as tl
-from forward import forward, row_products
+from attention_tiles import plan
+from forward import row_products, row_sums
 from hopper import barrier, barriers, fence_async_shared, flat, tiles, tma_add
+from optimized_attention_gluon import launch
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
@@ -33,7 +34,7 @@ STRESS = {
     "values around 100": "one weight of a row is 1: dp - rowsum(o * do) is what the rounding of two sums leaves, not 0",
     "values around 10,000": "the same", "values near -100": "the same",
 }  # fmt: skip
-BLOCK_M, STAGES = tl.constexpr(64), tl.constexpr(2)  # queries of a block; blocks of q, and of do, in shared memory
+BLOCK_M, STAGES = gl.constexpr(64), gl.constexpr(2)  # queries of a block; blocks of q, and of do, in shared memory
 # Dimensions up to 64 and 128 -> BLOCK_N, warps that compute, registers a thread: at 64 an SM holds two programs
 KEYS = {64: (64, 4, 128), 128: (128, 8, None)}
 LOG2_E = 1.4426950408889634
@@ -116,9 +117,8 @@ def compute(
         if CAUSAL:
             if start_m < start_n + BLOCK_N - 1:
                 p = gl.where(gl.expand_dims(offs_n, 1) <= gl.expand_dims(offs_m + start_m, 0), p, float("-inf"))
-        else:
-            if start_n + BLOCK_N > N_CTX:
-                p = gl.where(gl.expand_dims(offs_n, 1) < N_CTX, p, float("-inf"))
+        elif start_n + BLOCK_N > N_CTX:
+            p = gl.where(gl.expand_dims(offs_n, 1) < N_CTX, p, float("-inf"))
         p = gl.exp2(p)
         dv = warpgroup_mma(gl.convert_layout(p.to(q_smem.dtype), a_layout), do, dv, is_async=True)
         dp = warpgroup_mma_wait(1, [dp])
@@ -178,12 +178,16 @@ def backward_kernel(
     )  # fmt: skip
 
 
-def run(q, k, v, do, causal):
-    if q.dtype == torch.float32 or q.shape[3] > 128 or not q.numel():
+def setup(q, k, v, do, causal):
+    return plan(q, causal)
+
+
+def run(q, k, v, do, causal, shape, turns_of):
+    if shape is None or q.shape[3] > 128:
         return attending.gradients_by("MATH", q, k, v, do, causal)
     width, (q, k, v, do) = q.shape[3], attending.widened(q, k, v, do)
-    scale = width**-0.5
-    o, lse = forward(q, k, v, scale, causal)
+    scale, lse = width**-0.5, row_sums(q)
+    o = launch(q, k, v, scale, causal, shape, turns_of, lse)
     (batch, heads, n, d), padded = q.shape, lse.shape[1]
     dq, dk, dv = torch.zeros_like(q, dtype=torch.float32), torch.empty_like(k), torch.empty_like(v)
     block_n, warps, registers = KEYS[64 if d <= 64 else 128]
@@ -192,4 +196,5 @@ def run(q, k, v, do, causal):
         tiles(dq, 64), tiles(dk, block_n), tiles(dv, block_n), n, padded, scale * LOG2_E, scale,
         CAUSAL=causal, WARPS=warps, num_warps=warps, maxnreg=registers,
     )  # fmt: skip
-    return tuple(each[..., :width].contiguous() for each in ((dq * scale).to(q.dtype), dk, dv))
+    dq = torch.mul(dq, scale, out=torch.empty_like(q))  # one pass: it is rounded as it is scaled
+    return tuple(each[..., :width].contiguous() for each in (dq, dk, dv))

@@ -2,18 +2,17 @@
 
 Problem: in `optimized_attention_overlapped.py` the compiler decides who copies, who waits, and what a thread holds. The
 warps that multiply also ask for the copies. Each program, of 64 or 128 queries, reads k and v for itself.
-Idea: Gluon is Triton with these decisions in the program. There is a program for each SM, with tiles of 128 or 192
+Idea: Gluon is Triton with these decisions in the program. There is a program for each SM, with tiles of 64, 128 or 192
 queries of a head, one after the other, and partitions:
 
-    load      1 warp                 asks TMA for q, and for blocks of k and v as stages become free
-    attend    2 or 3 times 4 warps   each has 64 queries, with o and the online softmax of these rows in registers
+    load      1 warp                   asks TMA for q, and for blocks of k and v as stages become free
+    attend    1, 2 or 3 times 4 warps  each has 64 queries, with o and the online softmax of these rows in registers
 
 They meet only at barriers in shared memory (`mbarrier`): a stage is full, a stage is free. Products are asynchronous
 (`wgmma`): a group issues q @ k[j].T and p @ v[j-1], and waits for the first only. The softmax of block j runs beside
 the second, and beside the products of the other groups. Only the block in which a group's rows end is masked, and it
 comes first. While groups end a tile, the next one's k arrives, and its q (up to d = 128, where two have room).
-`attention_tiles.py` has what is loaded, and who computes which tile: with a causal mask some are long, and all programs
-should end together.
+`attention_tiles.py` has what is loaded, and which program computes which tiles: all should end at about the same time.
 Cost: it runs on capability 9.0 only, and multiplies 16 bits (float32, and more than 256 dimensions: torch's plain
 operations). With 128 keys of d = 128, the scores, the weights and o take 64 + 32 + 64 registers of a thread.
 Predict: for 128 queries and 128 keys an SM needs 2048 cycles for both products at d = 128, 1024 at d = 64, and 1024 for
@@ -22,7 +21,7 @@ the exponentials. How many times as fast as products and exponentials in turn ca
 
 import attending
 import torch
-from attention_tiles import ROWS, load, place, release, turns, wait
+from attention_tiles import ROWS, load, place, plan, release, wait
 from hopper import barrier, barriers, fence_async_shared, tiles
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -31,10 +30,6 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warp
 VERSUS = "overlapped"
 REQUIRES = {"capability": (9, 0), "exact": True}
 TOLERANCE = (0.1, 0.25)  # with a causal mask, values and errors of the first rows are much larger
-# Dimensions up to 64, 128 and 256 -> [(GROUPS, BLOCK_N, STAGES)]: the one that is expected to end first is taken
-SHAPES = {64: [(2, 128, 3), (3, 128, 3)], 128: [(2, 128, 2)], 256: [(2, 64, 2)]}
-STEP = {2: 5, 3: 6}  # GROUPS -> the time of a step, as measured: with three groups 6/5 of that with two
-NEAR = 2**24  # bytes of k and v that programs read at about the same time: more would leave L2 before they are shared
 LOG2_E = 1.4426950408889634
 
 
@@ -64,10 +59,11 @@ def cost(q, k, v, causal):
 
 
 @gluon.jit
-def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
+def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, args):
+    descs, smem, bars, work = args
     q_smem, k_smem, v_smem, o_smem = smem
     q_full, q_empty, full, empty = bars
-    turn, N_CTX, qk_scale = work
+    turn, N_CTX, qk_scale, lse_ptr, padded = work
     GROUPS: gl.constexpr = o_smem.shape[0]
     Q_STAGES: gl.constexpr = q_smem.shape[0] // GROUPS
     STAGES: gl.constexpr = k_smem.shape[0]
@@ -131,6 +127,8 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
             weights = gl.convert_layout(p.to(q_smem.dtype), p_layout)
         if D <= 128:
             mbarrier.arrive(q_empty.index(slot), count=1)  # all warps have read q
+        if lse_ptr is not None:
+            gl.store(lse_ptr + head.to(gl.int64) * padded + offs_m, m_i * qk_scale + gl.log2(l_i), mask=offs_m < N_CTX)
         acc = warpgroup_mma(weights, v_smem.index(count % STAGES).reshape([BLOCK_N, D]), acc)
         acc *= gl.expand_dims(gl.convert_layout(1 / l_i, o_rows), 1)
         tma.store_wait(0)  # the o before has been read; the compiler adds a barrier
@@ -147,7 +145,7 @@ def attend(GROUP: gl.constexpr, CAUSAL: gl.constexpr, descs, smem, bars, work):
 
 @gluon.jit(do_not_specialize=["stride_turns"])
 def attention_kernel(
-    q_desc, k_desc, v_desc, o_desc, turns_ptr, stride_turns, N_CTX, qk_scale,
+    q_desc, k_desc, v_desc, o_desc, turns_ptr, stride_turns, N_CTX, qk_scale, lse_ptr, padded,
     CAUSAL: gl.constexpr, GROUPS: gl.constexpr, STAGES: gl.constexpr,
 ):  # fmt: skip
     BLOCK_N: gl.constexpr = k_desc.block_shape[1]
@@ -156,45 +154,47 @@ def attention_kernel(
     q_smem = gl.allocate_shared_memory(q_desc.dtype, [Q_STAGES * GROUPS, 1, ROWS, D], q_desc.layout)
     k_smem = gl.allocate_shared_memory(q_desc.dtype, [STAGES, 1, BLOCK_N, D], k_desc.layout)
     v_smem = gl.allocate_shared_memory(q_desc.dtype, [STAGES, 1, BLOCK_N, D], v_desc.layout)
-    o_smem = q_smem  # of 256 dimensions there is no room for both
-    if D <= 128:
-        o_smem = gl.allocate_shared_memory(q_desc.dtype, [GROUPS, 1, ROWS, D], o_desc.layout)
+    # Of 256 dimensions there is no room for both
+    o_smem = q_smem if D > 128 else gl.allocate_shared_memory(q_desc.dtype, [GROUPS, 1, ROWS, D], o_desc.layout)
     bars = barriers(Q_STAGES * GROUPS), barriers(Q_STAGES * GROUPS), barriers(STAGES), barriers(STAGES, GROUPS)
     fence_async_shared()
     descs, smem = (q_desc, k_desc, v_desc, o_desc), (q_smem, k_smem, v_smem, o_smem)
-    work = turns_ptr + gl.program_id(0) * stride_turns, N_CTX, qk_scale
+    work = turns_ptr + gl.program_id(0) * stride_turns, N_CTX, qk_scale, lse_ptr, padded
+    args = descs, smem, bars, work
     # Each list: the warps and registers of all partitions but the first
-    if GROUPS == 2:
+    if GROUPS == 1:
+        gl.warp_specialize([(attend, (0, CAUSAL, args)), (load, (CAUSAL, args))], [1], [24])
+    elif GROUPS == 2:
         gl.warp_specialize([
-            (attend, (0, CAUSAL, descs, smem, bars, work)), (attend, (1, CAUSAL, descs, smem, bars, work)),
-            (load, (CAUSAL, descs, smem, bars, work)),
+            (attend, (0, CAUSAL, args)), (attend, (1, CAUSAL, args)), (load, (CAUSAL, args)),
         ], [4, 1], [240, 24])  # fmt: skip
     else:
         gl.warp_specialize([
-            (attend, (0, CAUSAL, descs, smem, bars, work)), (attend, (1, CAUSAL, descs, smem, bars, work)),
-            (attend, (2, CAUSAL, descs, smem, bars, work)), (load, (CAUSAL, descs, smem, bars, work)),
+            (attend, (0, CAUSAL, args)), (attend, (1, CAUSAL, args)), (attend, (2, CAUSAL, args)),
+            (load, (CAUSAL, args)),
         ], [4, 4, 1], [160, 160, 24])  # fmt: skip
 
 
+def launch(q, k, v, scale, causal, shape, turns_of, lse=None):
+    """o for q, k, v [batch, heads, n, d], contiguous, d a multiple of 8; shape, turns_of: `plan`'s.
+
+    lse: where to write log2 of each row's sum of e^(s * scale), float32 [batch * heads, n or more].
+    """
+    width, o, (groups, block_n, stages) = max(16, 1 << (q.shape[3] - 1).bit_length()), torch.empty_like(q), shape
+    attention_kernel[(len(turns_of),)](
+        tiles(q, 64, width), tiles(k, block_n, width), tiles(v, block_n, width), tiles(o, 64, width),
+        turns_of, turns_of.shape[1], q.shape[2], scale * LOG2_E, lse, None if lse is None else lse.shape[1],
+        CAUSAL=causal, GROUPS=groups, STAGES=stages, num_warps=4,
+    )  # fmt: skip
+    return o
+
+
 def setup(q, k, v, causal):
-    (batch, heads, n, d), programs = q.shape, torch.cuda.get_device_properties(q.device).multi_processor_count
-    width = max(64, 1 << (d - 1).bit_length())
-    if q.dtype == torch.float32 or width not in SHAPES or not q.numel():
-        return {"shape": None, "turns_of": None}
-    together = max(NEAR // (4 * n * width), 1) if causal else 1
-    plans = [(turns(batch * heads, n, shape, causal, together, programs), shape) for shape in SHAPES[width]]
-    (found, _), shape = min(plans, key=lambda plan: plan[0][1] * STEP[plan[1][0]])
-    return {"shape": shape, "turns_of": torch.tensor(found, dtype=torch.int32, device=q.device)}
+    return plan(q, causal)
 
 
 def run(q, k, v, causal, shape, turns_of):
     if shape is None:
         return attending.by("MATH", q, k, v, causal)
-    (n, d), width, (groups, block_n, stages) = q.shape[2:], max(16, 1 << (q.shape[3] - 1).bit_length()), shape
-    q, k, v = attending.widened(q, k, v, to=-(-d // 8) * 8)  # descriptors need rows of a multiple of 16 bytes
-    o = torch.empty_like(q)
-    attention_kernel[(len(turns_of),)](
-        tiles(q, 64, width), tiles(k, block_n, width), tiles(v, block_n, width), tiles(o, 64, width),
-        turns_of, turns_of.shape[1], n, d**-0.5 * LOG2_E, CAUSAL=causal, GROUPS=groups, STAGES=stages, num_warps=4,
-    )  # fmt: skip
-    return o[..., :d].contiguous()
+    d, (q, k, v) = q.shape[3], attending.widened(q, k, v, to=-(-q.shape[3] // 8) * 8)  # rows of a multiple of 16 bytes
+    return launch(q, k, v, d**-0.5, causal, shape, turns_of)[..., :d].contiguous()

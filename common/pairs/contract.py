@@ -23,10 +23,8 @@ from common.pairs.syntax import (
 )
 
 FUNCTIONS = ("inputs", "run", "setup", "reference", "library", "cost")
-CONSTANTS = (
-    "SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS", "STRESS",
-    "RANKS",
-)  # fmt: skip
+CONSTANTS = ("SIZES", "CLOCK", "DEVICE", "REQUIRES", "PRECISION", "TOLERANCE", "VERSUS", "LIBRARY_DIFFERS", "SPILLS",
+             "STRESS", "RANKS")  # fmt: skip
 PLACE = {"rank", "ranks"}  # parameters of `inputs` in a pair with RANKS: this process, and how many there are
 PRECISIONS = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8")
 SIZE_NAMES = {"check": "check", "cheque": "check", "cpu": "cpu", "count": "count", "default": "default"}  # read: meant
@@ -95,8 +93,10 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     _check_sizes(require, sizes, functions["inputs"])
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
-    forbidden = {name for name in imports if re.fullmatch(r"common|ch\d+|(baseline|optimized)_.*", name)}
-    require(not forbidden, f"imports {_words(forbidden)}: a pair may import only libraries and its chapter's helpers")
+    pair = path.stem.partition("_")[2].removesuffix(label.partition("/")[2]).rstrip("_")
+    wrong = set(filter(re.compile(rf"common|ch\d+|baseline_.*|optimized_{pair}(_.*)?").fullmatch, imports))
+    fix = "a pair may import libraries, its chapter's helpers and optimized versions of other pairs"
+    require(not wrong, f"imports {_words(wrong)}: {fix}")
     parameters = {name: tuple(own) for name, own in functions.items()}
     makes = any(not _names(each).isdisjoint(KERNEL_MAKERS) for each in trees)
     is_gluon = any(name.startswith(GLUON) for each in trees for name in imported_names(each))

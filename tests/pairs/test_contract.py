@@ -82,6 +82,9 @@ WRONG_LINES = {  # a line of its own, what the error must say
     "VERSUS itself": ('VERSUS = ""', "VERSUS"),
     "imports common": ("from common.pairs.pair import ROOT", "imports common"),
     "imports its twin": ("from baseline_double import run as twin", "imports baseline_double"),
+    "imports another baseline": ("import baseline_triple", "imports baseline_triple"),
+    "imports itself": ("import optimized_double", "imports optimized_double"),
+    "imports a variant of its pair": ("from optimized_double_fused import run as twin", "imports optimized_double_fu"),
     "imports a chapter": ("import ch2.toy", "imports ch2"),
 }
 NO_PLAIN_RUN = (
@@ -151,6 +154,15 @@ def test_a_class_of_sizes_may_have_a_name_of_its_own(name, tmp_path):
 def test_a_baseline_leaves_no_draw_out(tmp_path):
     with refused("has STRESS: move it to the variant that it is for", tmp_path / "baseline_double.py"):
         one_pair(tmp_path, version(), version(extra='STRESS = {"NaN": "it is"}'))
+
+
+def test_a_version_may_build_on_an_optimized_version_of_another_pair(tmp_path):
+    write_pair(tmp_path, "half", {"fused": version(run="return x / 2")})
+    pair = one_pair(tmp_path, version(extra="import optimized_half_fused as half", run="return half.run(x, 0) * 4"))
+    halved = source_hash(pair)
+    assert load(pair.versions[1].path).run(x=1, w_shift=1) == 2
+    write_pair(tmp_path, "half", {"fused": version(run="return x / 3")})
+    assert source_hash(pair) != halved
 
 
 def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
