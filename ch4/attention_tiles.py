@@ -1,5 +1,7 @@
 """Attention on capability 9.0: which tiles a program computes in turn, and the partition that loads q, k and v for it.
 
+A program takes tiles of 1, 2 or 3 groups of 64 queries. More groups share what is loaded; fewer give more SMs a tile.
+
 Tile i has rows (i % blocks) * `rows` ff. of head i // blocks, for blocks = ceil(n / rows). It takes as many steps as it
 sees blocks of k, and `groups` - 1 more to begin and to end, as measured. A stage has what a step needs: a block of k,
 the last one first, and v of the step before. For the first step of a tile that is the last v of the tile before. Stages
