@@ -1,5 +1,6 @@
 """What chapter 4's versions in Gluon share, as far as it runs without a GPU: which tiles, and who computes which."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain
 from types import SimpleNamespace
@@ -8,7 +9,8 @@ import pytest
 import torch
 from edges import module
 
-from common.pairs.pair import ROOT
+from common.pairs.pair import ROOT, discover
+from common.xray.picture import xray
 
 pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="needs the package triton")
 SMS = 132  # of an H100 or H200
@@ -66,7 +68,7 @@ def test_tiles_of_some_heads_come_together(together, found):
 
 
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("shape", [(2, 128, 3), (3, 128, 3), (2, 64, 2)])
+@pytest.mark.parametrize("shape", [(1, 128, 3), (2, 128, 3), (3, 128, 3), (2, 64, 2)])
 def test_every_tile_has_one_program(shape, causal):
     heads, n, (groups, block_n, _) = 7, 1001, shape
     blocks = -(-n // (64 * groups))
@@ -92,3 +94,11 @@ def test_the_tile_that_was_faster_when_all_were_timed(batch, heads, n, causal, g
     q = torch.empty(batch, heads, n, 64, dtype=torch.bfloat16, device="meta")
     code = module(ROOT / "ch4/optimized_attention_gluon.py")
     assert code.setup(q, q, q, causal)["shape"][0] == groups
+
+
+@pytest.mark.parametrize("size", ["check", "check/wide"])
+def test_attention_with_few_tiles_has_one_group_which_spills_nothing(size):
+    (pair,) = discover(ROOT / "ch4", "attention")
+    pair = replace(pair, variants=[version for version in pair.variants if version.label == "optimized/gluon"])
+    _, (kernel,) = (picture.kernels for picture in xray(pair, ["sm_90"], size))
+    assert (kernel.threads, kernel.spills) == (256, 0)  # the warp that loads counts as four
