@@ -93,8 +93,8 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     _check_sizes(require, sizes, functions["inputs"])
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
-    pair = path.stem.partition("_")[2].removesuffix(label.partition("/")[2]).rstrip("_")
-    wrong = set(filter(re.compile(rf"common|ch\d+|baseline_.*|optimized_{pair}(_.*)?").fullmatch, imports))
+    own = f"optimized_{path.stem.partition('_')[2].removesuffix(label.partition('/')[2]).rstrip('_')}_"
+    wrong = {name for name in imports if re.fullmatch(r"common|ch\d+|baseline_.*", name) or f"{name}_".startswith(own)}
     fix = "a pair may import libraries, its chapter's helpers and optimized versions of other pairs"
     require(not wrong, f"imports {_words(wrong)}: {fix}")
     parameters = {name: tuple(own) for name, own in functions.items()}

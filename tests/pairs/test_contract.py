@@ -165,6 +165,14 @@ def test_a_version_may_build_on_an_optimized_version_of_another_pair(tmp_path):
     assert source_hash(pair) != halved
 
 
+def test_a_variant_builds_on_no_version_of_its_own_pair_whatever_its_name(tmp_path):
+    write_pair(tmp_path, "c(+", {"": version(), "fused": version()})
+    assert [version.label for version in discover(tmp_path)[0].variants] == ["optimized", "optimized/fused"]
+    write_pair(tmp_path, "double", {"": version(), "fused": version(extra="import optimized_double")})
+    with refused("imports optimized_double: ", tmp_path / "optimized_double_fused.py"):
+        discover(tmp_path)
+
+
 def test_an_orphan_of_either_kind_is_named_with_its_missing_partner(tmp_path):
     write_pair(tmp_path, "double", version())
     (tmp_path / "optimized_triple.py").write_text(version())
