@@ -9,8 +9,11 @@ Idea: mean, variance and result are computed from the registers that hold the ro
     256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
     17 columns      128 threads    32 rows, 8 elements in each thread
 
+In float32 a thread holds 16 elements of a row of 1024 to 8192 columns. That leaves registers for weight and bias, and
+they are loaded before the sums. (At 16,384 columns this would leave room for one row in an SM, instead of two.)
+
 Where there are no more such programs than SMs, bandwidth is not the limit: each row's chain of loads and sums is. So a
-thread gets 8 elements, and has registers left to load weight and bias before the sums.
+thread gets 8 elements, and weight and bias are loaded before the sums.
 
 Cost: 2 elements moved instead of 4. The block is the next power of two. Its lanes beyond the row must count neither in
 the mean, where a zero adds nothing, nor in the variance, where a zero would be as far off as the mean is. Every program
@@ -28,7 +31,8 @@ import triton.language as tl
 from compiled import compiled
 
 EPS = 1e-5
-ELEMENTS, FEW = 32, 8  # of a row that a thread holds: 8 loads of 16 bytes in flight, or less where rows are few
+ELEMENTS, FEW = 32, 8  # of a row that a thread holds, and where rows are few
+HALF = range(1024, 8193)  # columns: of float32 a thread holds half as many, and weight and bias beside them
 NARROW = 32  # columns: of 17 columns of float16 a warp would make 32 loads of 2 bytes; four warps share them
 REGISTERS = 64  # a thread's at most, so that 1024 threads share an SM: two rows of 16,384
 
@@ -88,7 +92,8 @@ def run(x, w_weight, w_bias):
         block = triton.next_power_of_2(columns)
         sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
         is_few = rows <= sms * max(32 * ELEMENTS // block, 1)
-        elements = FEW if is_few else ELEMENTS
+        elements = ELEMENTS // 2 if block in HALF and x.element_size() == 4 else ELEMENTS
+        elements = FEW if is_few else elements
         rows_at_once = max(32 * elements // block, 1)
         warps = 4 if block <= NARROW and not is_few else min(max(block // (32 * elements), 1), 32)
         layer_norm_kernel[(triton.cdiv(rows, rows_at_once),)](
