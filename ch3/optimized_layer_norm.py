@@ -9,8 +9,8 @@ Idea: mean, variance and result are computed from the registers that hold the ro
     256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
     17 columns      128 threads    32 rows, 8 elements in each thread
 
-In float32 a thread holds 16 elements of a row of 1024 to 8192 columns. That leaves registers for weight and bias, and
-they are loaded before the sums. (At 16,384 columns this would leave room for one row in an SM, instead of two.)
+In float32 a thread holds 16 elements of a row of 1024 to 8192 columns. That leaves registers for weight and bias, which
+are loaded before the sums. (16,384 columns would then need all registers of an SM for one row, instead of two.)
 
 Where there are no more such programs than SMs, bandwidth is not the limit: each row's chain of loads and sums is. So a
 thread gets 8 elements, and weight and bias are loaded before the sums.
@@ -92,7 +92,7 @@ def run(x, w_weight, w_bias):
         block = triton.next_power_of_2(columns)
         sms = 2 if x.is_cpu else torch.cuda.get_device_properties(x.device).multi_processor_count
         is_few = rows <= sms * max(32 * ELEMENTS // block, 1)
-        elements = ELEMENTS // 2 if block in HALF and x.element_size() == 4 else ELEMENTS
+        elements = ELEMENTS // 2 if columns in HALF and x.element_size() == 4 else ELEMENTS
         elements = FEW if is_few else elements
         rows_at_once = max(32 * elements // block, 1)
         warps = 4 if block <= NARROW and not is_few else min(max(block // (32 * elements), 1), 32)

@@ -3,14 +3,15 @@
 Problem: `baseline_rms_norm.py` reads a row twice.
 
 Idea: y = x / sqrt(mean(x^2) + eps) * weight, along a row. Between the mean of the squares and the result the row stays
-in the registers of its threads, 64 bytes in each. In 16 bits these are 32 elements:
+in the registers of its threads, 32 elements in each:
 
     1024 columns     32 threads    a warp: its lanes add among themselves
     8192 columns    256 threads    8 warps, which exchange their sums once, through shared memory
-    256 columns      32 threads    four rows to a warp; of one row each lane would make only one load
+    256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
     17 columns      128 threads    32 rows, 8 elements in each thread
 
-In float32 rows of 1024 columns and more have twice as many threads. Narrower ones share a warp as in 16 bits.
+In float32 a thread holds 16 elements of a row of 1024 to 2048 columns, so two warps share 1024 columns. Such a thread
+needs fewer registers, and more warps fit an SM. (`--xray` shows both.)
 
 Cost: 2 elements moved instead of 3. The block is the next power of two; its lanes beyond the row hold zeros.
 
@@ -26,8 +27,8 @@ import triton.language as tl
 from compiled import compiled
 
 EPS = 1e-5
-ELEMENTS = 1024  # of a program at least: narrow rows share a warp
-BYTES = 64  # of a row that a thread holds: 4 loads of 16 bytes in flight
+ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in flight, of 16 bits 4
+HALF = range(1024, 2049)  # columns: of float32 a thread holds half as many
 NARROW = 32  # columns: of 17 columns of float16 a warp would make 32 loads of 2 bytes; four warps share them
 
 
@@ -75,8 +76,9 @@ def run(x, w_weight):
     rows, columns = x.shape
     if y.numel():
         block = triton.next_power_of_2(columns)
-        rows_at_once = max(ELEMENTS // block, 1)
-        warps = 4 if block <= NARROW else min(max(block * x.element_size() // (32 * BYTES), 1), 32)
+        elements = ELEMENTS // 2 if columns in HALF and x.element_size() == 4 else ELEMENTS
+        rows_at_once = max(32 * elements // block, 1)
+        warps = 4 if block <= NARROW else min(max(block // (32 * elements), 1), 32)
         grid, vector = (triton.cdiv(rows, rows_at_once),), gcd(columns, 16 // x.element_size())
         rms_norm_kernel[grid](
             x, w_weight, y, rows, columns, EPS, ROWS=rows_at_once, BLOCK=block, VECTOR=vector, num_warps=warps
