@@ -64,7 +64,7 @@ class Plan:
 
 
 def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
-    """The plan, from each candidate's duration and the baseline's noise against itself."""
+    """The plan, from each candidate's duration and the noise of two arms, each against itself."""
     job, inputs = session.job, session.inputs(session.job.size)
     may_compile = any(each.is_library for each in session.remaining)
     session.progress.say("pilot", LONG if may_compile else 0.0)
@@ -137,9 +137,13 @@ def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> Pace:
 
 
 def _noise(clock: Clock, calls: dict[str, Call], paces: dict[str, Pace], times: int) -> float:
-    """The standard deviation of log(baseline / baseline again)."""
-    logs: dict[str, list[float]] = {"baseline": [], CONTROL: []}
-    for label in [*logs] * times:
-        sample = clock.sample([calls[label]] * paces[label].calls, paces[label].host_s)
-        logs[label].append(np.log(sample.seconds))
-    return float(np.std(np.subtract(logs["baseline"], logs[CONTROL]), ddof=1))
+    """The standard deviation of log(arm / the same arm again): the baseline's, or the shortest arm's if that is larger.
+
+    Times vary by microseconds, whatever they are times of. So the ratio varies with its shorter time.
+    """
+    shortest = min(paces, key=lambda label: paces[label].seconds)
+    logs = []
+    for label in ["baseline", CONTROL, shortest, shortest] * times:
+        logs.append(np.log(clock.sample([calls[label]] * paces[label].calls, paces[label].host_s).seconds))
+    arms = np.reshape(logs, (times, 2, 2))
+    return float(np.std(arms[..., 0] - arms[..., 1], axis=0, ddof=1).max())
