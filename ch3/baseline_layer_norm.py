@@ -25,7 +25,8 @@ SIZES = {
     "check": {"rows": 3, "columns": 127}, "check/one": {"rows": 1, "columns": 1},
     "check/narrow": {"rows": 401, "columns": 5}, "check/wide": {"rows": 7, "columns": 10_001},
     "check/fp16": {"rows": 129, "columns": 129, "dtype": "float16"},
-    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"}, "check/half": {"rows": 9, "columns": 1025},
+    "check/bf16": {"rows": 5, "columns": 1025, "dtype": "bfloat16"},
+    "check/half": {"rows": 201, "columns": 1025},  # more rows than SMs
     "count": {"rows": 128, "columns": 4096},
     "default": {"rows": 4096, "columns": 8192},  # 128 MiB of float32: larger than any L2
     "small/4096x1024": {"columns": 1024}, "small/4096x1024/fp16": {"columns": 1024, "dtype": "float16"},

@@ -2,18 +2,20 @@
 
 Problem: `baseline_layer_norm.py` reads a row three times.
 
-Idea: mean, variance and result are computed from the registers that hold the row, 32 elements in each thread:
+Idea: mean, variance and result are computed from the registers that hold the row. In 16 bits a thread has 32 elements:
 
     1024 columns     32 threads    a warp: its lanes add among themselves
     8192 columns    256 threads    8 warps, which exchange their sums twice, through shared memory
-    256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
+    256 columns      32 threads    four rows to a warp; of one row each lane would make only one load
     17 columns      128 threads    32 rows, 8 elements in each thread
 
-In float32 a thread holds 16 elements of a row of 1024 to 8192 columns. That leaves registers for weight and bias, which
-are loaded before the sums. (16,384 columns would then need all registers of an SM for one row, instead of two.)
+In float32 the first two rows differ. A thread holds 16 elements of a row of 1024 to 8192 columns, so 1024 columns have
+64 threads, and 8192 have 512. Such a thread has registers left for weight and bias, and loads them before the sums.
+(Of 16,384 columns one row would need all registers of an SM. With 32 elements in each thread, two rows fit.)
 
-Where there are no more such programs than SMs, bandwidth is not the limit: each row's chain of loads and sums is. So a
-thread gets 8 elements, and weight and bias are loaded before the sums.
+Where the programs of the table are no more than the SMs, bandwidth is not the limit: each row's chain of loads and sums
+is. So a thread gets 8 elements (more beyond 8192 columns: a program has 1024 threads at most), and weight and bias are
+loaded before the sums.
 
 Cost: 2 elements moved instead of 4. The block is the next power of two. Its lanes beyond the row must count neither in
 the mean, where a zero adds nothing, nor in the variance, where a zero would be as far off as the mean is. Every program
@@ -31,8 +33,8 @@ import triton.language as tl
 from compiled import compiled
 
 EPS = 1e-5
-ELEMENTS, FEW = 32, 8  # of a row that a thread holds, and where rows are few
-HALF = range(1024, 8193)  # columns: of float32 a thread holds half as many, and weight and bias beside them
+ELEMENTS, FEW = 32, 8  # of a row that a thread holds; FEW: where rows are few
+HALF = range(1024, 8193)  # columns: in float32 a thread holds half as many elements, and also weight and bias
 NARROW = 32  # columns: of 17 columns of float16 a warp would make 32 loads of 2 bytes; four warps share them
 REGISTERS = 64  # a thread's at most, so that 1024 threads share an SM: two rows of 16,384
 

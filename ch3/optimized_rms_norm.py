@@ -3,15 +3,16 @@
 Problem: `baseline_rms_norm.py` reads a row twice.
 
 Idea: y = x / sqrt(mean(x^2) + eps) * weight, along a row. Between the mean of the squares and the result the row stays
-in the registers of its threads, 32 elements in each:
+in the registers of its threads. In 16 bits a thread has 32 elements:
 
     1024 columns     32 threads    a warp: its lanes add among themselves
     8192 columns    256 threads    8 warps, which exchange their sums once, through shared memory
-    256 columns      32 threads    four rows to a warp; of one row each lane would make only two loads
+    256 columns      32 threads    four rows to a warp; of one row each lane would make only one load
     17 columns      128 threads    32 rows, 8 elements in each thread
 
-In float32 a thread holds 16 elements of a row of 1024 to 2048 columns, so two warps share 1024 columns. Such a thread
-needs fewer registers, and more warps fit an SM. (`--xray` shows both.)
+In float32 the first row differs. A thread holds 16 elements of a row of 1024 to 2048 columns, so 1024 columns have 64
+threads. Such a thread needs fewer registers: more warps fit an SM, but fewer rows, since each has twice as many warps.
+Which of the two layouts is faster, we have only measured.
 
 Cost: 2 elements moved instead of 3. The block is the next power of two; its lanes beyond the row hold zeros.
 
@@ -27,8 +28,8 @@ import triton.language as tl
 from compiled import compiled
 
 EPS = 1e-5
-ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in flight, of 16 bits 4
-HALF = range(1024, 2049)  # columns: of float32 a thread holds half as many
+ELEMENTS = 32  # of a row that a thread holds: 8 loads of 16 bytes in float32, 4 in 16 bits
+HALF = range(1024, 2049)  # columns: in float32 a thread holds half as many elements of such a row
 NARROW = 32  # columns: of 17 columns of float16 a warp would make 32 loads of 2 bytes; four warps share them
 
 

@@ -89,7 +89,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
     round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
     most = ROUNDS[job.info["kind"]]
     pairs = most if round_s < 0.2 else LEAST_REPEATS
-    blocks = job.blocks or stats.blocks_for(_noise(clock, calls, paces, pairs), most)
+    blocks = job.blocks or stats.blocks_for(_noise(session, clock, calls, paces, pairs), most)
     fitting = (n for n in range(most, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
     rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
@@ -136,14 +136,20 @@ def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> Pace:
     return Pace(seconds, host_s, min(most, max(1, math.ceil(least_s / seconds))))
 
 
-def _noise(clock: Clock, calls: dict[str, Call], paces: dict[str, Pace], times: int) -> float:
+def _noise(session: Session, clock: Clock, calls: dict[str, Call], paces: dict[str, Pace], times: int) -> float:
     """The standard deviation of log(arm / the same arm again): the baseline's, or the shortest arm's if that is larger.
 
-    Times vary by microseconds, whatever they are times of. So the ratio varies with its shorter time.
+    A short time often varies by about as many microseconds as a long one. In percent that is more. So the shortest arm
+    may make a ratio noisier than the baseline does. 0 if a call raises: its version is disqualified.
     """
     shortest = min(paces, key=lambda label: paces[label].seconds)
+    arms = ["baseline", CONTROL, *[shortest] * 2 * (shortest not in ("baseline", CONTROL))]
     logs = []
-    for label in ["baseline", CONTROL, shortest, shortest] * times:
-        logs.append(np.log(clock.sample([calls[label]] * paces[label].calls, paces[label].host_s).seconds))
-    arms = np.reshape(logs, (times, 2, 2))
-    return float(np.std(arms[..., 0] - arms[..., 1], axis=0, ddof=1).max())
+    for label in arms * times:
+        pace = paces[label]
+        sample = session.attempt(label, clock.sample, [calls[label]] * pace.calls, pace.host_s)
+        if sample is None:
+            return 0.0
+        logs.append(np.log(sample.seconds))
+    pairs = np.reshape(logs, (times, -1, 2))
+    return float(np.std(pairs[..., 0] - pairs[..., 1], axis=0, ddof=1).max())
