@@ -143,8 +143,9 @@ def _noise(session: Session, clock: Clock, calls: dict[str, Call], paces: dict[s
     may make a ratio noisier than the baseline does. 0 if a call raises: its version is disqualified.
     """
     shortest = min(paces, key=lambda label: paces[label].seconds)
-    arms = ["baseline", CONTROL, *[shortest] * 2 * (shortest not in ("baseline", CONTROL))]
-    logs = []
+    arms, logs = ["baseline", CONTROL], []
+    if shortest not in arms:
+        arms += [shortest, shortest]
     for label in arms * times:
         pace = paces[label]
         sample = session.attempt(label, clock.sample, [calls[label]] * pace.calls, pace.host_s)
