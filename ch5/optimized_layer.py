@@ -57,8 +57,8 @@ def cost(x, w_linear, w_bias, w_weight, normalized):
 
 def run(x, w_linear, w_bias, w_weight, normalized):
     x = x.contiguous()
-    grades = zip(w_linear, algebra_of(x).sizes, strict=True)
-    y = torch.bmm(x, torch.cat([matrix.expand(size, -1, -1) for matrix, size in grades]))
+    matrices = [w_linear[grade] for grade in algebra_of(x).grades]  # not expanded views: those are copied more slowly
+    y = torch.bmm(x, torch.stack(matrices))
     if w_weight.dim() == 2:
         return sgp.forward(x, y, w_weight.mT.contiguous(), normalized, w_bias.contiguous())
     y[0] += w_bias

@@ -119,9 +119,7 @@ class CliffordLayer(nn.Module):
             raise ValueError(f"x must be on the layer's device, {self.linear.device}, not on {x.device}")
         if x.dtype != self.linear.dtype and not autocast_is_on(x.device):
             raise ValueError(f"x must be of the layer's type, {self.linear.dtype}, not {x.dtype}")
-        sizes = algebra(self.dimensions).sizes
-        matrices = [matrix.expand(size, -1, -1) for matrix, size in zip(self.linear, sizes, strict=True)]
-        y = torch.bmm(x, torch.cat(matrices))
+        y = torch.bmm(x, torch.stack([self.linear[grade] for grade in algebra(self.dimensions).grades]))
         y[0] += self.bias  # in place: 1 of D blades is read and written, not all
         return self.product(x, y)
 

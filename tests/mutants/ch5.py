@@ -94,12 +94,11 @@ MUTANTS = {
     ],
     "layer": [
         Mutant("every blade has the bias", "y[0] += w_bias", "y += w_bias"),
-        Mutant("one matrix serves all grades", "zip(w_linear, algebra_of(x).sizes",
-               "zip([w_linear[0]] * len(w_linear), algebra_of(x).sizes"),
+        Mutant("one matrix serves all grades", "w_linear[grade] for", "w_linear[0] for"),
         Mutant("the fully connected product is always normalized", "w_weight.contiguous(), normalized)[0]",
                "w_weight)[0]"),
-        Mutant("matrices go by blades, not by grades", "matrix.expand(size, -1, -1) for matrix, size in grades",
-               "w_linear[k % len(w_linear)][None] for k in range(len(x))"),
+        Mutant("matrices go by blades, not by grades", "w_linear[grade] for grade in algebra_of(x).grades",
+               "w_linear[blade % len(w_linear)] for blade in range(len(x))"),
         Mutant("no bias where features are weighted", "normalized, w_bias.contiguous())", "normalized)"),
     ],
 }  # fmt: skip
