@@ -52,7 +52,7 @@ class Operations(Eagerly):
         read = [t for t in tree_leaves((args, _without_out(kwargs))) if isinstance(t, torch.Tensor)]
         if func.__name__.startswith((*WRITES_ONLY, *FORM_ONLY)):
             read = read[1:]
-        reads, writes, once = (sum(map(_bytes, found)) for found in (read, made, {id(t): t for t in read}.values()))
+        reads, writes, once = (sum(map(_bytes, found)) for found in (read, made, {_place(t): t for t in read}.values()))
         read_sectors, written_sectors, distinct = (-(-amount // SECTOR) for amount in (reads, writes, once + writes))
         name, flops = f"torch.{func.__name__.partition('.')[0]}", _flops(func, args, kwargs, given, out)
         self._meter.add(
@@ -64,8 +64,13 @@ def _onto_itself(func: Any, given: list[torch.Tensor]) -> bool:
     """Whether this copies a view to itself, as at the end of `y[0] += b`. Torch then launches nothing."""
     if func is not torch.ops.aten.copy_.default:
         return False
-    to, source = ((t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype) for t in given)
+    to, source = map(_place, given)
     return to == source
+
+
+def _place(t: torch.Tensor) -> tuple[Any, ...]:
+    """Equal for two views of the same elements."""
+    return t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype
 
 
 def _without_out(kwargs: dict[str, Any]) -> dict[str, Any]:

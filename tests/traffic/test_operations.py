@@ -58,6 +58,14 @@ def test_out_is_written_and_not_read():
     assert (found.written_bytes, found.read_bytes, found.distinct_bytes) == (BYTES, 2 * BYTES, 2 * BYTES)
 
 
+def test_two_views_of_the_same_elements_are_the_same_bytes_and_of_others_are_not():
+    a, half = x(), BYTES // 2
+    same = count(lambda: torch.stack([a[: N // 2], a[: N // 2]]))
+    other = count(lambda: torch.stack([a[: N // 2], a[N // 2 :]]))
+    assert (same.total.read_bytes, same.distinct_bytes) == (BYTES, half + BYTES)
+    assert (other.total.read_bytes, other.distinct_bytes) == (BYTES, 2 * BYTES)
+
+
 @pytest.mark.parametrize(
     ("call", "flops"),
     [
