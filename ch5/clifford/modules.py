@@ -119,7 +119,8 @@ class CliffordLayer(nn.Module):
             raise ValueError(f"x must be on the layer's device, {self.linear.device}, not on {x.device}")
         if x.dtype != self.linear.dtype and not autocast_is_on(x.device):
             raise ValueError(f"x must be of the layer's type, {self.linear.dtype}, not {x.dtype}")
-        y = torch.bmm(x, torch.stack([self.linear[grade] for grade in algebra(self.dimensions).grades]))
+        matrices = self.linear.unbind()  # self.linear[grade] would have, for each blade, a gradient of all grades
+        y = torch.bmm(x, torch.stack([matrices[grade] for grade in algebra(self.dimensions).grades]))
         y[0] += self.bias  # in place: 1 of D blades is read and written, not all
         return self.product(x, y)
 

@@ -69,7 +69,7 @@ def _onto_itself(func: Any, given: list[torch.Tensor]) -> bool:
 
 
 def _place(t: torch.Tensor) -> tuple[Any, ...]:
-    """Equal for two views of the same elements."""
+    """Equal for two views of the same elements in the same order."""
     return t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype
 
 
