@@ -3,21 +3,23 @@
 Problem: the five kernels of `baseline_fused_elementwise.py` leave four intermediate matrices in memory.
 
 Idea: y = silu(scale * x + shift) * gate + x in one kernel, which keeps every intermediate value in a register. A
-program of `chain_kernel` takes 2 KiB of a row: its 128 lanes move 16 bytes each.
+program takes 2 KiB of each matrix, as if it were a vector: its 128 lanes move 16 bytes each, wherever rows begin. Only
+the last n % 16 elements are done separately, as in `optimized_add.py`.
 
-If `columns` is no multiple of 16, the compiler does not know that rows begin at multiples of 16 bytes. A lane then
-moves each element alone: in float16, eight accesses of 2 bytes for one of 16. So `vector_kernel` treats the matrix as a
-vector, and the last n % 16 elements are done separately, as in `optimized_add.py`. A lane moves 16 bytes of x, gate and
-y again. Only scale and shift are read one by one, at offset % columns. Of few elements, each lane takes one: many
-lanes with one element are faster than few with eight.
+The element at an offset needs scale and shift of column offset % columns. The compiler does not see that these columns
+are neighbours in memory, and would load them one by one. `multiple_of` and `max_contiguous` tell it that groups of UNIT
+columns are: UNIT is the largest of 1, 2, 4, 8 and 16 that divides `columns`. From 8 on, a lane loads 16 bytes of both
+vectors at a time. Of few elements, each lane takes one: many lanes with one element are faster than few with eight.
 
 Cost: 3 matrices instead of 12. A program also reads 2 KiB of each of the two vectors. All rows read the same, so these
 come from L2: 2 * 2 KiB beside 3 * 2 KiB that memory has to move. SiLU adds an exp and a division, far fewer
-instructions than memory has time for. `vector_kernel` is compiled for each number of columns: then % is no division.
+instructions than memory has time for. `chain_kernel` is compiled for each number of columns: then % is no division.
 
 Predict: `library_compiled` is torch.compile, which makes one kernel of the same chain. How many times this version's
 time does it take?
 """
+
+from math import gcd
 
 import torch
 import triton
@@ -56,21 +58,15 @@ def chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, offsets, cols, m
 
 
 @triton.jit
-def chain_kernel(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, n_cols, BLOCK: tl.constexpr):
-    num_pid_n = tl.cdiv(n_cols, BLOCK)  # programs side by side in a row
-    row, cols = tl.program_id(0) // num_pid_n, tl.program_id(0) % num_pid_n * BLOCK + tl.arange(0, BLOCK)
-    offsets = row.to(tl.int64) * n_cols + cols  # 64 bits: a matrix may have more than 2^31 elements
-    chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, offsets, cols, cols < n_cols)
-
-
-@triton.jit
-def vector_kernel(
-    x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, n, n_cols: tl.constexpr, BLOCK: tl.constexpr, TAIL: tl.constexpr
-):
-    start = tl.program_id(0).to(tl.int64) * BLOCK
+def chain_kernel(
+    x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, n, n_cols: tl.constexpr,
+    BLOCK: tl.constexpr, UNIT: tl.constexpr, TAIL: tl.constexpr,
+):  # fmt: skip
+    start = tl.program_id(0).to(tl.int64) * BLOCK  # 64 bits: a matrix may have more than 2^31 elements
     offsets = start + tl.arange(0, BLOCK)
     # Where a row exceeds BLOCK, % by a constant is a subtraction and a minimum
     cols = ((start % n_cols).to(tl.int32) + tl.arange(0, BLOCK)) % n_cols
+    cols = tl.max_contiguous(tl.multiple_of(cols, UNIT), UNIT)
     chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, offsets, cols, offsets < n)
     if TAIL > 0 and start == 0:  # one program takes the last elements, too
         last = n + tl.arange(0, 16)
@@ -80,14 +76,10 @@ def vector_kernel(
 def run(x, gate, w_scale, w_shift):
     rows, columns = x.shape
     y = torch.empty(rows, columns, dtype=x.dtype, device=x.device)
-    block = 2048 // x.element_size()  # 128 lanes * 16 bytes
+    block, tail = (128, 0) if x.numel() <= FEW else (2048 // x.element_size(), x.numel() % 16)
+    n = x.numel() - tail
     arguments = (tensor.contiguous() for tensor in (x, gate, w_scale, w_shift))
-    if columns % 16 == 0:
-        grid = (rows * triton.cdiv(columns, block),)
-        chain_kernel[grid](*arguments, y, columns, BLOCK=block, num_warps=4)
-    else:
-        block, tail = (128, 0) if x.numel() <= FEW else (block, x.numel() % 16)
-        n = x.numel() - tail
-        grid = (triton.cdiv(n, block) or 1,)
-        vector_kernel[grid](*arguments, y, n, columns, BLOCK=block, TAIL=tail, num_warps=4)
+    chain_kernel[(triton.cdiv(n, block) or 1,)](
+        *arguments, y, n, columns, BLOCK=block, UNIT=gcd(columns, 16), TAIL=tail, num_warps=4
+    )
     return y

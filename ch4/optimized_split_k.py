@@ -24,7 +24,7 @@ from splitting import add_up
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
 SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}
-PROGRAMS = 264  # at most, where k is split: 2 for each of 132 SMs
+PROGRAMS = 264  # at most, where k is split: 2 for each of 132 SMs; 1 if there are 17 to 64 rows, for half the sums
 
 
 def inputs(m=16, n=4096, k=16_384, dtype="float16", transposed=False, device="cuda"):
@@ -89,11 +89,12 @@ def matmul_kernel(
     tl.store(partials_ptr + offs_m.to(tl.int64) * N + offs_n, acc, mask=(offs_m < rows) & (offs_n < columns))
 
 
-def plan(M, N, K, odd_rows=False, odd_columns=False):
+def plan(M, N, K, odd_rows=False, odd_columns=False, by_columns=False):
     """The configuration, how many tiles there are and how many programs share each, and how much of k one takes.
 
     odd_rows: w_b's rows, n long, are not at multiples of 16 bytes; odd_columns: its columns, k long, where those are
     contiguous. Loads are of 2 bytes then and none is ahead of the products: more programs wait at the same time.
+    by_columns: w_b's columns are contiguous. With up to 16 rows, a step then reads 256 bytes of each.
     """
     config, programs = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE, PROGRAMS
     if M == 1 and (odd_rows or odd_columns):
@@ -103,6 +104,10 @@ def plan(M, N, K, odd_rows=False, odd_columns=False):
         config, programs = {**SKINNY, "BLOCK_K": 128}, 4 * PROGRAMS
     elif odd_rows or odd_columns:
         programs = 2 * PROGRAMS
+    elif by_columns and config is SKINNY:
+        config = {**SKINNY, "BLOCK_K": 128}
+    elif SKINNY["BLOCK_M"] < M <= SQUARE["BLOCK_M"]:
+        programs = PROGRAMS // 2
     tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
     steps = triton.cdiv(K, config["BLOCK_K"])
     each = max(triton.cdiv(steps, max(programs // max(tiles, 1), 1)), 1)
@@ -116,7 +121,9 @@ def setup(x, w_b):
 def run(x, w_b, overlap):
     (M, K), N = x.shape, w_b.shape[1]
     c = torch.empty(M, N, dtype=x.dtype, device=x.device)
-    config, tiles, splits, k_per_split = plan(M, N, K, odd(w_b, w_b.stride(0)), odd(w_b, w_b.stride(1)))
+    config, tiles, splits, k_per_split = plan(
+        M, N, K, odd(w_b, w_b.stride(0)), odd(w_b, w_b.stride(1)), w_b.stride(0) < w_b.stride(1)
+    )
     if c.numel():
         partials = torch.empty(splits, M, N, device=x.device) if splits > 1 else c
         strides = *x.stride(), *w_b.stride()

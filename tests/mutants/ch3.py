@@ -51,8 +51,6 @@ MUTANTS = {
     ],
     "fused_elementwise": [
         Mutant("silu overflows", "scaled / (1 + tl.exp(-scaled))", "scaled * tl.exp(scaled) / (1 + tl.exp(scaled))"),
-        Mutant("each block of a row takes the first one's scales", "offsets, cols, cols < n_cols",
-               "offsets, tl.arange(0, BLOCK), cols < n_cols"),
         Mutant("each block of a vector begins in the first column", "(start % n_cols).to(tl.int32) + ", ""),
         Mutant("the last n % 16 elements begin in the first column", "last % n_cols", "tl.arange(0, 16) % n_cols"),
         Mutant("gate is read as if it had no gaps", "(tensor.contiguous() for tensor in (x, gate, w_scale, w_shift))",
