@@ -6,10 +6,11 @@ Idea: y = silu(scale * x + shift) * gate + x in one kernel, which keeps every in
 program takes 2 KiB of each matrix, as if it were a vector: its 128 lanes move 16 bytes each, wherever rows begin. Only
 the last n % 16 elements are done separately, as in `optimized_add.py`.
 
-The element at an offset needs scale and shift of column offset % columns. The compiler does not see that these columns
-are neighbours in memory, and would load them one by one. `multiple_of` and `max_contiguous` tell it that groups of UNIT
-columns are: UNIT is the largest of 1, 2, 4, 8 and 16 that divides `columns`. From 8 on, a lane loads 16 bytes of both
-vectors at a time. Of few elements, each lane takes one: many lanes with one element are faster than few with eight.
+An element needs scale and shift of its column, offset % columns. The compiler does not see that such columns are
+neighbours in memory, and would load each one alone. `multiple_of` and `max_contiguous` tell it that they are, in groups
+of UNIT: the largest of 1, 2, 4, 8 and 16 that divides `columns`. If that is 8 (in float32: 4) or more, a lane loads 16
+bytes of both vectors at a time. Of few elements, each lane takes one: many lanes with one element are faster than few
+with eight.
 
 Cost: 3 matrices instead of 12. A program also reads 2 KiB of each of the two vectors. All rows read the same, so these
 come from L2: 2 * 2 KiB beside 3 * 2 KiB that memory has to move. SiLU adds an exp and a division, far fewer
