@@ -24,7 +24,9 @@ SIZES = {
     "check/row": {"rows": 1, "columns": 1025}, "check/tail": {"rows": 33, "columns": 517},
     "check/fp16": {"rows": 33, "columns": 127, "dtype": "float16"},
     "check/bf16": {"rows": 33, "columns": 513, "dtype": "bfloat16"},
-    "check/aligned": {"rows": 5, "columns": 1040}, "check/column": {"rows": 1040, "columns": 1},
+    "check/aligned": {"rows": 17, "columns": 1040}, "check/column": {"rows": 1040, "columns": 1},
+    "check/by8": {"rows": 17, "columns": 1032, "dtype": "float16"}, "check/by4": {"rows": 17, "columns": 1036},
+    "check/by2": {"rows": 17, "columns": 1034, "dtype": "bfloat16"},
     "check/wide": {"rows": 3, "columns": 1651, "dtype": "float16"},
     "count": {"rows": 256, "columns": 512},
     "default": {"rows": 8192, "columns": 4096},  # 128 MiB of float32 a matrix: larger than any L2

@@ -2,15 +2,15 @@
 
 Problem: the five kernels of `baseline_fused_elementwise.py` leave four intermediate matrices in memory.
 
-Idea: y = silu(scale * x + shift) * gate + x in one kernel, which keeps every intermediate value in a register. A
-program takes 2 KiB of each matrix, as if it were a vector: its 128 lanes move 16 bytes each, wherever rows begin. Only
-the last n % 16 elements are done separately, as in `optimized_add.py`.
+Idea: y = silu(scale * x + shift) * gate + x in one kernel, which keeps every intermediate value in a register. The
+kernel takes each matrix as a vector of n elements. A program does 2 KiB of it: each of its 128 lanes moves 16 bytes,
+wherever rows begin. The last n % 16 elements are done separately, as in `optimized_add.py`.
 
-An element needs scale and shift of its column, offset % columns. The compiler does not see that such columns are
-neighbours in memory, and would load each one alone. `multiple_of` and `max_contiguous` tell it that they are, in groups
-of UNIT: the largest of 1, 2, 4, 8 and 16 that divides `columns`. If that is 8 (in float32: 4) or more, a lane loads 16
-bytes of both vectors at a time. Of few elements, each lane takes one: many lanes with one element are faster than few
-with eight.
+An element needs the scale and the shift of its column, offset % columns. The compiler does not see that neighbouring
+elements have neighbouring columns, and would load each number alone. `multiple_of` and `max_contiguous` tell it: the
+columns are adjacent in groups of UNIT, and a group begins at a multiple of UNIT. UNIT is the largest of 1, 2, 4, 8 and
+16 that divides `columns`. If that is 8 (in float32: 4) or more, a lane loads 16 bytes of each vector at a time. If
+there are few elements, each lane takes one: many lanes with one element are faster than few with eight.
 
 Cost: 3 matrices instead of 12. A program also reads 2 KiB of each of the two vectors. All rows read the same, so these
 come from L2: 2 * 2 KiB beside 3 * 2 KiB that memory has to move. SiLU adds an exp and a division, far fewer
@@ -27,7 +27,7 @@ import triton
 import triton.language as tl
 from compiled import compiled
 
-FEW = 2**14  # elements: of up to so many, a lane moves one only, and none are done separately
+FEW = 2**14  # elements: if there are no more, a lane moves only one, and no last ones are done separately
 
 
 def inputs(rows=8192, columns=4096, dtype="float32", device="cuda"):
@@ -64,9 +64,11 @@ def chain_kernel(
     BLOCK: tl.constexpr, UNIT: tl.constexpr, TAIL: tl.constexpr,
 ):  # fmt: skip
     start = tl.program_id(0).to(tl.int64) * BLOCK  # 64 bits: a matrix may have more than 2^31 elements
-    offsets = start + tl.arange(0, BLOCK)
-    # Where a row exceeds BLOCK, % by a constant is a subtraction and a minimum
-    cols = ((start % n_cols).to(tl.int32) + tl.arange(0, BLOCK)) % n_cols
+    offsets, first = start + tl.arange(0, BLOCK), start % n_cols
+    if n_cols < 2**30:  # in 32 bits, % of a row that is longer than BLOCK is a subtraction and a minimum
+        first = first.to(tl.int32)
+    cols = (first + tl.arange(0, BLOCK)) % n_cols
+    # start and n_cols are multiples of UNIT: no group of UNIT goes beyond the end of a row
     cols = tl.max_contiguous(tl.multiple_of(cols, UNIT), UNIT)
     chain_block(x_ptr, gate_ptr, scale_ptr, shift_ptr, out_ptr, offsets, cols, offsets < n)
     if TAIL > 0 and start == 0:  # one program takes the last elements, too
@@ -77,10 +79,11 @@ def chain_kernel(
 def run(x, gate, w_scale, w_shift):
     rows, columns = x.shape
     y = torch.empty(rows, columns, dtype=x.dtype, device=x.device)
+    # Many: 2 KiB for 128 lanes. A mask that ends at a multiple of 16 has all 16 bytes of a lane inside, or outside
     block, tail = (128, 0) if x.numel() <= FEW else (2048 // x.element_size(), x.numel() % 16)
-    n = x.numel() - tail
     arguments = (tensor.contiguous() for tensor in (x, gate, w_scale, w_shift))
-    chain_kernel[(triton.cdiv(n, block) or 1,)](
-        *arguments, y, n, columns, BLOCK=block, UNIT=gcd(columns, 16), TAIL=tail, num_warps=4
-    )
+    if n := x.numel() - tail:
+        chain_kernel[(triton.cdiv(n, block),)](
+            *arguments, y, n, columns, BLOCK=block, UNIT=gcd(columns, 16), TAIL=tail, num_warps=4
+        )
     return y

@@ -29,6 +29,7 @@ SIZES = {
     "check/transposed": {"m": 5, "n": 65, "k": 777, "transposed": True},
     "check/by8": {"m": 5, "n": 72, "k": 776},
     "check/by8/transposed": {"m": 5, "n": 72, "k": 776, "transposed": True},
+    "check/rows": {"m": 33, "n": 136, "k": 1000},  # two tiles, of 16 programs each
     "check/nothing": {"m": 3, "n": 5, "k": 0},
     "check/shares": {"m": 2, "n": 136, "k": 5691},  # 89 steps for 88 programs a tile: two each, and one for the last
     "count": {"m": 16, "n": 4096, "k": 512},

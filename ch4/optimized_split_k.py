@@ -9,8 +9,9 @@ programs and more (30 KiB of shared memory each), so that all run at once:
 Cost: four partial sums of each element go to memory in float32. A second kernel (`splitting.py`) adds them up, always
 in the same order, so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From
 capability 9.0 on its programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic
-dependent launch). How often k is split depends on m, n and k, and on whether rows begin at multiples of 16 bytes
-(`plan`). If they do not, and x is one row, CUDA cores multiply: tensor cores would wait for loads of 2 bytes.
+dependent launch). How often k is split depends on m, n, k and on how w_b lies in memory (`plan`): whether its columns
+are contiguous, and whether its rows or columns begin at multiples of 16 bytes. If those do not, and x is one row, CUDA
+cores multiply: tensor cores would wait for loads of 2 bytes.
 Predict: a result of 16 x 64 with k = 262,144 is one tile: one program in the baseline, 256 programs here, and 42 MB to
 read. How many times as fast is it?
 """
@@ -24,7 +25,7 @@ from splitting import add_up
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
 SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}
-PROGRAMS = 264  # at most, where k is split: 2 for each of 132 SMs; 1 if there are 17 to 64 rows, for half the sums
+PROGRAMS = 264  # where k is split: 2 for each of 132 SMs; `plan` has the exceptions
 
 
 def inputs(m=16, n=4096, k=16_384, dtype="float16", transposed=False, device="cuda"):
@@ -94,7 +95,8 @@ def plan(M, N, K, odd_rows=False, odd_columns=False, by_columns=False):
 
     odd_rows: w_b's rows, n long, are not at multiples of 16 bytes; odd_columns: its columns, k long, where those are
     contiguous. Loads are of 2 bytes then and none is ahead of the products: more programs wait at the same time.
-    by_columns: w_b's columns are contiguous. With up to 16 rows, a step then reads 256 bytes of each.
+    by_columns: w_b's columns are contiguous. With up to 16 rows of x, a step then takes 128 numbers of each column, not
+    64: longer pieces of memory. `atomic` and `last` know nothing of these three.
     """
     config, programs = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE, PROGRAMS
     if M == 1 and (odd_rows or odd_columns):
@@ -106,9 +108,10 @@ def plan(M, N, K, odd_rows=False, odd_columns=False, by_columns=False):
         programs = 2 * PROGRAMS
     elif by_columns and config is SKINNY:
         config = {**SKINNY, "BLOCK_K": 128}
-    elif SKINNY["BLOCK_M"] < M <= SQUARE["BLOCK_M"]:
-        programs = PROGRAMS // 2
     tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+    # 17 to 64 rows: half of the programs write half as many sums. But at least two share a tile
+    if config is SQUARE and SQUARE["BLOCK_M"] >= M and programs == PROGRAMS and 4 * tiles <= PROGRAMS:
+        programs = PROGRAMS // 2
     steps = triton.cdiv(K, config["BLOCK_K"])
     each = max(triton.cdiv(steps, max(programs // max(tiles, 1), 1)), 1)
     return config, tiles, max(triton.cdiv(steps, each), 1), each * config["BLOCK_K"]

@@ -23,7 +23,7 @@ VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
 SQUARE = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}
-PROGRAMS = 264  # at most, where k is split: 2 for each of 132 SMs; 1 if there are 17 to 64 rows, for half the sums
+PROGRAMS = 264  # where k is split, no more: 2 for each of 132 SMs
 AT_ONCE = tl.constexpr(4)  # sums that the last one reads at a time
 
 
@@ -88,8 +88,10 @@ def matmul_kernel(
 def plan(M, N, K):
     """The configuration, how many tiles there are and how many programs share each, and how much of k one takes."""
     config = SKINNY if SKINNY["BLOCK_M"] >= M else SQUARE
-    programs = PROGRAMS // 2 if SKINNY["BLOCK_M"] < M <= SQUARE["BLOCK_M"] else PROGRAMS
     tiles = triton.cdiv(M, config["BLOCK_M"]) * triton.cdiv(N, config["BLOCK_N"])
+    # 17 to 64 rows: half of the programs write half as many sums. But at least two share a tile
+    halved = config is SQUARE and SQUARE["BLOCK_M"] >= M and 4 * tiles <= PROGRAMS
+    programs = PROGRAMS // 2 if halved else PROGRAMS
     steps = triton.cdiv(K, config["BLOCK_K"])
     each = max(triton.cdiv(steps, max(programs // max(tiles, 1), 1)), 1)
     return config, tiles, max(triton.cdiv(steps, each), 1), each * config["BLOCK_K"]

@@ -233,7 +233,7 @@ def test_what_the_compiler_has_to_be_told_about_rows(dtype, numbers, known):
     ("name", "size", "bits"),
     [
         ("batched_matmul", "check/by8", 128), ("batched_matmul", "check/by4/fp32", 128), ("batched_matmul", "check", 0),
-        ("split_k", "check/by8", 128), ("split_k", "check", 0),
+        ("split_k", "check/by8", 128), ("split_k", "check/by8/transposed", 128), ("split_k", "check", 0),
     ],
 )  # fmt: skip
 def test_rows_at_multiples_of_16_bytes_are_copied_16_bytes_at_a_time(name, size, bits):
