@@ -51,7 +51,8 @@ MUTANTS = {
     ],
     "fused_elementwise": [
         Mutant("silu overflows", "scaled / (1 + tl.exp(-scaled))", "scaled * tl.exp(scaled) / (1 + tl.exp(scaled))"),
-        Mutant("each block of a vector begins in the first column", "(start % n_cols).to(tl.int32) + ", ""),
+        Mutant("each block of a vector begins in the first column", "(first + tl.arange(0, BLOCK))",
+               "tl.arange(0, BLOCK)"),
         Mutant("the last n % 16 elements begin in the first column", "last % n_cols", "tl.arange(0, 16) % n_cols"),
         Mutant("gate is read as if it had no gaps", "(tensor.contiguous() for tensor in (x, gate, w_scale, w_shift))",
                "(x.contiguous(), gate, w_scale, w_shift)"),
