@@ -9,6 +9,8 @@ import errno
 import multiprocessing
 import os
 import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -66,13 +68,30 @@ def start(environment: dict[str, str]) -> None:
         raise OSError(errno.EMFILE, f"only {most} files may be open at once: {allow}")
     _switch(kind)
     resource_tracker.ensure_running()  # first, because starting it unblocks the signals
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, interrupt.SIGNALS)
-    try:
+    with _blocked():
         forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     atexit.unregister(stop)
     atexit.register(stop)  # by itself it takes a second or two to end and keeps our output open
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Inside, no signal that interrupts a run arrives."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, interrupt.SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _connect(fds: Sequence[int]) -> tuple[int, int]:
+    """Ask for a child, undisturbed. Raising in the middle closes the child's pipe: it reads nothing, and complains."""
+    with _blocked():
+        return forkserver._forkserver.connect_to_new_process(fds)
+
+
+if _THERE_IS_ONE:
+    forkserver.connect_to_new_process = _connect
 
 
 def _give_caches() -> None:

@@ -9,6 +9,7 @@ import tempfile
 import time
 from contextlib import suppress
 from functools import partial
+from multiprocessing import reduction
 from pathlib import Path
 
 import psutil
@@ -189,6 +190,35 @@ def test_what_tidies_up_after_an_interrupt_is_not_interrupted():
             signal.raise_signal(signal.SIGINT)
             tidied.append(True)
     assert tidied
+
+
+@pytest.mark.skipif(server.context.get_start_method() != "forkserver", reason="needs a forkserver")
+def test_an_interrupt_while_a_child_is_asked_for_leaves_no_traceback(monkeypatch, capfd):
+    """It closed the child's pipe after the server had the other end: the child read nothing and said so."""
+    server.stop()  # the next one writes to what capfd reads
+    send = reduction.sendfds
+
+    def send_and_interrupt(*arguments):
+        send(*arguments)
+        signal.raise_signal(signal.SIGINT)
+
+    with interrupt.held_back():
+        server.start({})
+        process.call(hello)  # it has imported what it needs
+        monkeypatch.setattr(reduction, "sendfds", send_and_interrupt)
+        monkeypatch.setattr(server, "stop", partial(delayed, server.stop))
+        with pytest.raises(KeyboardInterrupt):
+            process.call(hello)
+    assert capfd.readouterr().err == ""
+
+
+def hello(line):
+    return "hello"
+
+
+def delayed(function):
+    time.sleep(0.5)  # as long as the server needs to fork the child, and this one to see the end of its pipe
+    function()
 
 
 def test_a_signal_that_is_ignored_stays_ignored():
