@@ -19,7 +19,7 @@ Cost: x or y is copied first if its rows do not begin at multiples of 16 bytes, 
 batch. A result with such rows is written with gaps, and copied. For small products up to three more launches take too
 long. The host encodes three descriptors a launch, which takes it up to twice the time of `optimized`. float32 stays on
 the CUDA cores and is slower: an SM has fewer warps than in `optimized`. The sides of a tile are powers of two:
-for 328 x 264, tiles of 128 x 128 compute 384 x 384, 1.7 times as much. cuBLAS has tiles with other sides.
+for 328 x 264, tiles of 128 x 128 compute 384 x 384, 1.7 times as much.
 Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do the loads of one tile take, at 64 bytes a clock?
 """
 

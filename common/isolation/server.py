@@ -85,7 +85,10 @@ def _blocked() -> Iterator[None]:
 
 
 def _connect(fds: Sequence[int]) -> tuple[int, int]:
-    """Ask for a child, undisturbed. Raising in the middle closes the child's pipe: it reads nothing, and complains."""
+    """Ask for a child while no signal arrives.
+
+    An exception in the middle would close a pipe that the child already has, and the child would print a traceback.
+    """
     with _blocked():
         return forkserver._forkserver.connect_to_new_process(fds)
 
