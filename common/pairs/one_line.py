@@ -1,4 +1,11 @@
-"""Messages about bad input: one line that any terminal can show."""
+"""Text for a terminal: messages of one line that any terminal can show, lines wrapped at its width."""
+
+import os
+import textwrap
+from typing import TextIO
+
+LEAST_WIDTH = 40  # columns: a verdict and a speedup beside their version
+USUAL_WIDTH = 80
 
 
 def printable(text: str) -> str:
@@ -11,3 +18,29 @@ class OneLine(Exception):
 
     def __str__(self) -> str:
         return printable(super().__str__())
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Columns to fit: COLUMNS, else those of the terminal; None for a file or a pipe, whose lines may be long.
+
+    Raises OneLine for fewer than LEAST_WIDTH.
+    """
+    given = os.environ.get("COLUMNS", "")
+    width = int(given) if given.isdecimal() else 0
+    if not width and not stream.isatty():
+        return None
+    try:
+        width = width or os.get_terminal_size(stream.fileno()).columns
+    except OSError:  # a terminal that does not know
+        width = 0
+    if 0 < width < LEAST_WIDTH:
+        raise OneLine(f"{width} columns are too few: widen the terminal, or set COLUMNS, to {LEAST_WIDTH} or more")
+    return width or USUAL_WIDTH
+
+
+def wrapped(text: str, width: int | None, hang: str = "  ") -> str:
+    """The text in lines of this width, broken between words; lines after the first begin with `hang`."""
+    if width is None or len(text) <= width:
+        return text
+    how = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": hang}
+    return textwrap.fill(text, width, **how)

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from common.pairs.one_line import printable
+from common.pairs.one_line import printable, width_of, wrapped
 from common.pairs.pair import Pair
 from common.pairs.sizes import class_of
 from common.record.result import PairResult, Record
@@ -34,12 +34,15 @@ class _Console(Console):
 
 
 def make_console(stderr: bool = False) -> Console:
-    """A console for stdout or stderr: colours on a terminal, plain text in a pipe and under NO_COLOR."""
+    """A console for stdout or stderr: colours on a terminal, plain text in a pipe and under NO_COLOR.
+
+    Raises OneLine for a terminal that is too narrow.
+    """
     file = sys.stderr if stderr else sys.stdout
+    width = width_of(file) or PLAIN_WIDTH
     if os.environ.get("NO_COLOR") or not file.isatty():
-        width = None if file.isatty() else PLAIN_WIDTH
         return _Console(file=file, width=width, force_terminal=False, no_color=True, highlight=False, emoji=False)
-    return _Console(file=file, highlight=False, emoji=False)
+    return _Console(file=file, width=width, highlight=False, emoji=False)
 
 
 @contextmanager
@@ -77,7 +80,7 @@ def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
 
         def note(found: dict[str, str]) -> None:
             for who in [who for who in found if who not in known]:
-                _say(f"not alone on this machine: {who} {found[who]}", console)
+                say(f"not alone on this machine: {who} {found[who]}", console)
             known.update(found)
 
         def draw(pair: Pair, size: str, stage: str, fraction: float) -> None:
@@ -152,21 +155,21 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -
             said, where = lookup(pair, row, old)
             recorded = [f"recorded on {where}: {said}"] if said and not fits else []
             for text in [*remarks(pair, row), *recorded]:
-                _say(f"{named(pair)} {variant(row)}: {text}", console)
+                say(f"{named(pair)} {variant(row)}: {text}", console)
         if pair.voided_rounds:
-            _say(f"{named(pair)}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown", console)
+            say(f"{named(pair)}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown", console)
     for text in dict.fromkeys(text for pair in record.pairs for text in pair.neighbours):
         names = dict.fromkeys(pair.name for pair in record.pairs if text in pair.neighbours)
-        _say(f"not alone on this machine ({', '.join(names)}): {text}", console)
+        say(f"not alone on this machine ({', '.join(names)}): {text}", console)
     for text in standings(record):
-        _say(text, console)
+        say(text, console)
     for text in problems.values():
-        _say(f"recorded, but not shown: {text}", console)
+        say(f"recorded, but not shown: {text}", console)
 
 
 def print_spent(record: Record, console: Console) -> None:
     """Print how the time was spent: one line per pair, then the sums with their shares."""
-    _say(f"this machine and its limits: {record.environment.get('survey_s', 0.0):.2f} s", console)
+    say(f"this machine and its limits: {record.environment.get('survey_s', 0.0):.2f} s", console)
     names = [*dict.fromkeys(name for pair in record.pairs for name in pair.spent_s if name != "total"), "rest", "total"]
     sums = dict.fromkeys(names, 0.0)
     for pair in record.pairs:
@@ -174,13 +177,14 @@ def print_spent(record: Record, console: Console) -> None:
         parts["rest"] = 2 * parts["total"] - sum(parts.values())
         shown = [f"{name} {parts[name]:.2f} s" for name in names if name in parts]
         sums = {name: value + parts.get(name, 0.0) for name, value in sums.items()}
-        _say(f"{pair.name} {pair.size}: {', '.join(shown)}", console)
+        say(f"{pair.name} {pair.size}: {', '.join(shown)}", console)
     shares = [f"{name} {value:.2f} s ({value / (sums['total'] or 1):.0%})" for name, value in sums.items()]
-    _say(f"all: {', '.join(shares)}", console)
+    say(f"all: {', '.join(shares)}", console)
 
 
-def _say(text: str, console: Console) -> None:
-    console.print(printable(text), markup=False, soft_wrap=True)
+def say(text: str, console: Console) -> None:
+    """Print a line of text: on a terminal wrapped between words at its width, elsewhere as one line."""
+    console.print(wrapped(printable(text), width_of(console.file)), markup=False, soft_wrap=True)
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
