@@ -35,6 +35,7 @@ SIZES = {
     "large/4096x4096": {"rows": 4096, "columns": 4096}, "large/8192x2048": {"columns": 2048}, "large/8192x8192": {},
     "large/16384x4096": {"rows": 16_384, "columns": 4096}, "large/8192x8192/fp16": {"dtype": "float16"},
     "large/8192x8192/bf16": {"dtype": "bfloat16"},
+    "xlarge/16384x16384": {"rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
     "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
     "batch/32x128x768/fp16": {"rows": 4096, "columns": 768, "dtype": "float16"},
     "batch/32x128x768/bf16": {"rows": 4096, "columns": 768, "dtype": "bfloat16"},

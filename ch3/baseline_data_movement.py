@@ -42,6 +42,7 @@ SIZES = {
     "large/transpose": {"op": "transpose"}, "large/stack": {"op": "stack"}, "large/cat": {},
     "large/broadcast": {"op": "broadcast"}, "large/transpose/fp16": {"op": "transpose", "dtype": "float16"},
     "large/cat/fp16": {"dtype": "float16"}, "large/broadcast/fp16": {"op": "broadcast", "dtype": "float16"},
+    "xlarge/transpose": {"op": "transpose", "rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
     "batch/cat/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
     "batch/transpose/32x128x768": {"op": "transpose", "rows": 4096, "columns": 768},
 }  # fmt: skip

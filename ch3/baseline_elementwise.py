@@ -50,7 +50,7 @@ SIZES = {
     "large/mul/fp16": {"op": "mul", "dtype": "float16"}, "large/exp/fp16": {"op": "exp", "dtype": "float16"},
     "large/gelu/fp16": {"dtype": "float16"}, "large/gelu_tanh/fp16": {"op": "gelu_tanh", "dtype": "float16"},
     "large/silu/fp16": {"op": "silu", "dtype": "float16"}, "large/mul/bf16": {"op": "mul", "dtype": "bfloat16"},
-    "large/gelu/bf16": {"dtype": "bfloat16"},
+    "large/gelu/bf16": {"dtype": "bfloat16"}, "xlarge/gelu": {"rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
 }  # fmt: skip
 
 

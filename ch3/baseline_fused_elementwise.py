@@ -34,6 +34,7 @@ SIZES = {
     "medium/2048x2048/fp16": {"rows": 2048, "columns": 2048, "dtype": "float16"},
     "large/8192x4096/fp16": {"dtype": "float16"}, "large/8192x4096/bf16": {"dtype": "bfloat16"},
     "large/8192x8192": {"columns": 8192}, "large/8192x8192/fp16": {"columns": 8192, "dtype": "float16"},
+    "xlarge/16384x16384": {"rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
     "batch/32x128x768": {"rows": 4096, "columns": 768},  # 32 sequences of 128 tokens
     "batch/32x128x768/fp16": {"rows": 4096, "columns": 768, "dtype": "float16"},
 }  # fmt: skip

@@ -27,7 +27,7 @@ SIZES = {
     "small/64Ki": {"n": 65_536}, "small/1Mi": {"n": 1_048_576}, "medium/4Mi": {"n": 4_194_304},
     "medium/16Mi": {"n": 16_777_216}, "large/64Mi": {}, "large/64Mi/fp16": {"dtype": "float16"},
     "large/64Mi/bf16": {"dtype": "bfloat16"}, "large/odd": {"n": 100_000_007}, "large/256Mi": {"n": 268_435_456},
-    "large/256Mi/fp16": {"n": 268_435_456, "dtype": "float16"},
+    "large/256Mi/fp16": {"n": 268_435_456, "dtype": "float16"}, "xlarge/512Mi": {"n": 536_870_912},  # 2 GiB
 }  # fmt: skip
 
 

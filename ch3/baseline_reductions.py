@@ -54,6 +54,7 @@ SIZES = {
     "large/mean/all": {"op": "mean", "over": "all"}, "large/max/all": {"op": "max", "over": "all"},
     "large/sum/rows/fp16": {"dtype": "float16"}, "large/sum/columns/fp16": {"over": "columns", "dtype": "float16"},
     "large/logsumexp/columns/fp16": {"op": "logsumexp", "over": "columns", "dtype": "float16"},
+    "xlarge/sum/rows": {"rows": 16_384, "columns": 16_384},  # 1 GiB
 }  # fmt: skip
 
 

@@ -36,6 +36,7 @@ SIZES = {
     "large/4096x16384": {}, "large/4096x16384/fp16": {"dtype": "float16"},
     "large/4096x16384/bf16": {"dtype": "bfloat16"}, "large/4096x65536": {"columns": 65_536},
     "large/4096x65536/fp16": {"columns": 65_536, "dtype": "float16"},
+    "xlarge/16384x16384": {"rows": 16_384, "columns": 16_384},  # 1 GiB a matrix
     "batch/65536x1024": {"rows": 65_536, "columns": 1024},
     "batch/65536x1024/fp16": {"rows": 65_536, "columns": 1024, "dtype": "float16"},
     "few/1x128256/bf16": {"rows": 1, "columns": 128_256, "dtype": "bfloat16"},  # the next token, of a vocabulary

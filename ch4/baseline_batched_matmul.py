@@ -36,6 +36,7 @@ SIZES = {
     "large/40x256/bf16": {"m": 256, "n": 256, "k": 256, "dtype": "bfloat16"},
     "large/40x256/fp32": {"m": 256, "n": 256, "k": 256, "dtype": "float32"},
     "large/5x835/fp32": {"batch": 5, "m": 199, "n": 1549, "k": 835, "dtype": "float32"},  # rows begin anywhere
+    "large/1x4096/fp32": {"batch": 1, "m": 4096, "n": 4096, "k": 4096, "dtype": "float32"},  # one large product
     "large/24x520/fp16": {"batch": 24, "m": 328, "n": 264, "k": 520},  # tiles of 128 x 128 reach beyond its edges
     "large/2x1501/fp16": {"batch": 2, "m": 1501, "n": 1501, "k": 1501},  # rows begin anywhere
     "large/4x2048/fp16": {"batch": 4, "m": 2048, "n": 2048, "k": 2048},  # each product fills a GPU by itself

@@ -34,6 +34,7 @@ SIZES = {
     "large/4096/fp16": {}, "large/4096/bf16": {"dtype": "bfloat16"},
     "large/8192/fp16": {"m": 8192, "n": 8192, "k": 8192},
     "large/8192/bf16": {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
+    "xlarge/16384/fp16": {"m": 16_384, "n": 16_384, "k": 16_384},  # 512 MiB a matrix, 8.8 TFLOP
     "order/nt/bf16": {"transposed": "b", "dtype": "bfloat16"},  # of a, then of b: transposed or not
     "order/tn/bf16": {"transposed": "a", "dtype": "bfloat16"},
     "order/tt/bf16": {"transposed": "ab", "dtype": "bfloat16"},
