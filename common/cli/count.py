@@ -16,8 +16,8 @@ from common.cli.counts import CountedPair
 from common.cli.rates import rates_for
 from common.cli.request import COUNTED_FOR
 from common.isolation import interrupt
-from common.pairs.one_line import printable
 from common.pairs.pair import Pair, chapters, discover
+from common.pairs.wide_tables import print_table
 from common.record import files
 from common.show import console
 from common.traffic import show
@@ -82,11 +82,12 @@ def _shown(found: CountedPair, rates: Rates | None) -> tuple[str, show.Table, li
 def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
     out = console.make_console()
     for title, (headings, rows), words in (_shown(each, rates) for each in found):
-        out.print(console.grid(title, headings, rows, whole=(0,)) if rows else printable(title), markup=False)
-        for text in words:
-            out.print(printable(text), markup=False, soft_wrap=True)
+        if rows:
+            print_table(title, headings, rows, out, whole=True)
+        for text in words if rows else [title, *words]:
+            console.say(text, out)
     if rates and any(version.traffic for each in found for version in each.versions):
-        out.print(printable(f"predicted: {rates.source}"), markup=False, soft_wrap=True)
+        console.say(f"{show.PREDICTED}: {rates.source}", out)
 
 
 def record(argv: list[str] | None) -> int:

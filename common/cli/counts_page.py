@@ -25,7 +25,7 @@ FILE = "counts.md"
 INTRODUCTION = """# Counts, and times predicted for {name}
 
 Generated from [counts.json](/recorded/counts.json): the memory traffic of each version, counted without a GPU.
-[How it is counted](/common/README.md#counting). `1.00x` is the useful minimum: the least that the pair must move
+[How it is counted](/common/README.md#counting). `1.00x` is the minimum work: the least that the pair must move
 (`dram_bytes`) or compute, its `cost`. At default sizes some programs of each grid are counted; ± is the standard error
 of the sectors. The predicted time is a sum over kernels and launches. Each kernel takes as long as the slowest of its
 parts. The measured time is the recorded median.
@@ -33,9 +33,9 @@ parts. The measured time is the recorded median.
 Rates: {source}."""
 VERDICT = """All versions at default sizes, except those whose time serves as a rate. A prediction is a least time: its
 ratio to the measured time should be a little below 1."""
-SHOWN = ("version", "launches", "asked", "sectors", "distinct", "FLOPs")
+SHOWN = ("version", "launches", "requested", "sectors", "distinct", "FLOPs")
 HEADINGS = (
-    "pair", *SHOWN, "predicted", "measured", "predicted / measured",
+    "pair", *SHOWN, show.PREDICTED, "measured", "predicted / measured",
 )  # fmt: skip
 STALE = "stale: the pair has changed since"
 SOURCES = {(LAUNCH.name, LAUNCH.label), (ISSUE.name, ISSUE.label)}

@@ -14,7 +14,7 @@ from common.xray.occupancy import MACHINES
 
 
 def show_counts(pair: Pair, size: str = "count", labels: Sequence[str] | None = None) -> dict[str, Traffic]:
-    """Show a pair's versions side by side, as multiples of the useful minimum. Returns the traffic by label.
+    """Show a pair's versions side by side, as multiples of the minimum work. Returns the traffic by label.
 
     All programs run at the sizes `count` and `check`, a sample of each grid's at other sizes. `labels`: the variants to
     count with the baseline; None for all.

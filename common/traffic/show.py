@@ -1,4 +1,4 @@
-"""Counts as tables for the console and in Markdown: versions side by side, as multiples of the useful minimum."""
+"""Counts as tables for the console and in Markdown: versions side by side, as multiples of the minimum work."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,9 +10,10 @@ from common.traffic.data import Traffic
 from common.traffic.predict import Prediction
 from common.traffic.versions import Counted
 
-HEADINGS = (
-    "version", "launches", "programs", "asked", "sectors", "distinct", "masked lanes", "atomics (longest queue)",
-    "FLOPs", "allocated", "copied", "DRAM, modelled L2",
+PREDICTED = "predicted"
+HEADINGS = (  # the most telling first: the last ones stand in a table below where a terminal is narrow
+    "version", "launches", "requested", "sectors", "distinct", "FLOPs", PREDICTED, "copied",
+    "atomics (longest queue)", "DRAM, modelled L2", "programs", "masked lanes", "allocated",
 )  # fmt: skip
 Predicted = Mapping[str, Prediction | None]  # by the version's label
 Table = tuple[list[str], list[list[str]]]
@@ -24,13 +25,13 @@ def title(name: str, size: str, found: Sequence[Counted]) -> str:
         return f"{name} {size}"
     how = "a sample of each grid's programs" if any(each.sampled for each in found) else "exact"
     unit = next((each.unit for each in found if each.traffic), math.nan)
-    return f"{name} {size}, {how}" + ("" if math.isnan(unit) else f"; 1.00x = {binary(unit)}, the useful minimum")
+    return f"{name} {size}, {how}" + ("" if math.isnan(unit) else f"; 1.00x = {binary(unit)}, the minimum work")
 
 
 def rows(found: Sequence[Counted], predicted: Predicted, gpu: str) -> Table:
     """Headings, and one row for each counted version."""
-    cells = [[*cells_of(each, each.traffic), time(predicted.get(each.label))] for each in found if each.traffic]
-    return filled([*HEADINGS, f"predicted, {gpu}"], cells)
+    cells = [cells_of(each, each.traffic, predicted.get(each.label)) for each in found if each.traffic]
+    return filled([f"{PREDICTED}, {gpu}" if name == PREDICTED else name for name in HEADINGS], cells)
 
 
 def filled(headings: Sequence[str], cells: list[list[str]]) -> Table:
@@ -82,22 +83,23 @@ def flops(traffic: Traffic, cost: Mapping[str, float]) -> str:
     return times(done / least) if least else f"{digits(done / 1e9)} GFLOP"
 
 
-def cells_of(counted: Counted, traffic: Traffic) -> list[str]:
+def cells_of(counted: Counted, traffic: Traffic, prediction: Prediction | None = None) -> list[str]:
     """The cells under HEADINGS for a counted version."""
     total, unit = traffic.total, counted.unit
     return [
         name(counted),
         f"{total.launches:,.0f}",
-        f"{total.programs:,.0f}" if total.programs else "",
         of_unit(traffic.asked_bytes, unit),
         sectors(counted, traffic),
         of_unit(traffic.distinct_bytes, unit),
-        f"{total.masked / total.lanes:.1%}" if total.masked else "",
-        f"{total.atomics:,.0f} ({total.queue:,.0f})" if total.atomics else "",
         flops(traffic, counted.cost),
-        binary(traffic.allocated_bytes) if traffic.allocated_bytes else "",
+        time(prediction),
         ", ".join(f"{key.removesuffix('_bytes')} {binary(amount)}" for key, amount in traffic.copied.items()),
+        f"{total.atomics:,.0f} ({total.queue:,.0f})" if total.atomics else "",
         of_unit(_modelled(traffic), unit),
+        f"{total.programs:,.0f}" if total.programs else "",
+        f"{total.masked / total.lanes:.1%}" if total.masked else "",
+        binary(traffic.allocated_bytes) if traffic.allocated_bytes else "",
     ]
 
 

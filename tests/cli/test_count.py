@@ -1,6 +1,7 @@
 """benchmark.py --count: versions side by side, a file, and an exit status that tells whose fault it is."""
 
 import json
+import re
 import signal
 from types import SimpleNamespace
 
@@ -11,9 +12,11 @@ import benchmark
 from common.cli import count, counts
 from common.pairs.pair import discover
 from common.record.files import RecordError
+from common.traffic import show
 from common.traffic.data import Kernel, Traffic
-from common.traffic.predict import Rates
+from common.traffic.predict import Rates, predicted
 from common.traffic.versions import Counted
+from common.xray.occupancy import MACHINES
 
 SIZES = {"check": {"n": 7}, "default": {"n": 64}, "large/a": {"n": 128}, "large/b": {"n": 256}}
 COST = {"dram_bytes": 64.0}
@@ -74,10 +77,31 @@ def test_versions_stand_side_by_side_with_the_time_predicted(pairs, asked, capsy
     assert err == "[1] double default\n"
     lines = [line.split() for line in out.splitlines()]
     heading, baseline, optimized = [line for line in lines if line and line[0] in ("version", *FOUND)]
-    assert heading[:4] == ["version", "launches", "programs", "asked"] and " predicted, NVIDIA H200 " in out
-    assert (baseline[:4], optimized[:4]) == (["baseline", "2", "4", "2.00x"], ["optimized", "1", "2", "1.00x"])
-    assert " ".join(baseline).endswith(" 4.00 s (memory)") and " ".join(optimized).endswith(" 2.00 s (memory)")
+    assert heading[:3] == ["version", "launches", "requested"] and " predicted, NVIDIA H200 " in out
+    assert (baseline[:3], optimized[:3]) == (["baseline", "2", "2.00x"], ["optimized", "1", "1.00x"])
+    assert baseline[5:8] == ["4.00", "s", "(memory)"] and optimized[5:8] == ["2.00", "s", "(memory)"]
     assert out.endswith("\npredicted: a pencil\n")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_counts_of_the_course_fit_a_terminal_with_every_cell_whole(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    rates = count.rates_for(MACHINES["sm_90"])
+    for pair in counts.recorded():
+        count._print([pair], rates)
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= width
+        cells = {cell for line in lines for cell in re.split(r"  +", line.strip())}
+        _, (headings, rows), _ = count._shown(pair, rates)
+        assert {cell for row in rows for cell in row if cell} <= cells
+        assert {word for heading in headings for word in heading.split()} <= set(" ".join(lines).split())
+        if width == 100:  # each version's traffic and time are on one line
+            firsts = show.HEADINGS.index(show.PREDICTED)
+            shown = [" ".join(line.split()) for line in lines]
+            for version in [version for version in pair.versions if version.traffic]:
+                prediction = predicted(version.traffic, rates, pair.clock == "wall")
+                row = show.cells_of(version, version.traffic, prediction)[: firsts + 1]
+                assert any(line.startswith(" ".join(filter(None, row))) for line in shown)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +124,7 @@ def test_json_and_markdown_hold_the_same(pairs, asked, tmp_path):
     assert pair.versions == [FOUND["baseline"], NEITHER]
     assert pair.is_of(discover(pairs, "double")[0])
     heading, row = rows_of(page.read_text())
-    assert heading[0] == "version" and row[:4] == ["baseline", "2", "4", "2.00x"]
+    assert heading[0] == "version" and row[:3] == ["baseline", "2", "2.00x"]
 
 
 def test_a_file_that_cannot_be_written_costs_no_table(pairs, asked, tmp_path, monkeypatch, capsys):

@@ -114,9 +114,9 @@ def test_a_size_that_is_counted_in_full_has_a_table_of_its_own(course):
     text = course.page()
     assert rows_of(text)[1][:3] == ["double", "", "not counted"]
     exact = rows_of(text.split("### ch1 at `count`")[1])
-    assert [row[:5] for row in exact[:2]] == [
-        ["pair", "version", "launches", "programs", "asked"],
-        ["double", "baseline", "1", "4", "1.00x"],
+    assert [row[:4] for row in exact[:2]] == [
+        ["pair", "version", "launches", "requested"],
+        ["double", "baseline", "1", "1.00x"],
     ]
 
 

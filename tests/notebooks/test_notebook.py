@@ -62,9 +62,9 @@ def test_counts_are_a_table_in_units_of_the_minimum_and_come_back_by_label(label
     pair = one_pair(tmp_path / "ch1", text.replace("return 2 * x\n", "return x + x + w_shift\n"), text)
     found = nb.show_counts(pair, "check", labels)
     assert {label: traffic.launches for label, traffic in found.items()} == dict(zip(versions, (1, 2), strict=False))
-    assert "exact" in shown[0] and "the useful minimum" in shown[0]
+    assert "exact" in shown[0] and "the minimum work" in shown[0]
     heading, *rows = rows_of(shown[0])
-    place = heading.index("asked")
+    place = heading.index("requested")
     assert [(row[0], row[place]) for row in rows] == list(zip(versions, ("1.00x", "2.50x"), strict=False))
 
 

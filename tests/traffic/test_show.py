@@ -1,4 +1,4 @@
-"""Tables of counts: in units of the useful minimum, without what no version has, and with what cannot be counted."""
+"""Tables of counts: in units of the minimum work, without what no version has, and with what cannot be counted."""
 
 from dataclasses import replace
 
@@ -31,16 +31,16 @@ def of(**fields):
 def test_bytes_are_in_units_of_the_cost():
     assert table(PLAIN) == [
         {
-            "version": "baseline", "launches": "2", "programs": "1,000", "asked": "1.00x", "sectors": "4.00x",
+            "version": "baseline", "launches": "2", "programs": "1,000", "requested": "1.00x", "sectors": "4.00x",
             "distinct": "2.00x", "masked lanes": "12.5%",
         }
     ]  # fmt: skip
-    assert show.title("double", "count", [PLAIN]) == "double count, exact; 1.00x = 1000 B, the useful minimum"
+    assert show.title("double", "count", [PLAIN]) == "double count, exact; 1.00x = 1000 B, the minimum work"
 
 
 def test_where_no_cost_is_declared_they_are_bytes():
     (row,) = table(replace(PLAIN, cost={}))
-    assert (row["asked"], row["sectors"], row["distinct"]) == ("1000 B", "3.906 KiB", "1.953 KiB")
+    assert (row["requested"], row["sectors"], row["distinct"]) == ("1000 B", "3.906 KiB", "1.953 KiB")
     assert show.title("double", "count", [replace(PLAIN, cost={})]) == "double count, exact"
 
 

@@ -1,0 +1,66 @@
+"""Tables on a terminal: what is too wide is broken between words or stands below, and nothing is cut off."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from common.pairs.wide_tables import TIE, print_table
+
+HEADINGS = ("pair", "a long heading", "time", "why")
+ROWS = [["copy", "1", "1.25 ms", "reads once and writes once"], ["add", "22", "10 us", ""]]
+
+
+def printed(width, headings=HEADINGS, rows=ROWS, **options):
+    console = Console(file=io.StringIO(), width=width)
+    print_table("a title of several words", headings, rows, console, **options)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert max(map(len, lines)) <= width
+    return [line for line in lines if line.strip(" ─")]
+
+
+def test_with_room_each_row_is_one_line():
+    assert printed(80) == [
+        "a title of several words",
+        " pair  a long heading  time     why",
+        " copy  1               1.25 ms  reads once and writes once",
+        " add   22              10 us",
+    ]
+
+
+def test_headings_give_way_first_then_cells_both_between_words():
+    assert printed(53)[1:3] == [
+        "       a long",
+        " pair  heading  time     why",
+    ]
+    assert printed(44)[3:6] == [
+        " copy  1        1.25 ms  reads once and",
+        "                         writes once",
+        " add   22       10 us",
+    ]
+
+
+def test_columns_without_room_stand_below_with_their_keys():
+    assert printed(50, whole=True)[1:] == [
+        " pair  a long heading  time",
+        " copy  1               1.25 ms",
+        " add   22              10 us",
+        " pair  why",
+        " copy  reads once and writes once",
+        " add",
+    ]
+    lines = printed(44, whole=True, keys=2)
+    assert lines[-2:] == [" copy  1        reads once and writes once", " add   22"]
+
+
+def test_a_line_is_not_broken_where_words_are_tied():
+    cell = f"tensor{TIE}1.2{TIE}s, data{TIE}34{TIE}ms"
+    assert printed(22, ("", "parts"), [["x", cell]])[-2:] == [" x  tensor 1.2 s,", "    data 34 ms"]
+
+
+@pytest.mark.parametrize("width", [40, 41, 60])
+def test_a_word_longer_than_the_terminal_is_shown_in_full(width):
+    word = "w" * 90
+    shown = "".join(printed(width, ("name", "what"), [[word, "[red]1[/]\x1b[2J"]])).replace(" ", "")
+    assert shown.count("w") == 90 + 2  # of the headings and the title one each
+    assert "[red]1[/]" in shown and "\x1b" not in shown
