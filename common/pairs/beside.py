@@ -1,13 +1,13 @@
 """What a pair needs beside it and does not find: modules that are missing, versions under a wrong name."""
 
-import difflib
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from common.pairs.contract import Version
-from common.pairs.syntax import ContractError, imported_modules, require_of, with_helpers
+from common.pairs.syntax import ContractError, imported_modules, nearest, require_of, with_helpers
 
 OPTIONAL = {"cupy", "triton", *sys.stdlib_module_names}  # what a machine may lack: a pair that needs it is skipped
 KINDS = ("baseline", "optimized")
@@ -23,22 +23,23 @@ def require_names(folder: Path, names: Iterable[str]) -> None:
         stem, _, ending = path.name.lower().replace("-", "_").rpartition(".")
         first, last = stem.partition("_"), stem.rpartition("_")
         for kind, rest in ((first[0], first[2]), (last[2], last[0])):
-            for meant in difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.8) if ending == "py" and rest else []:
+            if ending == "py" and rest and (meant := nearest(kind, KINDS, 0.8)):
                 is_ours = not known or any(f"{rest}_".startswith(n) or n.startswith(f"{rest}_") for n in known)
                 right = f"{meant}_{rest}.py"
                 fix = f"is not read as a version: rename it to {right}, or remove it"
                 require_of(path, path.name == right or not is_ours, fix)
 
 
-def absent(version: Version) -> list[str]:
-    """The modules that it imports and that are neither in its folder nor installed."""
-    beside = {path.stem for path in version.path.parent.iterdir() if path.suffix == ".py" or path.is_dir()}
-    return [name for name in sorted(version.imports - beside) if not importlib.util.find_spec(name)]
+def absent(version: Version, find: Callable[[str], Any] = importlib.util.find_spec) -> list[str]:
+    """The modules that it imports and that are neither in its folder nor installed: those that `find` does not find."""
+    folder = version.path.parent
+    names = [name for name in sorted(version.imports) if not find(name)]
+    return [name for name in names if not (folder / f"{name}.py").exists() and not (folder / name).is_dir()]
 
 
-def require_modules(version: Version, chapters: Iterable[Path]) -> None:
+def require_modules(version: Version, chapters: Iterable[Path], find: Callable[[str], Any]) -> None:
     """Raises ContractError for a helper that was not copied from a chapter, and for a module that is nowhere."""
-    for name in absent(version):
+    for name in absent(version, find):
         if homes := [folder for folder in chapters if (folder / f"{name}.py").exists() or (folder / name).is_dir()]:
             own = [folder for folder in homes if (folder / version.path.name).exists()] or homes
             file = name if (own[0] / name).is_dir() else f"{name}.py"

@@ -1,7 +1,6 @@
 """The contract of one file of a pair, checked on its syntax tree without an import. CONTRIBUTING.md explains it."""
 
 import ast
-import difflib
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -16,6 +15,7 @@ from common.pairs.syntax import (
     assigned_names,
     imported_modules,
     imported_names,
+    nearest,
     nodes,
     parse,
     require_of,
@@ -123,8 +123,8 @@ def _check_names(require: Require, names: list[str]) -> None:
     for name in names:
         public = FUNCTIONS if name.islower() else CONSTANTS
         if name not in public and not name.startswith(("library_", "yardstick_", "_")):
-            for meant in difflib.get_close_matches(name, public, n=1, cutoff=CLOSE):
-                require(meant in names, f"defines `{name}`: did you mean `{meant}`?")
+            meant = nearest(name, public, CLOSE)
+            require(not meant or meant in names, f"defines `{name}`: did you mean `{meant}`?")
 
 
 def _require_function(require: Require, tree: ast.Module, functions: Iterable[str], name: str, fix: str) -> None:
@@ -133,8 +133,8 @@ def _require_function(require: Require, tree: ast.Module, functions: Iterable[st
     otherwise = {getattr(node, "asname", None) or getattr(node, "name", "") for node in [*tree.body, *aliases]}
     if name in otherwise.union(*map(assigned_names, tree.body)):
         fix = "write it in this file as a plain `def`"
-    elif near := difflib.get_close_matches(name, functions, n=1):
-        fix = f"rename `{near[0]}`, or {fix}"
+    elif near := nearest(name, tuple(functions)):
+        fix = f"rename `{near}`, or {fix}"
     require(name in functions, f"has no function `{name}`: {fix}")
 
 
@@ -147,9 +147,8 @@ def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> N
         require(isinstance(size, str), f"SIZES has a name that is not a string: {size!r}")
         require(isinstance(arguments, dict), f"SIZES[{size!r}] must be a dict of arguments of `inputs`")
         first = size.split("/")[0]
-        for like in difflib.get_close_matches(first.lower(), SIZE_NAMES, n=1, cutoff=CLOSE):
-            meant = SIZE_NAMES[like]
-            require(first == meant, f"SIZES has {size!r}: did you mean {size.replace(first, meant, 1)!r}?")
+        meant = SIZE_NAMES.get(nearest(first.lower(), tuple(SIZE_NAMES), CLOSE), first)
+        require(first == meant, f"SIZES has {size!r}: did you mean {size.replace(first, meant, 1)!r}?")
         unknown, missing = set(arguments) - known, needed - set(arguments)
         require(not unknown, f"SIZES[{size!r}] names {_words(unknown)}, which `inputs` does not take as a size")
         require(not missing, f"SIZES[{size!r}] lacks {_words(missing)}, which `inputs` needs")

@@ -2,7 +2,7 @@
 
 import os
 import textwrap
-from typing import TextIO
+from typing import IO
 
 LEAST_WIDTH = 40  # columns: a verdict and a speedup beside their version
 USUAL_WIDTH = 80
@@ -20,22 +20,22 @@ class OneLine(Exception):
         return printable(super().__str__())
 
 
-def width_of(stream: TextIO) -> int | None:
-    """Columns to fit: COLUMNS, else those of the terminal; None for a file or a pipe, whose lines may be long.
-
-    Raises OneLine for fewer than LEAST_WIDTH.
-    """
+def width_of(stream: IO[str]) -> int | None:
+    """Columns to fit: COLUMNS, else those of the terminal; None for a file or a pipe, whose lines may be long."""
     given = os.environ.get("COLUMNS", "")
     width = int(given) if given.isdecimal() else 0
     if not width and not stream.isatty():
         return None
     try:
-        width = width or os.get_terminal_size(stream.fileno()).columns
+        return width or os.get_terminal_size(stream.fileno()).columns or USUAL_WIDTH
     except OSError:  # a terminal that does not know
-        width = 0
-    if 0 < width < LEAST_WIDTH:
+        return USUAL_WIDTH
+
+
+def require_width(stream: IO[str]) -> None:
+    """Raises OneLine where results would have no room, before anything is measured."""
+    if (width := width_of(stream) or LEAST_WIDTH) < LEAST_WIDTH:
         raise OneLine(f"{width} columns are too few: widen the terminal, or set COLUMNS, to {LEAST_WIDTH} or more")
-    return width or USUAL_WIDTH
 
 
 def wrapped(text: str, width: int | None, hang: str = "  ") -> str:

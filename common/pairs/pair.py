@@ -7,16 +7,19 @@ import importlib.util
 import itertools
 import os
 import sys
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.pairs import interpreter
 from common.pairs.beside import absent, require_modules, require_names
 from common.pairs.contract import Version, read_version, require_ranks
 from common.pairs.syntax import ContractError, require_of, with_helpers
+from common.pairs.version_cache import cached
 
 NOT_INTERPRETED = "written in Gluon, which has no interpreter: without a GPU it is only compiled (--xray)"
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,18 +98,24 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
     chosen = [name for name in baselines if fnmatchcase(name, only)]
     if not chosen:
         raise NoMatch(folder.name, only, list(baselines))
-    return [_pair(folder, name, baselines[name], variants[name]) for name in chosen]
+    of_course, find = list(chapters().values()), cache(importlib.util.find_spec)
+    pairs = []
+    with cached(folder) if folder in of_course else nullcontext(read_version) as read:
+        for name in chosen:
+            pair = _pair(folder, name, baselines[name], variants[name], read)
+            for version in pair.versions:
+                require_modules(version, of_course, find)
+            pairs.append(pair)
+    return pairs
 
 
-def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path]) -> Pair:
+def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path], read: Callable[..., Version]) -> Pair:
     if not variants:
         fix = _missing(baseline) or f"add optimized_{name}.py or optimized_{name}_<variant>.py beside it"
         raise ContractError(f"{baseline}: has no partner: {fix}")
-    first = read_version(baseline, "baseline")
+    first = read(baseline, "baseline")
     sizes = first.constants["SIZES"]
-    others = [read_version(path, label, sizes) for label, path in variants.items()]
-    for version in (first, *others):
-        require_modules(version, chapters().values())
+    others = [read(path, label, sizes) for label, path in variants.items()]
     if first.has_kernel and "reference" not in first.functions and any(version.has_kernel for version in others):
         fix = "add reference(**inputs), a simple and slow oracle"
         raise ContractError(f"{baseline}: both versions are custom kernels: {fix}")
@@ -162,6 +171,8 @@ def load(path: Path) -> ModuleType:
 
     Helper packages are kept: torch's operators are unique in a process, and torch.compile looks theirs up by name.
     """
+    from common.pairs.interpreter import quicken  # --list needs none of its compiling
+
     path = path.resolve()
     name = f"_{path.parent.name}_{path.stem}_{next(_serial)}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -172,7 +183,7 @@ def load(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-        interpreter.quicken()
+        quicken()
     finally:
         sys.path.remove(str(path.parent))
         for helper in set(sys.modules) - before - {name}:

@@ -1,6 +1,7 @@
 """Syntax trees of a pair's file and of its chapter's helpers; nothing is imported."""
 
 import ast
+import difflib
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +16,9 @@ def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
     """All nodes, level by level, computed once (--list spends most of its time here). Raises RecursionError."""
     levels: list[list[ast.AST]] = [[tree]]
     while levels[-1]:
-        levels.append([child for node in levels[-1] for child in ast.iter_child_nodes(node)])
+        values = [value for node in levels[-1] for value in vars(node).values()]  # faster than ast.iter_child_nodes
+        values += [item for value in values if value.__class__ is list for item in value]
+        levels.append([value for value in values if isinstance(value, ast.AST)])
         if len(levels) > DEEPEST + 2:  # the module itself, and an empty last level
             raise RecursionError
     return tuple(node for level in levels for node in level)
@@ -40,6 +43,12 @@ def parse(path: Path) -> ast.Module:
     except (SyntaxError, ValueError) as error:
         line, problem = getattr(error, "lineno", None) or 0, getattr(error, "msg", error)
         raise ContractError(f"{path}:{line}: syntax error: {problem}") from None
+
+
+@cache
+def nearest(name: str, names: tuple[str, ...], cutoff: float = 0.6) -> str:
+    """The one of these names that this name may be misspelt from; empty if none is as near. cutoff: of difflib."""
+    return next(iter(difflib.get_close_matches(name, names, n=1, cutoff=cutoff)), "")
 
 
 def require_of(path: Path, condition: bool, problem: str) -> None:
