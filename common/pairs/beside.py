@@ -30,10 +30,10 @@ def require_names(folder: Path, names: Iterable[str]) -> None:
                 require_of(path, path.name == right or not is_ours, fix)
 
 
-def absent(version: Version, find: Callable[[str], Any] = importlib.util.find_spec) -> list[str]:
-    """The modules that it imports and that are neither in its folder nor installed: those that `find` does not find."""
+def absent(version: Version, find: Callable[[str], Any] | None = None) -> list[str]:
+    """The modules that it imports and that are neither in its folder nor installed. `find`: a cache of find_spec."""
     folder = version.path.parent
-    names = [name for name in sorted(version.imports) if not find(name)]
+    names = [name for name in sorted(version.imports) if not (find or importlib.util.find_spec)(name)]
     return [name for name in names if not (folder / f"{name}.py").exists() and not (folder / name).is_dir()]
 
 
