@@ -11,13 +11,15 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 from scaling import ROOM, best, candidates, predict, why_not
 
 from common.pairs.one_line import OneLine
+from common.pairs.wide_tables import TIE, print_table
 from common.record.files import check_writable, write_text
-from common.show.console import grid, make_console
+from common.show.console import make_console, say
 from common.show.formats import binary, digits, seconds
 from common.show.plot import save, style
 
 STRATEGIES = ("data", "ZeRO-1", "ZeRO-2", "ZeRO-3", "tensor", "pipeline", "expert", "any")
-HEADINGS = ("GPUs", "strategy", "layout", "compute", "bubble", "exchanges", "step", "efficiency", "memory a GPU")
+HEADINGS = ("GPUs", "strategy", "step", "efficiency", "compute", "bubble", "exchanges")
+LAYOUT_HEADINGS = ("GPUs", "strategy", "layout", "memory a GPU")
 WAYS = ("ring", "two-level ring", "tree", "two-level tree")
 ASSUMPTIONS = (
     "Computing takes a share of the datasheet's bf16 rate, equal at all sizes. Adam: 16 bytes a parameter, and an "
@@ -48,7 +50,8 @@ def show(args) -> int:
         if args.plot:
             save(figure(args.model, told["rows"], gpu), args.plot)
         tables(args, rows, gpu, console)
-        console.print("\n- ".join(("assumptions", *said)), markup=False, soft_wrap=True)
+        for text in ("assumptions", *(f"- {text}" for text in said)):
+            say(text, console)
     else:
         records = [alpha_beta.load(path) for path in args.check]
         told = {"steps": steps(console), "collectives": collectives(records, console) if records else []}
@@ -77,28 +80,55 @@ def tables(args, rows, gpu, console):
     batch = f"{many} sequence{'s' * (many > 1)}{' a GPU' if args.per_gpu else ''}"
     work = f"a step of {batch} of {args.sequence or model.context} tokens"
     title = f"{args.model} ({model.parameters / 1e9:.1f} billion parameters) on {args.machine}, {work}"
-    console.print(grid(title, HEADINGS, [cells(*row, gpu) for row in rows], whole=(0, 1)))
+    possible = [row for row in rows if row[2]]
+    print_table(title, HEADINGS, [times_of(*row[:3]) for row in possible], console, keys=2)
+    layouts = [layout_of(*row[:3], gpu) for row in possible]
+    print_table("the layouts of these steps", LAYOUT_HEADINGS, layouts, console, keys=2)
+    reasons = {}
+    for gpus, strategy, found, reason in rows:
+        if not found:
+            reasons.setdefault((gpus, reason), []).append(strategy)
+    for (gpus, reason), strategies in reasons.items():
+        say(f"not possible on {gpus:,} GPUs: {', '.join(strategies)}: {reason}", console)
     lines, gradients = [], 2 * model.parameters
     for gpus in args.gpus:
         for size, said in ((1e6, "1 MB"), (gradients, f"{digits(gradients / 1e9)} GB")):
             ways = alpha_beta.ways("all_reduce", size, gpus, min(gpus, gpu.links.gpus), gpu.links)
             lines.append([f"{gpus:,}", said, *(seconds(ways[way]) if way in ways else "" for way in WAYS)])
-    console.print(grid("one all_reduce, of 1 MB and of all gradients", ("GPUs", "bytes", *WAYS), lines))
+    print_table("one all_reduce, of 1 MB and of all gradients", ("GPUs", "bytes", *WAYS), lines, console, 2, whole=True)
 
 
-def cells(gpus, strategy, found, reason, gpu):
-    """One row under HEADINGS."""
-    if not found:
-        return [f"{gpus:,}", strategy, f"not possible: {reason}", *[""] * (len(HEADINGS) - 3)]
-    layout, step = found
-    shown = [f"{name} {seconds(step.parts[name])}" for name in EXCHANGES if step.parts[name] >= 0.005 * step.seconds]
+def times_of(gpus, strategy, found):
+    """One row under HEADINGS. Least and longest step: with all hidden that can be, and with nothing hidden."""
+    step = found[1]
+    parts = [f"{name} {seconds(step.parts[name])}" for name in EXCHANGES if step.parts[name] >= 0.005 * step.seconds]
     compute = seconds(step.parts["compute"] + step.parts["recompute"])
     bubble = seconds(step.parts["bubble"]) if step.parts["bubble"] else ""
-    times = dict.fromkeys(map(seconds, (step.least, step.seconds)))
-    shares = dict.fromkeys(f"{step.parts['compute'] / took:.0%}" for took in (step.seconds, step.least))
+    shares = dict.fromkeys(f"{100 * step.parts['compute'] / took:.0f}" for took in (step.seconds, step.least))
+    took = in_one_unit(list(dict.fromkeys(map(seconds, (step.least, step.seconds)))), " to ")
+    return [f"{gpus:,}", strategy, *map(tied, (took, f"{' to '.join(shares)}%", compute, bubble)), listed(parts)]
+
+
+def layout_of(gpus, strategy, found, gpu):
+    """One row under LAYOUT_HEADINGS."""
+    layout, step = found
     fits = "" if step.bytes <= ROOM * gpu.memory else " (too much)"
-    said = [compute, bubble, ", ".join(shown), " to ".join(times), " to ".join(shares)]
-    return [f"{gpus:,}", strategy, str(layout), *said, f"{digits(step.bytes / 1e9)} GB{fits}"]
+    return [f"{gpus:,}", strategy, listed(str(layout).split(", ")), tied(f"{digits(step.bytes / 1e9)} GB{fits}")]
+
+
+def in_one_unit(times, between):
+    """Times as text, with a unit that they share at the end alone: `38.5 to 41.3 s`."""
+    numbers, units = zip(*(time.split() for time in times), strict=True)
+    return f"{between.join(numbers)} {units[0]}" if len(set(units)) == 1 else between.join(times)
+
+
+def tied(text):
+    return text.replace(" ", TIE)
+
+
+def listed(parts):
+    """A cell that is broken between its parts."""
+    return ", ".join(map(tied, parts))
 
 
 def numbers(gpus, strategy, found, reason, gpu):
@@ -147,19 +177,19 @@ def steps(console):
             shares[each.source] = (half - whole) / (measured - (2 * whole - half))
         step = published(each, shares[each.source])
         error = "fitted" if is_first else f"{step.seconds / measured - 1:+.0%}"
-        figures = [seconds(step.seconds), seconds(measured), error, f"{digits(step.bytes / 1e9)} GB"]
-        share = f"{shares[each.source]:.3f}"
-        lines.append([each.source, each.model, each.machine, f"{each.gpus:,}", str(each.layout), share, *figures])
+        figures = map(tied, (seconds(step.seconds), seconds(measured), error, f"{digits(step.bytes / 1e9)} GB"))
+        share, layout = f"{shares[each.source]:.3f}", listed(str(each.layout).split(", "))
+        source = listed(each.source.split(", "))
+        lines.append([each.model, f"{each.gpus:,}", layout, *figures, share, each.machine, source])
         times = {"predicted_s": step.seconds, "measured_s": measured, "memory_bytes": step.memory}
         told.append(asdict(each) | {"share": shares[each.source]} | times)
-    columns = ("source", "model", "machine", "GPUs", "layout", "share", "predicted", "measured", "error", "memory")
-    console.print(grid("steps: predicted with nothing hidden, beside published", columns, lines))
+    columns = ("model", "GPUs", "layout", "predicted", "measured", "error", "memory", "share", "machine", "source")
+    print_table("steps: predicted with nothing hidden, beside published", columns, lines, console, keys=3)
     for each in told:
         needs, has = sum(each["memory_bytes"].values()), MACHINES[each["machine"]][1]
         if needs > has:
             said = f"needs {digits(needs / 1e9)} GB by this prediction, and a GPU has {has / 1e9:.0f}"
-            text = f"{each['model']} on {each['gpus']:,} GPUs {said}: the real steps ran, so it is too high"
-            console.print(text, markup=False, soft_wrap=True)
+            say(f"{each['model']} on {each['gpus']:,} GPUs {said}: the real steps ran, so it is too high", console)
     return told
 
 
@@ -179,14 +209,15 @@ def collectives(records, console):
             unfitted.append(str(error))
             continue
         ratios = sorted(predicted / measured for _, predicted, measured in found)
-        pairs = [f"{binary(size)}: {seconds(guess)} / {seconds(took)}" for size, guess, took in ends(found)]
-        spread = f"{digits(ratios[0])} to {digits(ratios[-1])}"
+        both = [(size, in_one_unit([seconds(guess), seconds(took)], " / ")) for size, guess, took in ends(found)]
+        pairs = [f"{tied(binary(size))}: {tied(times)}" for size, times in both]
+        spread = tied(f"{digits(ratios[0])} to {digits(ratios[-1])}")
         lines.append([name, str(ranks), fitted, *pairs, digits(statistics.median(ratios)), spread])
         told.append({"collective": name, "ranks": ranks, "fitted": fitted, "bytes_predicted_s_measured_s": found})
     columns = ("collective", "ranks", "fitted to", "predicted / measured, smallest", "largest", "median", "from")
-    console.print(grid(f"collectives of {records[0].backend} on {records[0].device}", columns, lines))
+    print_table(f"collectives of {records[0].backend} on {records[0].device}", columns, lines, console, keys=3)
     for text in dict.fromkeys(unfitted):
-        console.print(text, markup=False, soft_wrap=True)
+        say(text, console)
     return told
 
 

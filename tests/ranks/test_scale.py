@@ -54,6 +54,31 @@ def test_published_steps_are_predicted_as_the_readme_says(run, tmp_path):
     assert [round(each) for each in needs] == [89, 81]
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize(
+    ("arguments", "whole"),
+    [
+        ("--gpus 8,16384", ["2466 to 2678 s", "69 to 75%", "pipeline 8, recompute", "143 GB (too much)"]),
+        ("--check recorded/nvidia_h200/collectives.json", ["76.8 s", "stage 3, recompute", "935 / 897 us"]),
+    ],
+)  # fmt: skip
+def test_tables_and_texts_fit_a_terminal_and_no_number_is_broken(arguments, whole, width, run, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", str(width))
+    status, out, _ = run(*arguments.split())
+    assert status == 0 and max(map(len, out.splitlines())) <= width
+    assert all(cell in out for cell in whole)
+    monkeypatch.delenv("COLUMNS")
+    _, wide, _ = run(*arguments.split())
+    assert set(out.replace("─", "").split()) == set(wide.replace("─", "").split())  # no word is broken
+
+
+def test_what_is_not_possible_is_one_line_for_each_reason(run):
+    _, out, _ = run("--gpus", "8,16384")
+    reason = "data, ZeRO-1, ZeRO-2, ZeRO-3: 2048 sequences cannot be divided among 16384 copies"
+    assert f"not possible on 16,384 GPUs: {reason}\n" in out
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("--gpus", "0"), ("--gpus", "8,x"), ("--share", "2"), ("--share", "x"), ("--batch", "-1"), ("--model", "gpt5"),
