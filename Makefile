@@ -11,7 +11,9 @@ ALONE := $(PY) -m pytest tests/engine/test_times.py tests/calibration tests/liar
 .PHONY: help setup ch1 ch2 ch3 ch4 ch5 ch6 bench calibrate record test test-all mutants rest lab learn notebooks readme
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1	/p' Makefile | expand -t 20
+	@awk '/^[a-z0-9-]+:[^#]*## / {name = $$1; sub(":", "", name); line = sprintf("  make %-12s", name); \
+	for (i = 2; i < NF && $$i != "##"; i++); while (++i <= NF) if (length(line " " $$i) <= 80) line = line " " $$i; \
+	else {print line; line = sprintf("%20s%s", "", $$i)}; print line}' Makefile
 
 setup: .venv/.ready ## create .venv and install requirements.txt (every other target does it where needed)
 

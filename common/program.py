@@ -3,20 +3,40 @@
 import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
 from common.isolation import interrupt
-from common.pairs.one_line import OneLine
+from common.pairs.one_line import OneLine, require_width, wrapped
 
 
 class UsageError(OneLine):
     """A request that cannot be fulfilled."""
 
 
+class _Help(argparse.HelpFormatter):
+    """Help at the terminal's width: paragraphs are filled, indented lines are kept where all of a text fit."""
+
+    def _format_usage(self, *parts: Any) -> str:
+        lines = super()._format_usage(*parts).split("\n")  # options that exclude each other stand on one line
+        return "\n".join(wrapped(line, self._width, " " * (len(line) - len(line.lstrip()))) for line in lines)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        lines = re.sub(r"(?<=\S)\n(?=\S)", " ", text.strip()).split("\n")
+        if any(line.startswith(" ") and len(line) > width for line in lines):  # explanations go below their examples
+            lines = re.sub(r"(?<=\S) {2,}|\n {8,}", "\n      ", "\n".join(lines)).split("\n")
+        return "\n".join(wrapped(line, width, "      " * line.startswith(" ")) for line in lines)
+
+
 class Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are a UsageError, and whose help is wrapped between words."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "formatter_class": _Help})
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (--help shows all)")
 
@@ -41,6 +61,7 @@ def picture(text: str) -> Path:
 def status_of(name: str, run: Callable[[], int]) -> int:
     """The exit status of a program: that of `run`; or 2, 130 or 1 after one line with the reason."""
     try:
+        require_width(sys.stdout)
         status = run()
         sys.stdout.flush()
         return status
