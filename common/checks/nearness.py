@@ -5,6 +5,7 @@ precision that no single element shows.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 
@@ -12,8 +13,17 @@ from common.checks.arrays import Tree, computes, tensors
 from common.checks.comparison import BLOCK, compare, same_form
 from common.checks.tolerance import Custom, Tolerance
 
-Errors = dict[str, float]  # by path
 MORE_RMS = 3  # times what is accepted of a chunk, for the whole: the baseline's error is known only for other inputs
+
+
+class Error(NamedTuple):
+    """The distance of an array from its model, in units of the model's RMS: of the worst value, and RMS of all."""
+
+    largest: float = 0.0
+    rms: float = 0.0
+
+
+Errors = dict[str, Error]  # by path
 
 
 def near(out: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
@@ -42,29 +52,30 @@ def _is_near(out: torch.Tensor, other: torch.Tensor, precision: str, custom: Cus
 def drift(out: Tree, base: Tree, error: Errors, precision: str = "", custom: Custom = None) -> str:
     """How an answer is farther from the baseline's as a whole than both errors explain; empty if it is not.
 
-    `error`: by path, the baseline's own (rms_errors), from other inputs.
+    `error`: by path, the baseline's own (oracle_errors), from other inputs.
     """
     models = dict(tensors(base))
     for path, value in tensors(out):
         tolerance = Tolerance.of(value.dtype, precision, custom)
         if tolerance.precision and path in error:
-            accepted = MORE_RMS * max(tolerance.times * error[path], tolerance.floor) + error[path]
-            if (distance := _rms_distance(value, models[path])) > accepted:
+            accepted = MORE_RMS * max(tolerance.times * error[path].rms, tolerance.floor) + error[path].rms
+            if (distance := _distance(value, models[path]).rms) > accepted:
                 return f"relative RMS distance {distance:.2g}, accepted {accepted:.2g}: not {tolerance.precision}"
     return ""
 
 
-def rms_errors(out: Tree, truth: Tree) -> Errors:
-    """The relative RMS error of each floating array of an answer, by path."""
+def oracle_errors(out: Tree, truth: Tree) -> Errors:
+    """The errors of each floating array of an answer, by path. (All others must be equal.)"""
     exact = dict(tensors(truth))
-    return {path: _rms_distance(value, exact[path]) for path, value in tensors(out) if value.is_floating_point()}
+    return {path: _distance(value, exact[path]) for path, value in tensors(out) if value.is_floating_point()}
 
 
-def _rms_distance(value: torch.Tensor, model: torch.Tensor) -> float:
-    """The RMS distance, relative to the model's RMS. Values that are not finite count 0: other tests compare them."""
-    apart, size, step = 0.0, 0.0, BLOCK[value.device.type]
+def _distance(value: torch.Tensor, model: torch.Tensor) -> Error:
+    """How far an array is from its model. Values that are not finite count 0: other tests compare them."""
+    apart, size, largest, step = 0.0, 0.0, 0.0, BLOCK[value.device.type]
     for start in range(0, value.numel(), step):
         a, b = (x.reshape(-1)[start : start + step].to(value.device).double() for x in (value, model))
-        apart += float((a - b).nan_to_num_(0.0, 0.0, 0.0).square().sum())
-        size += float(b.nan_to_num(0.0, 0.0, 0.0).square().sum())
-    return math.sqrt(apart / size) if size else 0.0
+        squares, sizes = (x.square().nan_to_num_(0.0, 0.0, 0.0) for x in (a - b, b))
+        apart, size = apart + float(squares.sum()), size + float(sizes.sum())
+        largest = max(largest, float(squares.max()))
+    return Error(math.sqrt(largest / size * value.numel()), math.sqrt(apart / size)) if size else Error()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from common.checks.nearness import Error, Errors
 from common.engine.belief import too_fast, works_on
 from common.engine.candidates import LIBRARY_KINDS
 from common.engine.rounds import Samples
@@ -54,8 +55,17 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     seen = samples.seen.get(label)
     memory = (seen.allocated_bytes, seen.peak_bytes) if seen else (None, None)
     arm = Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
+    arm = replace(arm, **_errors(samples.errors.get(label)))
     by_rank = [[list(each[label].by_rank) for each in block] for block in samples.blocks]
     return replace(arm, by_rank=by_rank, sent_bytes=samples.sent.get(label, [])) if by_rank[0][0] else arm
+
+
+def _errors(by_path: Errors | None) -> dict[str, float]:
+    """The errors of the worst array of an answer: 0 if none is of a floating type, nothing if it was not judged."""
+    if by_path is None:
+        return {}
+    largest, rms = map(max, zip(Error(), *by_path.values(), strict=True))
+    return {"max_error": largest, "rms_error": rms}
 
 
 def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float, samples: Samples) -> list[Row]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from common.checks.arrays import Tree
 from common.checks.comparison import blind_spot
-from common.checks.nearness import Errors, drift, near, rms_errors
+from common.checks.nearness import Errors, drift, near, oracle_errors
 from common.engine.answers import Answer, Truth, fresh_answer, leading
 from common.engine.candidates import Candidate, oracle, oracle_rows
 from common.engine.inputs import InputSet
@@ -59,8 +59,10 @@ def judge_answer(session: Session, one: Candidate, answer: Answer | None, right:
         session.disqualify(one.label, problem and f"wrong answer {where}: {problem}")
 
 
-def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], first: bool) -> Errors:
-    """Judge the timed answers of a round against the oracle. Returns the baseline's errors (rms_errors)."""
+def judge_timed(
+    session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], first: bool
+) -> dict[str, Errors]:
+    """Judge the timed answers of a round against the oracle. Returns the errors of the `first`, by label."""
     with session.progress.spending("verify"):
         truth, rows = truth_of(session, inputs, other)
         if not session.remaining or "baseline" not in answers:
@@ -69,15 +71,17 @@ def judge_timed(session: Session, inputs: InputSet, other: InputSet, answers: di
         for each in session.judged():
             if each.label in answers:
                 judge_answer(session, each, Answer(answers[each.label]), right, "at the timed size")
-        if first:
-            said = f"the check at the timed size {session.job.size} proves nothing"
-            for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
-                session.disqualify(label, why and f"{said}: {why}")
-            for each in session.judged(libraries=False):  # not libraries: torch.compile would compile again
-                answer = fresh_answer(session, each, inputs, other, under="filled")
-                where = "at the timed size, with NaN in uninitialized memory"
-                judge_answer(session, each, answer and replace(answer, grads={}), right, where)
-        return rms_errors(leading(right.base.tree, rows), truth)
+        if not first:
+            return {}
+        said = f"the check at the timed size {session.job.size} proves nothing"
+        for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
+            session.disqualify(label, why and f"{said}: {why}")
+        for each in session.judged(libraries=False):  # not libraries: torch.compile would compile again
+            answer = fresh_answer(session, each, inputs, other, under="filled")
+            where = "at the timed size, with NaN in uninitialized memory"
+            judge_answer(session, each, answer and replace(answer, grads={}), right, where)
+        right_ones = [each.label for each in session.judged() if each.label in answers and not each.differs]
+        return {label: oracle_errors(leading(answers[label], rows), truth) for label in right_ones}
 
 
 def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, errors: Errors) -> bool:

@@ -31,7 +31,7 @@ class Samples:
     """All samples. `voided`: rounds during which the machine slowed down for heat.
 
     `clocks`: a GPU's clocks at the last sample. `seen`: findings in untimed calls after all samples. `sent`: the bytes
-    that each rank sends in a call.
+    that each rank sends in a call. `errors`: by label, of the first timed answers that the oracle judged.
     """
 
     clock: str = ""
@@ -42,6 +42,7 @@ class Samples:
     clocks: dict[str, int] = field(default_factory=dict)
     seen: dict[str, Seen] = field(default_factory=dict)
     sent: dict[str, list[int]] = field(default_factory=dict)
+    errors: dict[str, Errors] = field(default_factory=dict)
 
     def of(self, label: str) -> list[Sample]:
         return [each[label] for block in self.blocks for each in block]
@@ -54,7 +55,8 @@ def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, s
     """The planned number of blocks, or fewer if no candidate is left to compare."""
     job, waited = session.job, Counter[str]()
     _first_touch(session, clock, planned, source)
-    judged, blocks, errors, voided = judged_blocks(session.rng, planned.blocks), list[list[Round]](), Errors(), 0
+    judged, blocks, voided = judged_blocks(session.rng, planned.blocks), list[list[Round]](), 0
+    errors: dict[str, Errors] = {}
     seats = session.rng.sample(session.remaining, len(session.remaining))
     for _ in range(2 * planned.blocks):  # a voided block is measured again, up to twice as many in all
         done = len(blocks)
@@ -68,7 +70,7 @@ def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, s
             voided += planned.rounds - len(rounds)
             blocks += [rounds] if rounds else []
     clocks = clocks_now(job.info["uuid"]) if job.info["kind"] == "cuda" else {}
-    return Samples(clock.name, planned, costs, blocks, voided, clocks)
+    return Samples(clock.name, planned, costs, blocks, voided, clocks, errors=errors)
 
 
 def _first_touch(session: Session, clock: Clock, planned: Plan, source: InputSet) -> None:
@@ -79,15 +81,16 @@ def _first_touch(session: Session, clock: Clock, planned: Plan, source: InputSet
 
 def _block(
     session: Session, clock: Clock, planned: Plan, source: InputSet, seats: list[Candidate], waited: Counter[str],
-    errors: Errors, judged: bool,
-) -> tuple[list[Round] | None, Errors]:  # fmt: skip
-    """One block's rounds (None if an input was changed) and the baseline's errors, if it is `judged`.
+    errors: dict[str, Errors], judged: bool,
+) -> tuple[list[Round] | None, dict[str, Errors]]:  # fmt: skip
+    """One block's rounds (None if an input was changed), and all errors by label if it is the first `judged`.
 
     `seats`: the candidates in the order of setup. `errors`: from an earlier block.
     """
     sets = draw_sets(session, max((planned.paces[each.label].calls for each in session.remaining), default=1))
     states = ready(session, [each for each in seats if each in session.remaining], sets[0], source)
-    looked_at, rounds, is_spoilt, found = session.rng.randrange(planned.rounds), list[Round](), False, Errors()
+    looked_at, rounds, is_spoilt = session.rng.randrange(planned.rounds), list[Round](), False
+    found: dict[str, Errors] = {}
     order, slowed = session.rng.sample(session.remaining, len(session.remaining)), slowdowns(session.job.info)
     for number in range(planned.rounds):
         order = order[1:] + order[:1]  # every candidate is first in turn
@@ -95,7 +98,7 @@ def _block(
         one, closely = session.rng.choice(sets), number == looked_at
         samples = _round(session, clock, planned, states, sets, one, order, waited, closely)
         answers = {label: sample.seen for label, sample in samples.items() if sample.seen is not None}
-        is_spoilt |= judge.compare_round(session, answers, one, errors if closely else {})
+        is_spoilt |= judge.compare_round(session, answers, one, errors.get("baseline", {}) if closely else {})
         if judged and closely:
             is_spoilt |= judge.blame(session, one, source)
             if not is_spoilt:  # answers from changed inputs prove nothing

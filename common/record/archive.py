@@ -24,7 +24,7 @@ from common.record.files import file_of_device
 from common.record.load import FORMAT, load_record, save_record
 from common.record.result import FAILED, PairResult, Record
 
-CLASSES = ("default", "small", "medium", "large", "long", "batch")  # the order of classes; others follow
+CLASSES = ("default", "small", "medium", "large", "xlarge", "long", "batch")  # the order of classes; others follow
 
 
 def recorded(

@@ -16,7 +16,12 @@ UNTIMED = ("verified", "too short")  # right, but without a ratio
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm's samples. `of_limit`, `of_datasheet`: the limit's time / the median (1.0 = at the limit)."""
+    """One arm's samples. `of_limit`, `of_datasheet`: the limit's time / the median (1.0 = at the limit).
+
+    `max_error`, `rms_error`: of a timed answer against the float64 oracle, in units of the oracle's RMS; of several
+    arrays the worst counts, of several ranks rank 0's answer. 0 for integers, which must be equal. None for the
+    control, for a library whose answer may differ, and in records older than these figures.
+    """
 
     median_s: float
     host_s: float | None  # time the host needs to issue the call (device clock only)
@@ -31,6 +36,8 @@ class Arm:
     alone: list[list[float]] = field(default_factory=list)  # [run][sample], each run in its own process
     by_rank: list[list[list[float]]] = field(default_factory=list)  # [block][round][rank] seconds; the largest counts
     sent_bytes: list[int] = field(default_factory=list)  # [rank] to other ranks in a call
+    max_error: float | None = None
+    rms_error: float | None = None
 
     @property
     def bound(self) -> str:

@@ -179,6 +179,33 @@ def test_a_yardstick_is_timed_and_neither_judged_nor_a_library(run):
     assert summary.fastest_library(found.pairs[0], row) == (row.vs_library["library"]["ratio"], "library")
 
 
+OFF = "return (2 * x + w_shift) * (1 + 2**-20)"  # eight units in float32's last place
+
+
+def errors(arm):
+    return arm.max_error, arm.rms_error
+
+
+def test_errors_against_the_oracle_stand_beside_every_answer_that_it_judges(run):
+    extra = "def yardstick_copy(x, w_shift): return x.clone()\ndef library(x, w_shift): return 2 * x + w_shift"
+    arms = run(version(OFF), version(extra=extra), fast=True).pairs[0].arms
+    largest, rms = errors(arms["optimized"])
+    assert rms == pytest.approx(2**-20, rel=0.1) and 2 * rms < largest < 6 * rms, "that of the largest of 4096 values"
+    for label in ("baseline", "library"):
+        largest, rms = errors(arms[label])
+        assert 0 < rms < largest < 1e-6, "rounding of float32"
+    assert errors(arms["yardstick/copy"]) == errors(arms["control"]) == (None, None)
+
+
+def test_of_several_arrays_the_worst_error_counts_and_integers_have_none(run):
+    off = "y = 2 * x + w_shift\nreturn x > 0, y, y * (1 + 2**-20)"
+    exact = "return x > 0, 2 * x + w_shift, 2 * x + w_shift"
+    arms = run(version(off), version(exact), fast=True).pairs[0].arms
+    assert arms["optimized"].rms_error == pytest.approx(2**-20, rel=0.1)
+    signs = run(version("return 0 < x"), version("return x > 0"), fast=True).pairs[0].arms
+    assert errors(signs["optimized"]) == (0.0, 0.0)
+
+
 def test_placement_may_be_the_lesson(run):
     """A variant whose input is strided gets the same values in its own placement."""
     matrix = 'return {{"x": torch.randn(n, 7, device=device){}}}'

@@ -40,7 +40,7 @@ PARTS = {
     "checks.tolerance": {"Tolerance"},
     "checks.trace": {"Seen"},
     "checks.comparison": {"Chunk", "same_form"},
-    "checks.nearness": {"rms_errors"},
+    "checks.nearness": {"Error", "oracle_errors"},
 }  # fmt: skip
 
 

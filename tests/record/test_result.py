@@ -37,8 +37,9 @@ def full():
         Row("optimized/c", "baseline", "died", "killed by SIGSEGV"),
     ]
     beside = {"spent_s": {"check": 0.5}, "neighbours": ["make (pid 7) kept 1.0 cores busy"], "clocks": {"sm_mhz": 1}}
+    judged = {**pair_result().arms, "control": arm(2e-3, max_error=3e-6, rms_error=2e-7)}
     untimed = pair_result("none", rows=[], arms={}, limit_s=None, noise_floor=None)
-    return record(pair_result(rows=rows), pair_result("other", **beside), untimed)
+    return record(pair_result(rows=rows), pair_result("other", arms=judged, **beside), untimed)
 
 
 def as_lists(data):
@@ -86,6 +87,7 @@ ROW, ARM, PAIR = ("pairs", 0, "rows", 0), ("pairs", 0, "arms", "optimized"), ("p
         ((*ROW, "vs_library"), {"library": {"ratio": 2.0}}), ((*ARM, "median_s"), 0.0), ((*ARM, "median_s"), -1.0),
         ((*ARM, "seconds"), [[1.0, 0.0]]), ((*ARM, "seconds"), [1.0]), ((*ARM, "seconds"), []),
         ((*ARM, "seconds"), [[1e-3], []]), ((*ARM, "allocated_bytes"), -1), ((*ARM, "allocated_bytes"), KeyError),
+        ((*ARM, "max_error"), -1e-7), ((*ARM, "rms_error"), "small"),
         ((*PAIR, "neighbours"), [1]), ((*PAIR, "clocks"), {"sm_mhz": "fast"}), ((*PAIR, "clock"), "sundial"),
         ((*PAIR, "cost"), {"dram_bytes": "many"}), ((*PAIR, "source_hash"), KeyError), ((*PAIR, "seeds"), [0.5]),
         (("limits", "dram_bytes"), 4e12), (("environment", "device"), {"kind": "abacus", "name": "wood"}),
@@ -98,6 +100,13 @@ def test_the_schema_rejects_what_is_no_record(full, path, value, tmp_path):
     assert schema_errors(json.loads(file.read_text()))
     with refused(r"\)$", f"{file}: not a benchmark record ("):
         load_record(file)
+
+
+def test_a_record_from_before_errors_were_kept_is_read(full, tmp_path):
+    judged = ("pairs", 1, "arms", "control")
+    file = written(full, tmp_path, ((*judged, "max_error"), KeyError), ((*judged, "rms_error"), KeyError))
+    (*_, older, _) = load_record(file).pairs
+    assert older.arms["control"].max_error is None and older.arms["control"].rms_error is None
 
 
 @pytest.mark.parametrize(("version", "age"), [(0, "an older"), (SCHEMA - 2, "an older"), (SCHEMA + 1, "a newer")])
