@@ -5,11 +5,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from common.xray.occupancy import SYSTEM_SHARED_BYTES, WARP, Machine
+from common.xray.occupancy import REGISTERS_PER_SM, SYSTEM_SHARED_BYTES, WARP, Machine
 
 Configuration = dict[str, Any]  # with the keys of gemm.DEFAULT
 SIDES = (16, 32, 64, 128, 256)
-MOST_REGISTERS = 255  # of a thread
+MOST_REGISTERS = 255  # of a thread, if a block's threads leave it as many
+ADDED = {"WARPS": [16]}  # values of axes that sweeps from before 2026-11-29 do not have
 ITEM_BYTES = 2  # float16 and bfloat16
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
@@ -57,7 +58,7 @@ def axes_for(problem: Problem, machine: Machine) -> dict[str, list[Any]]:
     described = machine.capability >= (9, 0) and problem.k % 8 == 0 == problem.n % 8 and problem.k > 0
     return {
         "BLOCK_M": _sides(problem.m), "BLOCK_N": _sides(problem.n), "BLOCK_K": [32, 64, 128],
-        "GROUP_M": [1, 4, 8, 16], "STAGES": [2, 3, 4], "WARPS": [4, 8],
+        "GROUP_M": [1, 4, 8, 16], "STAGES": [2, 3, 4], "WARPS": [4, 8, 16],
         "VARIANT": ["pointers", "descriptors", "persistent"] if described else ["pointers"],
     }  # fmt: skip
 
@@ -89,8 +90,9 @@ def too_large(configuration: Configuration, machine: Machine) -> str:
     needed, there = predict(configuration, machine), machine.shared_bytes - SYSTEM_SHARED_BYTES
     if needed.shared_bytes > there:
         return f"needs {needed.shared_bytes:,} bytes of shared memory a block, {there:,} are there"
-    if needed.registers > MOST_REGISTERS:
-        return f"needs about {needed.registers} registers a thread, {MOST_REGISTERS} are there: the rest would spill"
+    most = min(MOST_REGISTERS, REGISTERS_PER_SM // (WARP * configuration["WARPS"]))
+    if needed.registers > most:
+        return f"needs about {needed.registers} registers a thread, {most} are there: the rest would spill"
     return ""
 
 
@@ -103,8 +105,13 @@ class Space:
     pruned: dict[str, str]
 
     @classmethod
-    def of(cls, problem: Problem, machine: Machine) -> "Space":
-        axes = axes_for(problem, machine)
+    def of(cls, problem: Problem, machine: Machine, without: dict[str, list[Any]] | None = None) -> "Space":
+        """`without`: values of axes that are left out, as ADDED."""
+        left_out = without or {}
+        axes = {
+            axis: [value for value in values if value not in left_out.get(axis, ())]
+            for axis, values in axes_for(problem, machine).items()
+        }
         every = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
         reasons = {name_of(each): too_large(each, machine) for each in every}
         valid = {name_of(each): each for each in every if not reasons[name_of(each)]}

@@ -18,7 +18,7 @@ from search.generations import Replay, search
 from search.history import History, Trial
 from search.measure import FINAL_BLOCKS, measured
 from search.proposers import SEEDED
-from search.space import Configuration, Problem, Space, brief, name_of
+from search.space import ADDED, Configuration, Problem, Space, brief, name_of
 
 NEAR = 0.98  # of a sweep's best: what a search is to reach
 
@@ -28,11 +28,13 @@ def compare(found: History, sweep: History, device: str | None, tell: Tell) -> i
     for key in ("searched", "problem", "machine", "default"):
         if found.about.get(key) != sweep.about.get(key):
             raise OneLine(f"--compare: two histories of different searches: their {key} differs")
-    _, trials = recorded(sweep)
+    space, trials = recorded(sweep)
     if not found.measured:
         raise OneLine(f"--compare: nothing in {found.path} was measured")
     mine, theirs = show.best_of(found), show.best_of(sweep)
     print(f"search: {brief(mine)}\nsweep:  {brief(theirs)}")
+    if line := older(sweep, space):
+        print(line)
     device = device or default_device()
     if mine == theirs:
         said = "the same configuration: 100 %"
@@ -42,6 +44,8 @@ def compare(found: History, sweep: History, device: str | None, tell: Tell) -> i
             raise OneLine(f"--compare: {brief(mine)}: {' '.join(times.bad[name_of(mine)])}")
         share, control = (show.ratio(asdict(times.ratio(name))) for name in (name_of(mine), CONTROL))
         said = f"the search's best over the sweep's: {share}; the sweep's over itself (A/A control): {control}"
+    elif name_of(mine) not in trials:
+        raise OneLine("--compare: the sweep did not try the search's best: compare on a GPU, or sweep anew")
     else:
         said = f"the search's best over the sweep's, as the sweep found both: {share_of(mine, trials):.4f}x"
     print(said)
@@ -50,13 +54,24 @@ def compare(found: History, sweep: History, device: str | None, tell: Tell) -> i
 
 
 def recorded(sweep: History) -> tuple[Space, dict[str, Trial]]:
-    """(space, name -> trial) of a whole sweep. Raises RecordError."""
-    space = Space.of(Problem(**sweep.about["problem"]), Machine(**sweep.about["machine"]))
+    """(space, name -> trial) of a whole sweep, in the space of its time. Raises RecordError."""
+    problem, machine = Problem(**sweep.about["problem"]), Machine(**sweep.about["machine"])
     trials = {trial.name: trial for trial in sweep.trials}
+    spaces = [Space.of(problem, machine, without) for without in ({}, ADDED)]
+    space = next((space for space in spaces if space.valid.keys() <= trials.keys()), spaces[0])
     missing = space.valid.keys() - trials.keys()
     if missing or not sweep.measured:
         raise RecordError(f"{sweep.path}: no whole sweep: {len(missing)} of {len(space.valid)} were not tried")
     return space, trials
+
+
+def older(sweep: History, space: Space) -> str:
+    """A line if a sweep covers an older, smaller space than a search has now; empty if it covers that."""
+    now = Space.of(Problem(**sweep.about["problem"]), Machine(**sweep.about["machine"]))
+    lacking = [f"{axis} {value}" for axis in now.axes for value in now.axes[axis] if value not in space.axes[axis]]
+    if not lacking:
+        return ""
+    return f"the sweep is of an older space: without {', '.join(lacking)}, {len(space.valid)} of {len(now.valid)}"
 
 
 def share_of(configuration: Configuration, trials: dict[str, Trial]) -> float:
@@ -69,6 +84,8 @@ def replay(sweep: History, args: argparse.Namespace, tell: Tell) -> int:
     if args.proposer not in SEEDED:
         raise OneLine("--replay: for the proposers that have a seed")
     space, trials = recorded(sweep)
+    if line := older(sweep, space):
+        print(line)
     most, shares, needed = args.evaluations or len(space.valid) // 10, [], []
     for seed in range(args.seeds):
         best = np.maximum.accumulate(shares_by_evaluation(space, trials, args.proposer, seed, most))

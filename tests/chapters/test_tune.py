@@ -34,7 +34,7 @@ from search import generations, history, measure, model, show, sweeps
 from search.examine import examine, examined
 from search.history import History, Trial
 from search.proposers import SEEDED, Evolutionary, ProposerError, Shuffled
-from search.space import Problem, Space, name_of, predict
+from search.space import ADDED, Problem, Space, name_of, predict
 
 pytestmark = pytest.mark.rest  # a program beside the pairs
 
@@ -109,8 +109,16 @@ def test_the_space_holds_what_fits_and_says_of_the_rest_why():
     assert "registers" in space().problem_with({**gemm.DEFAULT, "WARPS": 4})
     assert space().problem_with(gemm.DEFAULT) == ""
     valid, pruned = space().valid.keys(), space().pruned.keys()
-    assert (500 <= len(valid) <= 1500, valid & pruned) == (True, set())
+    assert (500 <= len(valid) <= 2500, valid & pruned) == (True, set())
     assert len(valid) + len(pruned) == math.prod(map(len, space().axes.values()))
+
+
+def test_more_warps_share_an_sm_s_registers():
+    """65,536 of them: 128 for each of 512 threads, which ptxas refuses to a tile of 256 x 256."""
+    wide = {**gemm.DEFAULT, "BLOCK_M": 256, "BLOCK_K": 32, "WARPS": 16, "STAGES": 2}
+    assert space().problem_with(wide).startswith("needs about 192 registers a thread, 128 are there")
+    fits = {**gemm.DEFAULT, "WARPS": 16, "STAGES": 4}
+    assert (space().problem_with(fits), predict(fits, H100).registers) == ("", 112)
 
 
 but_for = partial(dict, gemm.DEFAULT)
@@ -555,6 +563,32 @@ def test_a_part_of_a_sweep_is_none(kept):
     kept.add([tried(TINY, 1.0)])
     with pytest.raises(RecordError, match="no whole sweep"):
         sweeps.recorded(kept)
+
+
+def of_older_space(sweep):
+    """The sweep without the values that axes have got since."""
+    known = Space.of(PROBLEM, H100, ADDED).valid
+    return replace(sweep, trials=[trial for trial in sweep.trials if trial.name in known])
+
+
+def test_a_sweep_of_an_older_space_is_replayed_in_that_space(sweep, capsys):
+    old = of_older_space(sweep)
+    found = replayed(old, capsys, "evolutionary", 30, 2)
+    assert found.startswith(f"the sweep is of an older space: without WARPS 16, 1344 of {len(space().valid)}\n")
+    assert "30 of 1344 evaluations" in found
+    for path in (ROOT / "recorded").glob("*/ch4_sweep.jsonl"):
+        older, trials = sweeps.recorded(history.read(path))
+        assert older.valid.keys() <= trials.keys()
+    old.trials.pop()
+    with pytest.raises(RecordError, match="no whole sweep: 757 of 2100 were not tried"):
+        sweeps.recorded(old)
+
+
+def test_a_best_that_an_older_sweep_did_not_try_is_said(sweep, capsys):
+    best = next(trial for trial in sweep.measured if trial.configuration["WARPS"] == 16)
+    found = History({**ABOUT, "proposer": "evolutionary"}, trials=[best])
+    with pytest.raises(OneLine, match="the sweep did not try the search's best"):
+        sweeps.compare(found, of_older_space(sweep), "cpu", quiet)
 
 
 def test_a_search_is_compared_with_a_sweep(sweep, capsys):
