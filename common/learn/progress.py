@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from common.learn.exercise import WORK, Exercise
-from common.record.files import RecordError
+from common.record.files import file_errors
 
 FILE = "progress.jsonl"
 
@@ -31,30 +31,26 @@ def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[s
     folder = folder or WORK
     event = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "what": what, "of": of, **values}
     line = json.dumps(event, ensure_ascii=False) + "\n"
-    try:
+    with file_errors(folder / FILE):
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            size = os.fstat(handle).st_size
-            torn = size and os.pread(handle, 1, size - 1) != b"\n"  # an earlier line was cut off: close it
-            os.write(handle, (("\n" if torn else "") + line).encode())
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise RecordError(f"{folder / FILE}: cannot be written ({error.strerror or error})") from None
+        with (folder / FILE).open("a+b", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            torn = size and os.pread(file.fileno(), 1, size - 1) != b"\n"  # an earlier line was cut off: close it
+            rest = (("\n" if torn else "") + line).encode()
+            while rest:  # a full disk takes a part: the next call says why
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
     return event
 
 
 def events(folder: Path | None = None) -> Iterator[dict[str, Any]]:
     """In their order; lines that are not whole are passed over. Raises RecordError."""
     path = (folder or WORK) / FILE
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read ({error.strerror or error})") from None
+    with file_errors(path, "read"):
+        try:
+            lines = path.read_bytes().splitlines()
+        except FileNotFoundError:
+            return
     for line in lines:
         try:
             event = json.loads(line)

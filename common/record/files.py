@@ -1,13 +1,18 @@
 """Reading and writing of all files: one check, atomic writes, errors in one line."""
 
+import errno
 import json
 import math
 import os
+import re
+import secrets
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -16,6 +21,7 @@ from common.pairs.pair import ROOT
 
 RECORDED = ROOT / "recorded"  # committed results: one folder per device
 Problems = dict[Path, str]  # bad files, each with one line
+REFUSED = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk", stat.S_IFSOCK: "a socket"}  # no text is written into them
 
 
 class RecordError(OneLine):
@@ -23,12 +29,13 @@ class RecordError(OneLine):
 
 
 @contextmanager
-def _told(path: Path | str, done: str = "written") -> Iterator[None]:
+def file_errors(path: Path | str, done: str = "written") -> Iterator[None]:
     """Turn the system's error about reading or writing a file into a RecordError."""
     try:
         yield
     except OSError as error:
-        raise RecordError(f"{path}: cannot be {done} ({error.strerror or error})") from None
+        of_pipe = "nobody reads it: start its reader first" if error.errno == errno.ENXIO else ""
+        raise RecordError(f"{path}: cannot be {done} ({of_pipe or error.strerror or error})") from None
 
 
 def _parsed(content: bytes) -> Any:
@@ -74,7 +81,7 @@ class Format:
 
     def load(self, path: Path | str) -> Any:
         """The content of a file. Raises RecordError."""
-        with _told(path, "read"):
+        with file_errors(path, "read"):
             content = Path(path).read_bytes()
         try:
             return self.read(self._checked(_parsed(content)))
@@ -134,38 +141,85 @@ def classes(folder: Path) -> int:
     return len({path.name.split(".")[0] for path in folder.glob("ch[0-9]*.json")})
 
 
+def descriptor_of(path: Path) -> int | None:
+    """The open descriptor whose file this is: /dev/stdout, where stdout or stderr goes, /dev/fd/9. None of others."""
+    for number in (1, 2, *map(int, re.findall(r"^/dev/fd/(\d+)$", str(path)))):
+        with suppress(OSError):  # it is closed, or there is no such file
+            if os.path.samestat(os.fstat(number), path.stat()):
+                return number
+    return None
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether a write puts a new file in place of this one, or of none; else it goes into a device, a pipe or stdout.
+
+    Raises RecordError for what takes no text, and for a read-only file: its folder would let us, its owner would not.
+    """
+    with file_errors(path):
+        if not path.exists() or descriptor_of(path) is not None:
+            return not path.exists()
+        mode = path.stat().st_mode
+        if kind := REFUSED.get(stat.S_IFMT(mode)) or "read-only" * (not os.access(path, os.W_OK)):
+            raise RecordError(f"{path}: cannot be written (it is {kind})")
+        return stat.S_ISREG(mode)
+
+
 def check_writable(path: Path, makes_folder: bool = False) -> None:
-    """Raises RecordError if a file cannot be written there. `makes_folder`: its folder need not exist yet."""
-    with _told(path):
-        if path.exists() and not path.is_file() and not (makes_folder and path.is_dir()):  # must not replace /dev/null
-            raise RecordError(f"{path}: cannot be written (it is {'a folder' if path.is_dir() else 'no regular file'})")
-        folder = next(parent for parent in path.parents if parent.exists() or not makes_folder)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+    """Raises RecordError if a file cannot be written there. `makes_folder`: its folder need not exist yet.
+
+    A pipe is not opened before its time: its reader would take the closing for the end.
+    """
+    with file_errors(path):
+        if (makes_folder and path.is_dir()) or is_replaceable(path):
+            parents = Path(os.path.realpath(path)).parents
+            with tempfile.TemporaryFile(dir=next(folder for folder in parents if folder.exists() or not makes_folder)):
+                pass
 
 
 def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool = True) -> bool:
     """Write atomically: a reader sees the old file or the complete new one. Raises RecordError.
 
-    Returns whether it was written: with `replaces` false, an existing file of this name is kept.
+    Links are followed, a file keeps its mode and owner, and what is no regular file is written into. Returns whether
+    it was written: with `replaces` false, whatever has this name is kept.
     """
-    with _told(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    content = BytesIO()
+    with file_errors(path):
+        write(content)
+        if replaces and not is_replaceable(path):
+            _write_into(path, content.getvalue())
+            return True
+        target = Path(os.path.realpath(path)) if replaces else path
+        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)  # less the umask
         try:
             with os.fdopen(handle, "wb") as file:
-                write(file)
+                if target.exists():
+                    old = target.stat()
+                    with suppress(PermissionError):  # only root can give a file away
+                        os.chown(part, old.st_uid, old.st_gid)
+                    os.chmod(part, stat.S_IMODE(old.st_mode))
+                file.write(content.getvalue())
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(name, 0o644)  # mkstemp makes the file private
             if replaces:
-                os.replace(name, path)
+                os.replace(part, target)
             else:
-                os.link(name, path)  # a second name for a complete file: this fails if the name exists
+                os.link(part, target)  # a second name for a complete file: this fails if the name exists
         except FileExistsError:
             return False
         finally:
-            Path(name).unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
     return True
+
+
+def _write_into(path: Path, content: bytes) -> None:
+    """Into a device, a pipe or an open descriptor, after what is there. A pipe that nobody reads is not waited for."""
+    print(end="", flush=True)  # what was printed before stands before
+    number = descriptor_of(path)  # a second one shares its offset: the file opened anew would begin at 0
+    handle = os.dup(number) if number else os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY)
+    os.set_blocking(handle, True)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
 
 
 def write_text(path: Path, text: str, replaces: bool = True) -> bool:
@@ -191,6 +245,6 @@ def file_of_device(environment: dict[str, Any], name: str, folder: Path | None =
     """The path of a file in a device's folder, which is created. Raises RecordError."""
     device = "".join(c if c.isalnum() else "_" for c in environment["device"]["name"].lower()).strip("_")
     path = (folder or RECORDED) / device / name
-    with _told(path):
+    with file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     return path

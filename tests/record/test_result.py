@@ -241,7 +241,7 @@ def raises(number):
 
 
 DISKS = {errno.ENOSPC: "No space left on device", errno.EROFS: "Read-only file system"}
-STEPS = {"create": (tempfile, "mkstemp"), "write": (os, "fdopen"), "fsync": (os, "fsync"), "replace": (os, "replace")}
+STEPS = {"create": (os, "open"), "write": (os, "fdopen"), "fsync": (os, "fsync"), "replace": (os, "replace")}
 
 
 @pytest.mark.parametrize(("number", "said"), DISKS.items())
