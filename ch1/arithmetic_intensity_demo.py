@@ -184,6 +184,7 @@ def conclude(timings: dict[int, Timing], n: int, limits: dict[str, Any]) -> None
 
 def save(path: Path, timings: dict[int, Timing], n: int, limits: dict[str, Any], title: str) -> None:
     from common.show.plot import roofline
+    from common.show.plot import save as save_figure
 
     memory, compute = knee(timings, n)
     figure = roofline([], limits, title)
@@ -194,7 +195,7 @@ def save(path: Path, timings: dict[int, Timing], n: int, limits: dict[str, Any],
     label = f"knee of the sweep, {compute / memory:.1f} FLOP/B"
     axes.axvline(compute / memory, color="#D55E00", linestyle="--", linewidth=1, label=label)
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=120)
+    save_figure(figure, path)
     print(f"saved {path}")
 
 

@@ -172,9 +172,10 @@ def conclude(rows: list[tuple[Operation, Timing, float]]) -> None:
 
 def save(path: Path, points: list[tuple[str, float, float]], limits: dict[str, Any], title: str) -> None:
     from common.show.plot import roofline
+    from common.show.plot import save as save_figure
 
     keys = tuple(f"{precision}_flops" for precision in used(limits))
-    roofline(points, limits, title, keys).savefig(path, dpi=120)
+    save_figure(roofline(points, limits, title, keys), path)
     print(f"saved {path}")
 
 

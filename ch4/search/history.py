@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.record.files import RecordError, check_writable, write_text
+from common.record.files import RecordError, check_writable, is_replaceable, write_text
 from search.space import Configuration, name_of
 
 SCHEMA = 1
@@ -106,6 +106,8 @@ class History:
 def opened(path: Path, about: dict[str, Any]) -> History:
     """The history at `path` to continue, or a new one. Raises RecordError, also if it is of another search."""
     check_writable(path)
+    if not is_replaceable(path):
+        raise RecordError(f"{path}: cannot hold a history (it is no regular file: a search reads it back)")
     if not path.exists():
         history = History(about, path, text=json.dumps({"kind": "search", **about}) + "\n")
         write_text(path, history.text)
