@@ -32,13 +32,13 @@ from common.calibration.trials import PER_PROCESS, Failed, Say
 from common.isolation import interrupt
 from common.machine import neighbours
 from common.machine.device import default_device
-from common.pairs.one_line import printable
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
+from common.pairs.wide_tables import print_table
 from common.program import Parser, device_name, finish, status_of
 from common.record.files import check_writable, noting
 from common.record.result import Record
-from common.show.console import grid, make_console, progress
+from common.show.console import make_console, progress, say
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
 BUSY = 5  # with every core busy, 1 run in 5: each takes more than twice as long
@@ -95,10 +95,9 @@ def print_findings(findings: Findings, console: Console) -> None:
     title = f"{environment['device']['name']}, {environment['took_s'] / 60:.1f} minutes"
     colors = {"passed": "green", "not passed": "bold red"}
     lines: list[list[str | Text]] = [[*row, Text(said, colors[said])] for *row, said in rows(findings, *colors)]
-    console.print(grid(title, HEADINGS, lines))
+    print_table(title, HEADINGS, lines, console)
     for line in environment["neighbours"]:
-        text = printable(f"other processes were busy while this machine had to be quiet: {line}")
-        console.print(text, markup=False, soft_wrap=True)
+        say(f"other processes were busy while this machine had to be quiet: {line}", console)
     console.print(f"{passed} of {len(findings.checks)} checks passed")
 
 

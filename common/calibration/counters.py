@@ -21,11 +21,11 @@ from common.calibration.truth import METRICS, OCCUPANCY, SCHEMA, Compared, Truth
 from common.calibration.truth_page import HEADINGS, MEMORY_HEADINGS, errors, memory_rows, rows
 from common.isolation.process import one_line
 from common.machine.device import describe, has_gpu, versions
-from common.pairs.one_line import printable
 from common.pairs.pair import ROOT
+from common.pairs.wide_tables import print_table
 from common.program import Parser, finish, status_of
 from common.record.files import check_writable
-from common.show.console import grid, make_console
+from common.show.console import make_console, say
 from common.xray.occupancy import Machine
 
 Counts = dict[str, dict[str, int]] | str  # of a version, by kernel; or the reason why there are none
@@ -115,11 +115,11 @@ def run(argv: list[str] | None, folder: Path) -> int:
         check_writable(folder / "any", makes_folder=True)
     truth = measure(args.only)
     written = f"recorded in {keep(truth, folder)}" if args.record else ""
-    console.print(grid("sectors", HEADINGS, rows(truth)))
-    console.print(grid("L2 and memory", MEMORY_HEADINGS, memory_rows(truth)))
+    print_table("sectors", HEADINGS, rows(truth), console, keys=2)
+    print_table("L2 and memory", MEMORY_HEADINGS, memory_rows(truth), console, keys=2)
     left = [f"left out: {what}: {why}" for what, why in truth.left_out.items()]
     for text in filter(None, [*errors(truth), *left, written]):
-        console.print(printable(text), markup=False, soft_wrap=True)
+        say(text, console)
     return 0
 
 

@@ -6,9 +6,10 @@ from typing import Any
 from rich.console import Console
 
 from common.hardware.sheet import Sheet
-from common.pairs.one_line import printable
-from common.show.console import grid, print_limits
+from common.pairs.wide_tables import TIE, print_table
+from common.show.console import say
 from common.show.formats import binary, four
+from common.show.tables import LIMIT_HEADINGS, limit_rows
 
 FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
 ON_SOME_GPUS = {  # limits, and their requirements
@@ -30,25 +31,29 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
     title = (
         f"{device['name']}, measured {sheet.environment['date'][:10]}, torch {sheet.environment['versions']['torch']}"
     )
-    facts = [[fact["name"], value(fact), fact["source"]] for fact in sheet.facts]
+    facts = [[fact["name"], value(fact).replace(" ", TIE), fact["source"]] for fact in sheet.facts]
     _print(title, ("fact", "value", "source"), facts, console)
-    _print("levels of the memory hierarchy, in GB/s", *level_rows(sheet), console)
+    headings, levels = level_rows(sheet)
+    _print("levels of the memory hierarchy, in GB/s", headings, levels, console, whole=True)
     loops = [
         [name, rate(points[0][1]), binary(points[0][0])] for name, points in sheet.bandwidth.items() if len(points) == 1
     ]
     _print("loops of STREAM", ("loop", "GB/s", "working set"), loops, console)
-    print_limits(device, sheet.limits, console)
+    limits = [[*(cell.replace(" ", TIE) for cell in row[:3]), row[3]] for row in limit_rows(sheet.limits)]
+    _print("limits", LIMIT_HEADINGS[:4], limits, console)
+    for source in dict.fromkeys(row[4] for row in limit_rows(sheet.limits) if row[4]):
+        say(f"datasheet: {source}", console)
     sizes = sorted({size for points in sheet.transfers.values() for size, _ in points})
     by_size = {name: {point[0]: point[1] for point in points} for name, points in sheet.transfers.items()}
     rows = [[binary(size), *(rate(found.get(size)) for found in by_size.values())] for size in sizes]
-    _print("transfers, in GB/s", ("bytes", *by_size), rows, console)
+    _print("transfers, in GB/s", ("bytes", *by_size), rows, console, whole=True)
     links = [
         [" - ".join(map(str, link["between"])), link["link"], "yes" if link["peer_access"] else "no"]
         for link in sheet.links
     ]
     _print("links", ("GPUs", "link", "peer access"), links, console)
     for line in remarks(sheet):
-        console.print(printable(line), markup=False, soft_wrap=True)
+        say(line, console)
 
 
 def value(fact: dict[str, Any]) -> str:
@@ -84,7 +89,7 @@ def remarks(sheet: Sheet) -> list[str]:
     return found
 
 
-def _print(title: str, headings: Sequence[str], rows: list[list[str]], console: Console) -> None:
+def _print(title: str, headings: Sequence[str], rows: list[list[str]], console: Console, whole: bool = False) -> None:
     """Print a table unless it is empty."""
     if rows:
-        console.print(grid(title, headings, rows))
+        print_table(title, headings, rows, console, whole=whole)

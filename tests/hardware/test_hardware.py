@@ -25,6 +25,7 @@ from common.pairs.pair import ROOT, load
 from common.record.files import RecordError
 from common.show import formats
 from common.show.console import make_console
+from common.show.tables import limit_rows
 from common.xray.capture import CudaLaunch
 from common.xray.compilers import compile_for
 from common.xray.occupancy import MACHINES
@@ -367,6 +368,19 @@ def test_the_tables_show_what_the_sheet_holds(capsys):
         r"0 - 1 +NVLink, 18 links of each GPU +yes",
     ):  # fmt: skip
         assert re.search(row, out), row
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_recorded_sheets_fit_a_terminal_and_no_figure_is_broken(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for _, sheet in sheets.FORMAT.recorded(sheets.FILE, problems={}):
+        out = printed(sheet, capsys)
+        assert max(map(len, out.splitlines())) <= width
+        figures = [show.value(fact) for fact in sheet.facts if len(show.value(fact)) < 20]
+        figures += [cell for row in limit_rows(sheet.limits) for cell in row[:3]]
+        assert [figure for figure in figures if figure not in out] == []
+        sources = {limit["source"] for limit in sheet.limits.values() if limit["source"]}
+        assert out.count("\ndatasheet: ") == len(sources) > 0
 
 
 def test_what_is_missing_is_said(capsys):

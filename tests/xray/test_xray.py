@@ -10,12 +10,13 @@ from samples import one_pair, version, write_pair
 
 import benchmark
 from common.pairs.pair import ROOT, discover
+from common.show.console import make_console
 from common.xray.capture import CudaLaunch, launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import ARCHITECTURES, MACHINES, occupancy
 from common.xray.picture import Picture, xray
 from common.xray.sass import INSTRUCTION, dissect, stack_bytes
-from common.xray.show import differences, rows, words
+from common.xray.show import differences, print_pictures, rows, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
 SAMPLE = ("coalescing", "bank_conflicts", "tensor_cores", "reductions", "tile_size", "layer")  # of every chapter
@@ -318,6 +319,21 @@ def test_a_picture_shows_only_what_there_is():
     assert shown["shared memory a block"] == ["0 bytes", "1,024 bytes"]
     assert "shuffles" not in shown
     assert words(pictures)[0] == "a: has shared stores (1), the baseline none"
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_tables_fit_a_terminal_and_machine_code_is_not_wrapped(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    pictures = [
+        Picture(f"optimized/step_{number}", "sm_90", [kernel(body)])
+        for number, body in enumerate(("y[i] = x[i];", SHARED, "y[i] = x[i] + x[i + 1] * x[i + 2];"))
+    ]
+    print_pictures("a pair", [*pictures, Picture("d", "sm_90", reason="why " * 40)], make_console(), "sass")
+    lines = capsys.readouterr().out.splitlines()
+    code = {line for picture in pictures for one in picture.kernels for line in one.sass.expandtabs().splitlines()}
+    assert max(len(line) for line in lines if line not in code) <= width
+    assert code <= {*lines} and max(map(len, code)) > 60
+    assert sum(line.count("1 x 32 bit") for line in lines) >= 5
 
 
 def test_where_nothing_differs_that_is_said():
