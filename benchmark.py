@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measure the course's pairs on this machine: the gain of each optimization, and a proof that its versions agree.
 
-Exit status: 0 success (`slower` is a result); 1 a pair is invalid or died, a kernel does not compile, a version fails
-while counted, or a result cannot be written; 2 wrong usage, a file that breaks the contract, or a place that cannot be
-written to; 3 --compare found a regression; 130 interrupted.
+Exit status: 0 success (`slower` is a result); 1 a pair is invalid or crashed, a kernel does not compile, a version
+fails while counted, or a result cannot be written; 2 wrong usage, a file that breaks the contract, or a place that
+cannot be written to; 3 --compare found a regression; 130 interrupted.
 """
 
 import signal
@@ -13,90 +13,103 @@ if __name__ == "__main__":  # imports take a second or more; Ctrl-C during them 
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
 
 from common import program
 from common.cli.request import check_request, listing, parse, select
-from common.engine import runner
 from common.isolation import interrupt
-from common.pairs.one_line import printable
+from common.pairs.one_line import printable, width_of
 from common.pairs.pair import ROOT, Pair
-from common.pairs.sizes import lacking, sizes_of
-from common.record.files import noting
-from common.record.result import Record
+from common.pairs.sizes import lacking
 
 # Slow imports (numpy, rich, matplotlib) are in functions: --help and --list must answer at once.
 
 
 def measure(args: Namespace, pairs: list[Pair]) -> int:
     """Measure, print, write files. Returns the exit status."""
+    from common.engine import runner
     from common.record import load
+    from common.record.files import is_replaceable, noting
     from common.show import console
 
-    unwritten: list[str] = []
+    unwritten = list[str]()
 
-    def keep(record: Record) -> None:
+    def keep(record: Any, is_last: bool = False) -> None:
         unwritten.clear()
         if args.json and record.pairs:  # a run that is stopped before its first result replaces no file
             with noting(unwritten):
-                load.save_record(record, args.json)
+                if is_last or is_replaceable(args.json):  # a pipe or a device gets one record, not one a pair
+                    load.save_record(record, args.json)
 
-    choices = (args.size, args.device, args.fast, args.check)
     with interrupt.held_back():
         with console.measuring(len(pairs)) as (on_progress, on_neighbours):
-            record = runner.run_pairs(
-                pairs, *choices, on_progress=on_progress, on_record=keep, on_neighbours=on_neighbours
-            )
-        keep(record)
-        # before anything is printed: a closed pipe or a full disk ends the printing
-        written = write(args, pairs, record, unwritten)
-        console.print_record(record, console.make_console(), pairs)
-        if args.verbose:
-            console.print_spent(record, console.make_console())
-        for line in written:
-            print(printable(line))
+            calls = {"on_progress": on_progress, "on_record": keep, "on_neighbours": on_neighbours}
+            record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, **calls)
+        keep(record, is_last=True)
+        present(args, pairs, record, unwritten)
         if interrupted := record.environment["interrupted"]:
             print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
-        for problem in unwritten:
-            print(f"benchmark.py: {problem}", file=sys.stderr)
-        if args.profile and not interrupted:
+        elif args.profile:
             from common.cli.profile import profile_pairs
 
-            profile_pairs(pairs, ROOT / "results" / pairs[0].chapter, args.device)
+            for chapter, group in groupby(pairs, lambda pair: pair.chapter):
+                profile_pairs(list(group), ROOT / "results" / chapter, args.device)
         if interrupted or interrupt.came():
             return 130
     return 1 if unwritten or runner.has_failed(record) else 0
 
 
-def write(args: Namespace, pairs: list[Pair], record: Record, unwritten: list[str]) -> list[str]:
-    """Write the plot, Markdown and record that were asked for. Returns lines to print."""
-    from common.record import archive
+def present(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str]) -> int:
+    """Write a record as was asked, then print it. `unwritten` gets what fails. Returns the exit status."""
+    from common.show.console import make_console, print_record, print_spent
 
-    said = []
+    written = write(args, pairs, record, unwritten)  # first: a closed pipe or a full disk ends the printing
+    print_record(record, make_console(), pairs)
+    if args.verbose:
+        print_spent(record, make_console())
+    for line in written:
+        print(printable(line))
+    for problem in unwritten:
+        print(f"benchmark.py: {problem}", file=sys.stderr)
+    return 1 if unwritten else 0
+
+
+def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str]) -> list[str]:
+    """Write the plot, Markdown and records that were asked for. Returns lines to print."""
+    from common.engine.runner import has_failed
+    from common.record import archive
+    from common.record.files import noting
+
+    lines = []
     if args.plot and any(row.ratio for pair in record.pairs for row in pair.rows):
         from common.show import heatmap, plot
 
         with noting(unwritten):
             plot.save(heatmap.for_record(record), args.plot)
     elif args.plot:
-        said.append(f"{args.plot} not drawn: nothing was timed")
+        lines.append(f"{args.plot} not drawn: nothing was timed")
     if args.markdown and record.pairs:
         from common.show.summary import save_markdown
 
         with noting(unwritten):
             save_markdown(record, args.markdown)
-    if args.record:
-        is_whole = args.only == "*" and not (runner.has_failed(record) or record.environment["interrupted"])
-        kept, left_out = (record, []) if is_whole else archive.whole(record, pairs)
-        said += left_out
+    for chapter, group in groupby(record.pairs, lambda pair: pair.chapter) if args.record else ():
+        part = replace(record, pairs=list(group))
+        is_whole = args.only == "*" and not (has_failed(part) or record.environment["interrupted"])
+        of_chapter = [pair for pair in pairs if pair.chapter == chapter]
+        kept, left_out = (part, []) if is_whole else archive.whole(part, of_chapter)
+        lines += left_out
         with noting(unwritten):
-            said += [f"recorded in {path}" for path in archive.keep_record(kept, is_part=not is_whole)]
-    return said
+            lines += [f"recorded in {path}" for path in archive.keep_record(kept, is_part=not is_whole)]
+    return lines
 
 
-def run(argv: list[str] | None) -> int:
+def run(args: Namespace) -> int:
     """Run one request. Returns the exit status. Raises OneLine."""
-    args = parse(argv, str(__doc__))
     if args.limits:
+        from common.engine import runner
         from common.show import console
 
         with interrupt.held_back():
@@ -106,9 +119,13 @@ def run(argv: list[str] | None) -> int:
         from common.cli.regressions import compare_files
 
         return compare_files(*args.compare)
+    if args.show:
+        from common.record.load import load_record
+
+        return present(args, [], load_record(args.show), [])
     pairs = select(args)
     if args.list:
-        print(listing(pairs))
+        print(listing(pairs, args.verbose, width_of(sys.stdout)))
         return 0
     check_request(args, pairs)
     if args.count:
@@ -117,28 +134,16 @@ def run(argv: list[str] | None) -> int:
         return count_pairs(args, pairs)
     if left_out := lacking(pairs, args.size):
         print(f"left out, because they have no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
-    return xray(args, pairs) if args.xray else measure(args, pairs)
+    if args.xray:
+        from common.cli.xray_pairs import xray_pairs
+
+        return xray_pairs(args, pairs)
+    return measure(args, pairs)
 
 
-def xray(args: Namespace, pairs: list[Pair]) -> int:
-    """Show the kernels' machine code. Exit status 1 if a version fails by its own fault."""
-    from common.show.console import make_console
-    from common.xray.picture import xray
-    from common.xray.show import print_pictures
-
-    failed = False
-    with interrupt.held_back():
-        for pair in pairs:
-            for size in sizes_of(pair, args.size, on_cpu=False):
-                pictures = xray(pair, args.arch, size)
-                title = pair.name if size == "default" else f"{pair.name} {size}"
-                print_pictures(title, pictures, make_console(), args.code)
-                failed |= any(picture.failed for picture in pictures)
-    return 1 if failed else 0
-
-
-def main(argv: list[str] | None = None) -> int:
-    return program.status_of("benchmark.py", lambda: run(argv))
+def main(argv: list[str] | None = None, name: str = "benchmark.py", text: str = "", chapter: int | None = None) -> int:
+    """The whole program, or a chapter's compare.py. Returns the exit status."""
+    return program.status_of(name, lambda: run(parse(argv, name, text or str(__doc__), chapter)))
 
 
 if __name__ == "__main__":

@@ -1,43 +1,30 @@
 """A chapter's compare.py: measure or profile all its pairs."""
 
-import argparse
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover
+from common.program import finish
 
 
-def of_chapter(file: str) -> tuple[Callable[[], int], Callable[..., list[Path]]]:
+def of_chapter(file: str) -> tuple[Callable[..., int], Callable[..., list[Path]]]:
     """The functions `compare` and `profile` for the chapter that contains `file`."""
     chapter = Path(file).resolve().parent.name
     return partial(compare_chapter, chapter), partial(profile_chapter, chapter)
 
 
-def start(compare: Callable[[], int], text: str) -> None:
-    """Run `compare` and end the program with its status; --help shows `text`."""
-    argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
-    sys.exit(compare())
+def start(compare: Callable[..., int], text: str) -> None:
+    """Run `compare` with the program's arguments, and end it with that status; --help shows `text`."""
+    finish(partial(compare, *sys.argv[1:], text=text))
 
 
-def compare_chapter(chapter: str) -> int:
-    """Measure all pairs of a chapter and print the table. Returns the exit status."""
-    from common.engine.runner import has_failed, run_pairs  # slow imports, as below: --help must not wait
-    from common.show.console import make_console, print_record
+def compare_chapter(chapter: str, *options: str, text: str = "") -> int:
+    """`benchmark.py --chapter N` with these options: measure, print, write. Returns the exit status."""
+    import benchmark  # in ROOT, which compare.py has put first; a slow import
 
-    try:
-        pairs = discover(ROOT / chapter)
-        record = run_pairs(pairs)
-    except OneLine as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:  # before any measurement; later, run_pairs returns the results so far
-        print("interrupted", file=sys.stderr)
-        return 130
-    print_record(record, make_console(), pairs)
-    return 130 if record.environment["interrupted"] else 1 if has_failed(record) else 0
+    return benchmark.main(list(options), f"{chapter}/compare.py", text, int(chapter.removeprefix("ch")))
 
 
 def profile_chapter(chapter: str, only: str = "*", out: Path | None = None, device: str | None = None) -> list[Path]:

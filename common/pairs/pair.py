@@ -99,13 +99,10 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
     if not chosen:
         raise NoMatch(folder.name, only, list(baselines))
     of_course, find = list(chapters().values()), cache(importlib.util.find_spec)
-    pairs = []
     with cached(folder) if folder in of_course else nullcontext(read_version) as read:
-        for name in chosen:
-            pair = _pair(folder, name, baselines[name], variants[name], read)
-            for version in pair.versions:
-                require_modules(version, of_course, find)
-            pairs.append(pair)
+        pairs = [_pair(folder, name, baselines[name], variants[name], read) for name in chosen]
+    for version in (version for pair in pairs for version in pair.versions):
+        require_modules(version, of_course, find)
     return pairs
 
 

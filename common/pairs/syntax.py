@@ -80,6 +80,12 @@ def imported_modules(tree: ast.Module) -> frozenset[str]:
     return frozenset(name.split(".")[0] for name in imported_names(tree))
 
 
+def helper_files(version: Path, name: str) -> list[Path]:
+    """The files of the module or package of this name in a version's chapter; none if it is another's."""
+    module = version.with_name(f"{name}.py")
+    return [module] if module.exists() else sorted(version.with_name(name).rglob("*.py"))
+
+
 def with_helpers(path: Path) -> dict[Path, ast.Module]:
     """The syntax trees of a version and, recursively, of the chapter's modules and packages that it imports."""
     found, todo = dict[Path, ast.Module](), [path]
@@ -87,6 +93,5 @@ def with_helpers(path: Path) -> dict[Path, ast.Module]:
         if (file := todo.pop()) not in found:
             found[file] = parse(file)
             for name in imported_modules(found[file]):
-                module = path.with_name(f"{name}.py")
-                todo += [module] if module.exists() else path.with_name(name).rglob("*.py")
+                todo += helper_files(path, name)
     return found

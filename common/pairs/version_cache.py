@@ -7,15 +7,15 @@ the tuples of a version's constants would become lists. Only valid versions are 
 
 import hashlib
 import marshal
-import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from common.pairs.contract import Version, read_version
+from common.pairs.syntax import helper_files
 
 TICK_NS = 2_000_000_000  # of the coarsest clock of a file system: within it a file may change twice, and look the same
 
@@ -24,63 +24,44 @@ TICK_NS = 2_000_000_000  # of the coarsest clock of a file system: within it a f
 def cached(folder: Path) -> Iterator[Callable[..., Version]]:
     """Yields a `read_version` for the files of this folder that remembers what earlier processes read."""
     path = folder.parent / ".cache" / f"{folder.name}.versions"
-    known = _load(path)
-    fresh: dict[str, tuple[Any, ...]] = {}
+    known, fresh = _load(path), dict[str, Any]()
 
     def read(file: Path, label: str, inherited: Any = None) -> Version:
-        decisive, start = (label, repr(inherited)), time.time_ns()
-        before, *fields = known.get(file.name, (None, "", {}, {}, frozenset(), False, False))
-        if before == (decisive, _stamps(file, fields[3])):
-            return Version(file, label, *fields)
+        start, given, (key, facts) = time.time_ns(), [label, repr(inherited)], known.get(file.name, ([], {}))
+        if facts and key == [*given, *_stamps(file, facts["imports"])]:
+            return Version(file, **facts)
         version = read_version(file, label, inherited)
         stamps = _stamps(file, version.imports)
-        if stamps and all(max(times) < start - TICK_NS for _, _, *times in stamps):
-            fields = [value for name, value in vars(version).items() if name not in ("path", "label")]
-            fresh[file.name] = ((decisive, stamps), *fields)
+        if max(max(times) for _, _, *times in stamps) < start - TICK_NS:
+            facts = {name: value for name, value in vars(version).items() if name != "path"}
+            fresh[file.name] = [*given, *stamps], facts
         return version
 
     try:
         yield read
     finally:
         if fresh:
-            _save(known | fresh, path)
+            with suppress(OSError):  # a full disk, or a checkout that cannot be written to
+                path.parent.mkdir(exist_ok=True)
+                content = marshal.dumps(known | fresh)
+                path.write_bytes(_digest(content) + content)  # cut off, or mixed with another's, it fits no digest
 
 
-def _stamps(file: Path, imports: Iterable[str]) -> list[tuple[str, int, int, int]]:
-    """Each file that `with_helpers` reads, with its size and times; empty if one of them vanishes meanwhile."""
-    files = [str(file)]
-    for stem in (os.path.join(file.parent, name) for name in sorted(imports)):
-        if os.path.exists(f"{stem}.py"):
-            files.append(f"{stem}.py")
-        elif os.path.isdir(stem):
-            files += map(str, sorted(Path(stem).rglob("*.py")))
-    with suppress(OSError):
-        stats = [os.stat(path) for path in files]
-        return [(path, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for path, s in zip(files, stats, strict=True)]
-    return []
+def _stamps(file: Path, imports: frozenset[str]) -> list[tuple[str, int, int, int]]:
+    """Each file that `with_helpers` reads for a version, with its size and times."""
+    files = [file, *(helper for name in sorted(imports) for helper in helper_files(file, name))]
+    stats = [(str(path), path.stat()) for path in files if path.exists()]
+    return [(path, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for path, stat in stats]
 
 
 def _load(path: Path) -> dict[str, Any]:
     with suppress(OSError):
-        digest, _, content = path.read_bytes().partition(b"\n")
-        if digest == _digest(content):  # else it is damaged, or of other code
+        if (kept := path.read_bytes()).startswith(_digest(content := kept[hashlib.sha256().digest_size :])):
             return dict(marshal.loads(content))
-    return {}
-
-
-def _save(versions: dict[str, Any], path: Path) -> None:
-    content = marshal.dumps(versions)
-    part = path.with_suffix(f".{os.getpid()}")
-    with suppress(OSError):  # a full disk, or a checkout that cannot be written to
-        path.parent.mkdir(exist_ok=True)
-        try:
-            part.write_bytes(_digest(content) + b"\n" + content)
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+    return {}  # none, damaged, or of other code
 
 
 def _digest(content: bytes) -> bytes:
     """Of the content, and of what decides how files are read: the code of this package, and Python's version."""
     code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    return hashlib.sha256(sys.version.encode() + code + content).hexdigest().encode()
+    return hashlib.sha256(sys.version.encode() + code + content).digest()
