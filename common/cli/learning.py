@@ -6,25 +6,23 @@ from typing import Any
 
 from rich.markdown import Markdown
 from rich.markup import escape
-from rich.table import Table
 
 from common.cli import predictions
 from common.learn.exercise import Exercise
 from common.learn.gate import ENDS, Gate, Grade
 from common.learn.progress import Standing
-from common.show.console import make_console
+from common.pairs.wide_tables import print_table
+from common.show.console import make_console, say
 
 MARKS = {True: "[green]passed[/]", False: "[red]not yet[/]", None: "[yellow]not judged[/]"}
 Standings = Mapping[str, Standing]
 
 
 def print_list(known: Sequence[Exercise], stands: Standings) -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("exercise", "title", "kind", "minutes", ""):
-        table.add_column(heading)
-    for each in known:
-        table.add_row(each.id, escape(each.title), each.kind, str(each.minutes), _stands(stands[each.id]))
-    make_console().print(table)
+    rows = [[each.id, each.title, each.kind, str(each.minutes), _stands(stands[each.id])] for each in known]
+    passed = sum(stands[each.id].passed for each in known)
+    title = f"{len(known)} exercises, {passed} passed"
+    print_table(title, ("exercise", "title", "kind", "minutes", ""), rows, make_console())
 
 
 def _stands(standing: Standing) -> str:
@@ -53,7 +51,7 @@ def print_gate(gate: Gate, width: int = 8) -> None:
         name = f"{gate.name:{width}}"
         make_console().print(f"  {name} {MARKS[gate.passed]}: ", escape(gate.text), sep="", highlight=False)
     elif gate.passed:
-        make_console().print(f"  {'star':{width}} {escape(gate.text)}", highlight=False)
+        make_console().print(f"  {'bonus':{width}} {escape(gate.text)}", highlight=False)
 
 
 def print_end(grade: Grade) -> None:
@@ -67,6 +65,6 @@ def print_progress(known: Sequence[Exercise], stands: Standings, predicted: Sequ
         of_chapter = list(group)
         passed = [each for each in of_chapter if stands[each.id].passed]
         marks = " ".join(each.folder.name + (" ✓" if each in passed else "") for each in of_chapter)
-        console.print(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", highlight=False)
+        say(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", console)
     for line in predictions.lines(known, predicted):
-        console.print(escape(line), highlight=False)
+        say(line, console)

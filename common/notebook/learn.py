@@ -71,7 +71,7 @@ def _say(gate: Gate) -> None:
     if not gate.is_extra:
         print(f"  {gate.name:8} {MARKS[gate.passed]}: {gate.text}", flush=True)
     elif gate.passed:
-        print(f"  star     {gate.text}", flush=True)
+        print(f"  bonus    {gate.text}", flush=True)
 
 
 def _draw(grade: Grade) -> None:
