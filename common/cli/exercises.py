@@ -2,8 +2,8 @@
 
 import argparse
 import json
-import shutil
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,8 @@ from common.learn import own, progress
 from common.learn.exercise import Exercise, exercises, find
 from common.learn.gate import CANNOT, PASSED
 from common.learn.progress import standings
-from common.record.files import RecordError, write_text
+from common.pairs.one_line import width_of, wrapped
+from common.record.files import RecordError, descriptor_of, write_text
 
 # Slow imports (rich, the engine) are in functions: a first text within a second.
 
@@ -59,8 +60,18 @@ def _show(exercise: Exercise) -> int:
 
     if not exercise.work.exists():
         own.begin(exercise)
-    progress.add("start", exercise.id, hash=exercise.hash)
+    status = _note(progress.add, "start", exercise.id, hash=exercise.hash)
     learning.print_exercise(exercise, own.named(exercise.work))
+    return status
+
+
+def _note(keep: Callable[..., object], *event: Any, **values: Any) -> int:
+    """Have something kept. The exit status: 1, after a line that says so, if it could not be."""
+    try:
+        keep(*event, **values)
+    except RecordError as error:
+        print(f"learn.py: this is not kept: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -71,12 +82,14 @@ def check(args: argparse.Namespace) -> int:
 
 def _check(exercise: Exercise) -> int:
     from common.cli import learning
+    from common.learn.grade import grade  # the engine takes a second
 
     print(f"{exercise.id}: grading {own.named(exercise.work)}", flush=True)
     width = max([8, *map(len, exercise.answers)])  # a kernel's gates have 7 letters or fewer
-    found = own.check(exercise, exercise.work, partial(learning.print_gate, width=width))
+    found = grade(exercise, exercise.work, partial(learning.print_gate, width=width))
+    status = _note(own.note, found)  # before the end is printed: a closed pipe ends the printing
     learning.print_end(found)
-    return found.status
+    return found.status or status
 
 
 def watch(args: argparse.Namespace) -> int:
@@ -98,23 +111,19 @@ def hint(args: argparse.Namespace) -> int:
     exercise = at_hand(args)
     seen = standings([exercise])[exercise.id].hints
     number = min(seen + 1, len(exercise.hints))
-    progress.add("hint", exercise.id, hash=exercise.hash, number=number)
+    status = _note(progress.add, "hint", exercise.id, hash=exercise.hash, number=number)
     again = " (there are no more)" * (seen == number)
-    print(f"{exercise.id}, hint {number} of {len(exercise.hints)}{again}: {exercise.hints[number - 1]}")
-    return 0
+    text = f"{exercise.id}, hint {number} of {len(exercise.hints)}{again}: {exercise.hints[number - 1]}"
+    print(wrapped(text, width_of(sys.stdout)))
+    return status
 
 
 def reset(args: argparse.Namespace) -> int:
     """put the file back as it was; yours is kept beside it"""
     exercise = at_hand(args)
-    if exercise.work.exists() and exercise.work.read_bytes() != exercise.start.read_bytes():
-        kept = exercise.work.with_suffix(".before.py")
-        shutil.copy(exercise.work, kept)
-        print(f"your file is kept as {own.named(kept)}")
     own.begin(exercise)
-    progress.add("reset", exercise.id, hash=exercise.hash)
     print(f"{own.named(exercise.work)} is as it was at the start")
-    return 0
+    return _note(progress.add, "reset", exercise.id, hash=exercise.hash)
 
 
 def solution(args: argparse.Namespace) -> int:
@@ -122,23 +131,22 @@ def solution(args: argparse.Namespace) -> int:
     exercise = at_hand(args)
     if not standings([exercise])[exercise.id].passed:
         print("You have not passed yet: it is noted that you looked.\n")
-    progress.add("solution", exercise.id, hash=exercise.hash)
+    status = _note(progress.add, "solution", exercise.id, hash=exercise.hash)
     print(exercise.solution.read_text(encoding="utf-8"))
-    return 0
+    return status
 
 
 def predict(args: argparse.Namespace) -> int:
     """answer a prediction from here"""
-    exercise, lines = at_hand(args), []
+    exercise, answers = at_hand(args), dict[str, Any]()
     if exercise.kind != "predict":
         raise program.UsageError(f"{exercise.id} asks for no prediction: `learn.py start {exercise.id}` shows it")
     for text in args.answers:
         name, _, value = text.partition("=")
         if name not in exercise.answers:
             raise program.UsageError(f"{exercise.id} asks for {', '.join(exercise.answers)}, not for {name!r}")
-        lines.append(f"{name} = {_value(value)!r}")
-    exercise.work.parent.mkdir(parents=True, exist_ok=True)
-    write_text(exercise.work, f'"""{exercise.title}: what was predicted."""\n\n' + "\n".join(lines) + "\n")
+        answers[name] = _value(value)
+    own.answer(exercise, answers)
     return _check(exercise)
 
 
@@ -162,11 +170,11 @@ def show_progress(args: argparse.Namespace) -> int:
 
 def export(args: argparse.Namespace) -> int:
     """write all that is stored of you, as it is shown"""
+    if args.file.resolve() == (progress.WORK / progress.FILE).resolve():
+        raise program.UsageError(f"{args.file} is what is stored: name another file")
     text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in progress.events())
-    try:
-        write_text(args.file, text)
-    except RecordError as error:
-        raise program.UsageError(str(error)) from None
-    sys.stdout.write(text)
+    write_text(args.file, text)
+    if descriptor_of(args.file) != 1:
+        sys.stdout.write(text)
     print(f"written to {args.file}; nothing was sent anywhere", file=sys.stderr)
     return PASSED if text else CANNOT

@@ -224,6 +224,13 @@ def test_another_search_s_history_is_refused(kept):
         history.opened(kept.path, {**ABOUT, "seed": 1})
 
 
+def test_a_history_that_could_not_be_read_back_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (type(tmp_path)("/dev/null"), tmp_path / "pipe"):
+        with pytest.raises(RecordError, match=f"{path}: cannot hold a history"):
+            history.opened(path, ABOUT)
+
+
 @pytest.mark.parametrize("text", ["", "{}\n", "[1]\n", "no\n", '{"kind": "search", "schema": 9}\n'])
 def test_what_is_no_history_is_said(tmp_path, text):
     (tmp_path / "h.jsonl").write_text(text)

@@ -1,21 +1,25 @@
 """learn.py and what it stores: commands, their exit status, a file that survives a kill at any moment."""
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from samples import refused
 
 from common.cli import learn
-from common.learn import progress
+from common.learn import own, progress
 from common.learn.exercise import ExerciseError, exercises, find
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
 from common.learn.scores import Scored, off, sureness
 from common.pairs.pair import ROOT
+
+resource = pytest.importorskip("resource")
 
 TOML = """
 title = "Add"
@@ -164,12 +168,35 @@ def test_hints_come_one_after_the_other_and_a_look_at_the_solution_is_noted(cour
     assert (found.hints, found.seen, found.passed) == (3, True, False)
 
 
-def test_reset_keeps_what_was_written(course):
+def test_reset_keeps_what_was_written_each_time(course, capsys):
+    (course / "exercises/ch1/one/given_one.py").write_text("GIVEN = 1\n")
     run("start", "one")
-    mine = course / "work/ch1/one.py"
-    mine.write_text(RIGHT)
-    run("reset")
-    assert mine.read_text() != RIGHT and (course / "work/ch1/one.before.py").read_text() == RIGHT
+    mine, given = course / "work/ch1/one.py", course / "work/ch1/given_one.py"
+    start = mine.read_bytes()
+    texts = [b"first = 1\n", b"second = '\xff'\r\n", b"third = 3"]
+    for text in texts:
+        mine.write_bytes(text)
+        run("reset")
+        assert mine.read_bytes() == start
+    copies = [course / f"work/ch1/one.{name}.py" for name in ("before", "before.2", "before.3")]
+    assert [copy.read_bytes() for copy in copies] == texts
+    assert "your file is kept as work/ch1/one.before.3.py" in capsys.readouterr().out
+    given.write_text("GIVEN = 2\n")
+    for _ in range(2):  # the second time there is nothing to keep
+        run("reset")
+    assert given.read_text() == "GIVEN = 1\n"
+    assert (course / "work/ch1/given_one.before.py").read_text() == "GIVEN = 2\n"
+    assert len(list(mine.parent.iterdir())) == 2 + len(copies) + 1
+
+
+def test_a_file_whose_copy_cannot_be_kept_is_not_reset(course, monkeypatch, capsys):
+    run("start", "one")
+    (course / "work/ch1/one.py").write_text(RIGHT)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+    assert run("reset", "one") == 2
+    err = capsys.readouterr().err
+    assert err == f"learn.py: {course}/work/ch1/one.before.py: cannot be written (No space left on device)\n"
+    assert (course / "work/ch1/one.py").read_text() == RIGHT
 
 
 @pytest.mark.parametrize("words", [[], ["start", "nothing"], ["check", "one"], ["predict", "one", "a=1"],
@@ -177,6 +204,42 @@ def test_reset_keeps_what_was_written(course):
 def test_bad_input_is_one_line_and_status_2(words, course, capsys):
     assert run(*words) == 2
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_a_pass_on_a_full_disk_is_shown_and_said_to_be_lost(course, capsys):
+    """There is room for a part of the line."""
+    run("start", "one")
+    (course / "work/ch1/one.py").write_text(RIGHT)
+    store = course / "work/progress.jsonl"
+    store.write_bytes(store.read_bytes() + b"x" * 100_000 + b"\n")  # no other file that a check writes is as large
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (store.stat().st_size + 30, before[1]))
+    try:
+        assert run("check", "one") == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    out, err = capsys.readouterr()
+    assert "ch1/one: passed." in out
+    assert err == f"learn.py: this is not kept: {store}: cannot be written (File too large)\n"
+    assert [event["what"] for event in progress.events()] == ["start"]
+    assert run("check", "one") == 0  # there is room again: the torn line is closed
+    assert [event["what"] for event in progress.events()] == ["start", "check"]
+
+
+SHOWN = {"start": "Your file: work/ch1/one.py", "hint": "Why?", "solution": "sectors = 8", "reset": "at the start"}
+
+
+@pytest.mark.parametrize("command", [*SHOWN, "check"])
+def test_what_cannot_be_kept_is_shown_and_said(command, course, capsys, monkeypatch):
+    run("start", "one")
+    capsys.readouterr()
+    (course / "work/progress.jsonl").unlink()
+    (course / "work/progress.jsonl").symlink_to("/dev/full")
+    monkeypatch.setattr(progress, "events", lambda folder=None: iter(()))  # it has no end
+    assert run(command, "one") == 1
+    out, err = capsys.readouterr()
+    assert SHOWN.get(command, "ch1/one: not yet.") in out
+    assert err.startswith("learn.py: this is not kept: ") and err.count("\n") == 1
 
 
 def test_a_torn_line_costs_nothing_but_itself(course):
@@ -191,7 +254,7 @@ def test_a_kill_at_any_moment_leaves_whole_lines(course):
     code = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from common.learn import progress
+from common.learn import own, progress
 while True:
     progress.add("check", "ch1/one", folder=Path({str(course / "work")!r}), filler="x" * 5000)
 """
@@ -241,6 +304,66 @@ def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, caps
     assert "1 of 1 ranges hold the figure" in capsys.readouterr().out
 
 
+@pytest.fixture
+def ratios(course):
+    """Its first exercise asks for two ratios and a third that its start does not have."""
+    folder = course / "exercises/ch1/one"
+    toml = (folder / "exercise.toml").read_text().replace("diagnose", "predict")
+    figure = 'figure = "ch1 coalescing optimized: ratio"'
+    asked = "\n".join(f"[answers.{name}]\n{figure}" for name in ("a", "b", "c"))
+    (folder / "exercise.toml").write_text(toml[: toml.index("[answers.resource]")] + asked)
+    (folder / "start.py").write_text('"""Start.\n\na = None\n"""\n\na = None  # the first\nb = None  # the second\n')
+    return course / "work/ch1/one.py"
+
+
+def test_answers_are_added_and_replaced_by_name_and_the_rest_stays(ratios):
+    run("predict", "one", "a=1..2")
+    doc = '"""Start.\n\na = None\n"""\n\n'
+    assert ratios.read_text() == f"{doc}a = (1.0, 2.0)  # the first\nb = None  # the second\n"
+    ratios.write_text(ratios.read_text() + "# my own note: a = 3\n")
+    run("predict", "one", "b=3", "a=4..5")
+    kept = f"{doc}a = (4.0, 5.0)  # the first\nb = 3.0  # the second\n# my own note: a = 3\n"
+    assert ratios.read_text() == kept
+    for high in (8.0, 9.0):
+        own.answer(find("ch1/one"), {"c": (7.0, high)})
+    assert ratios.read_text() == kept + "c = (7.0, 9.0)\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a = (\n    1,  # low\n    2,\n)  # far\nb = 1\n", "a = (3.0, 4.0)  # far\nb = 1\n"),
+        ("a = 1; b = 2", "a = (3.0, 4.0); b = 2"),
+        ("a = 1\na = 2\n", "a = 1\na = (3.0, 4.0)\n"),
+        ("a, b = 1, 2\n", "a, b = 1, 2\na = (3.0, 4.0)\n"),
+        ("a = 1\na, b = 1, 2\n", "a = 1\na, b = 1, 2\na = (3.0, 4.0)\n"),
+        ("a = b = 1\n", "a = b = 1\na = (3.0, 4.0)\n"),
+        ("a: tuple = (1, 2)", "a: tuple = (1, 2)\na = (3.0, 4.0)\n"),
+        ("a = (1)\n", "a = ((3.0, 4.0))\n"),
+        ("# Lücke\r\na = 1  # ü\r\n", "# Lücke\r\na = (3.0, 4.0)  # ü\r\n"),
+        ('ü = "ü"; a = "é"  # é', 'ü = "ü"; a = (3.0, 4.0)  # é'),
+        ("", "a = (3.0, 4.0)\n"),
+    ],
+)
+def test_an_answer_counts_whatever_the_reader_has_written(before, after, ratios):
+    ratios.parent.mkdir(parents=True)
+    ratios.write_bytes(before.encode())
+    own.answer(find("ch1/one"), {"a": (3.0, 4.0)})
+    assert ratios.read_bytes().decode().removeprefix("\n") == after
+    exec(ratios.read_text(), names := {})
+    assert names["a"] == (3.0, 4.0)
+
+
+@pytest.mark.parametrize("content", [b"a = (1,\n", b"a = 1\nb = '\xff'\n", b"a = \x00"])
+def test_a_file_that_is_not_python_is_left_as_it_is(content, ratios, capsys):
+    ratios.parent.mkdir(parents=True)
+    ratios.write_bytes(content)
+    assert run("predict", "one", "a=3..4") == 2
+    err = capsys.readouterr().err
+    assert err.startswith("learn.py: work/ch1/one.py: not Python (") and err.count("\n") == 1
+    assert "learn.py reset ch1/one" in err and ratios.read_bytes() == content
+
+
 def test_ctrl_c_in_a_check_ends_it_in_one_line(course, monkeypatch, capsys):
     from common.learn import kernels
 
@@ -263,6 +386,18 @@ def test_export_shows_what_it_writes(course, capsys):
     assert run("export", str(course / "mine.jsonl")) == 0
     out = capsys.readouterr().out
     assert out == (course / "mine.jsonl").read_text() == (course / "work/progress.jsonl").read_text()
+
+
+def test_export_to_stdout_shows_it_once_and_the_store_is_not_its_own_target(course, capfd):
+    run("start", "one")
+    store = course / "work/progress.jsonl"
+    text = store.read_text()
+    assert run("export", "/dev/stdout") == 0
+    out, err = capfd.readouterr()
+    assert out.endswith(text) and out.count(text) == 1
+    assert run("export", str(course / "work/../work/progress.jsonl")) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n"), store.read_text()) == ("", 1, text)
 
 
 def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
