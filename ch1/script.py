@@ -1,22 +1,28 @@
 """What the scripts of this chapter share beside their lesson: arguments, devices, times and units.
 
+    python ch1/script.py --record    runs all four and keeps what they print, as recorded/<device>/ch1_scripts.md
+
 torch is imported where it is needed and not here, so that `--help` answers at once.
 """
 
 import argparse
 import re
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
 
 from common import program
 
+SCRIPTS = ("performance_basics", "performance_basics_optimized", "roofline_analysis", "arithmetic_intensity_demo")
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -110,3 +116,46 @@ def si(value: float, unit: str) -> str:
     scale, prefix = next(((scale, prefix) for scale, prefix in PREFIXES if abs(value) >= scale), PREFIXES[-1])
     number = value / scale
     return f"{number:.{2 if number < 10 else 1 if number < 100 else 0}f} {prefix}{unit}"
+
+
+def printed(name: str, device: str) -> str:
+    """What a script prints on a device; its plots are not kept. Raises OneLine if it fails."""
+    from common.pairs.one_line import OneLine
+
+    command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), "--device", device]
+    with TemporaryDirectory() as folder:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = (done.stderr.strip() or "no message").splitlines()[-1]
+        raise OneLine(f"{name}.py ended with status {done.returncode}: {reason}")
+    return done.stdout.strip()
+
+
+def page(device: str, texts: dict[str, str]) -> str:
+    """Markdown with what each script printed, the device's name, the date and the versions."""
+    from common.machine.device import describe, versions
+
+    software = ", ".join(f"{package} {version}" for package, version in versions().items())
+    name, date = describe(device)["name"], f"{datetime.now(UTC):%Y-%m-%d}"
+    parts = [f"# What the scripts of chapter 1 print: {name}", f"Recorded on {name}, {date} ({software})."]
+    parts += [f"## `python ch1/{script}.py`\n\n```text\n{text}\n```" for script, text in texts.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def record() -> None:
+    """Raises OneLine, RecordError; writes nothing unless all scripts succeed."""
+    from common.machine.device import describe
+    from common.record.files import file_of_device, write_text
+
+    parser = Parser(__doc__)
+    parser.add_argument(
+        "--record", action="store_true", required=True, help="run the four scripts, keep what they print"
+    )
+    device = parser.pick_device(parser.parse_args().device)
+    path = file_of_device({"device": describe(device)}, "ch1_scripts.md")
+    write_text(path, page(device, {name: printed(name, device) for name in SCRIPTS}))
+    print(f"recorded in {path}")
+
+
+if __name__ == "__main__":
+    start(record)

@@ -14,6 +14,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from common.cli import chapter
+from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, load
 from common.xray.compilers import nvrtc_compile
 from common.xray.occupancy import ARCHITECTURES
@@ -207,6 +208,45 @@ def test_the_kernel_computes_as_many_flops_as_it_says(architecture):
         assert machine_code.startswith(b"\x7fELF")
         counts = ptx.count("fma.rn.f32"), len(re.findall(r"add(?:\.rn)?\.f32", ptx))
         assert counts == (4 * (flops // 2), 4 * (flops == 1))  # four elements a thread
+
+
+def test_what_the_scripts_print_is_a_page_of_the_device(monkeypatch):
+    script, info = load(CH1 / "script.py"), {"name": "A GPU"}
+    monkeypatch.setattr("common.machine.device.describe", lambda device: info)
+    text = script.page(
+        "cuda:0", {"performance_basics": "goodput=50.00% (useful=1s total=2s)", "roofline_analysis": "b"}
+    )
+    assert text.startswith("# What the scripts of chapter 1 print: A GPU\n\nRecorded on A GPU, 20")
+    assert f"torch {torch.__version__.split('+')[0]}" in text
+    assert "## `python ch1/performance_basics.py`\n\n```text\ngoodput=50.00% (useful=1s total=2s)\n```\n\n##" in text
+
+
+@pytest.fixture
+def script(monkeypatch, tmp_path):
+    """The module, whose command line asks to record into tmp_path; what the scripts themselves do is up to the test."""
+    monkeypatch.setattr("common.record.files.RECORDED", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["script.py", "--record", "--device", "cpu"])
+    return load(CH1 / "script.py")
+
+
+def test_what_all_scripts_print_is_recorded(script, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(script, "printed", lambda name, device: f"{name} on {device}")
+    script.record()
+    (path,) = tmp_path.glob("*/ch1_scripts.md")
+    assert str(path) in capsys.readouterr().out
+    assert re.findall("^.* on cpu$", path.read_text(), re.MULTILINE) == [f"{name} on cpu" for name in NAMES]
+
+
+def test_nothing_is_recorded_if_a_script_fails(script, monkeypatch, tmp_path):
+    failed = subprocess.CompletedProcess([], 3, "", "a trace\nno such thing\n")
+    monkeypatch.setattr(script.subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(OneLine, match=r"^performance_basics\.py ended with status 3: no such thing$"):
+        script.record()
+    assert not list(tmp_path.glob("*/*"))
+
+
+def test_to_record_is_asked_for(tmp_path):
+    refused(run(sys.executable, CH1 / "script.py", cwd=tmp_path), "--record")
 
 
 def test_si_keeps_three_digits():
