@@ -54,8 +54,7 @@ def run() -> int:
     with interrupt.held_back():
         from search import commands  # here and not above: it imports torch, and --help should not wait for it
 
-        with progress() as tell:
-            return commands.run(args, tell)
+        return commands.run(args, progress)
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
@@ -130,15 +129,16 @@ def seconds(text: str) -> float:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, float], None]]:
-    """A bar on a terminal, a line for each generation elsewhere; on stderr."""
+    """A bar on a terminal, a line for each generation elsewhere; on stderr. It never goes back: its pace is shown."""
     from common.show import console  # here and not above: --help should not wait for rich
 
-    seen: set[str] = set()
+    seen, done = set[str](), 0.0
     with console.progress() as (tell, _):
 
         def say(what: str, fraction: float) -> None:
-            generation = what.split(":")[0]
-            tell(what, fraction, line="" if generation in seen else f"{fraction:4.0%} {what}")
+            nonlocal done
+            generation, done = what.split(":")[0], max(done, fraction)
+            tell(what, done, line="" if generation in seen else f"{fraction:4.0%} {what}")
             seen.add(generation)
 
         yield say

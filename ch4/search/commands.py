@@ -15,11 +15,11 @@ from common.machine.survey import survey_apart
 from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
 from common.record.files import check_writable, noting
-from common.show.console import make_console
+from common.show.console import make_console, say
 from common.show.plot import save
 from common.xray.occupancy import MACHINES
 from search import history, show, sweeps
-from search.examine import Tell
+from search.examine import Bar
 from search.generations import GENERATION, Gpu, Proxy, search
 from search.measure import machine_of
 from search.model import Model
@@ -30,17 +30,17 @@ ARCHITECTURE = "sm_90"  # of the proxy, unless another is asked for
 SWEPT = 24  # at once in an exhaustive search: all cores compile, and of a round all answers are in memory
 
 
-def run(args: argparse.Namespace, tell: Tell) -> int:
+def run(args: argparse.Namespace, bar: Bar) -> int:
     """Raises OneLine, KeyboardInterrupt."""
     try:
         if args.compare:
             found, sweep = map(history.read, args.compare)
-            return sweeps.compare(found, sweep, args.device, tell)
+            return sweeps.compare(found, sweep, args.device, bar)
         if args.replay:
-            return sweeps.replay(history.read(args.replay), args, tell)
+            return sweeps.replay(history.read(args.replay), args, bar)
         if args.load:
-            return load(args, tell)
-        return tune(args, tell)
+            return load(args, bar)
+        return tune(args, bar)
     except Death as death:
         print(f"tune.py: {death}", file=sys.stderr)
         return 1
@@ -74,7 +74,7 @@ def about_of(bench: Gpu | Proxy, default: Configuration, who: str, seed: int) ->
     return dict(json.loads(json.dumps(about)))
 
 
-def tune(args: argparse.Namespace, tell: Tell) -> int:
+def tune(args: argparse.Namespace, bar: Bar) -> int:
     for path in filter(None, (args.export, args.plot)):
         check_writable(path)
     bench, space, default = setting(args)
@@ -86,17 +86,19 @@ def tune(args: argparse.Namespace, tell: Tell) -> int:
     where = f"on {name}" if isinstance(bench, Gpu) else f"for {name}: no GPU is timed, the score is a proxy (X-ray)"
     on = f", going on after {len(kept.trials)}" if kept.trials else ""
     console = make_console()
-    first = f"searching {problem} {where}\n{valid} configurations, history: {kept.path}{on}"
-    console.print(first, markup=False, soft_wrap=True)
+    say(f"searching {problem} {where}", console)
+    say(f"{valid} configurations, history: {kept.path}{on}", console)
     most = valid if args.exhaustive else min(valid, args.evaluations or valid // 10)
     size = SWEPT if args.exhaustive else GENERATION
     problems: list[str] = []
     before = len(kept.trials)
     try:
         with noting(problems):
-            search(kept, space, proposer, bench, default, most, args.budget, tell, size)
+            with bar() as tell:
+                search(kept, space, proposer, bench, default, most, args.budget, tell, size)
             if isinstance(bench, Gpu) and kept.measured and (len(kept.trials) > before or not kept.final):
-                kept.conclude(bench.final(kept, tell))
+                with bar() as tell:
+                    kept.conclude(bench.final(kept, tell))
     except ProposerError as error:
         problems.append(str(error))
     show.print_report(kept, space, console)
@@ -129,7 +131,7 @@ def path_of(about: dict[str, Any]) -> Path:
     return folder / f"tune_{machine}_{about['searched']}_{shape}_{about['proposer']}_{about['seed']}.jsonl"
 
 
-def load(args: argparse.Namespace, tell: Tell) -> int:
+def load(args: argparse.Namespace, bar: Bar) -> int:
     """Time an exported configuration. Raises OneLine."""
     bench, space, default = setting(args)
     problem, where = bench.problem, f"{'on' if isinstance(bench, Gpu) else 'by the proxy for'} {bench.machine.name}"
@@ -142,7 +144,10 @@ def load(args: argparse.Namespace, tell: Tell) -> int:
     if why := space.problem_with(configuration):
         raise OneLine(f"--load {args.load}: {why}")
     kept = history.History(about_of(bench, default, "", args.seed))
-    print(f"{brief(configuration)}\nbeside the default at {problem} {where}{elsewhere}")
-    kept.add(*bench.score([default] if configuration == default else [default, configuration], 0, tell))
-    show.print_report(kept, space, make_console())
+    console = make_console()
+    say(brief(configuration), console)
+    say(f"beside the default at {problem} {where}{elsewhere}", console)
+    with bar() as tell:
+        kept.add(*bench.score([default] if configuration == default else [default, configuration], 0, tell))
+    show.print_report(kept, space, console)
     return 1 if kept.failures else 0

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,7 @@ GEMM = Path(__file__).resolve().parents[1] / "gemm.py"
 # Rounded, of an H100: what an SM multiplies a cycle; its share of L2's and of DRAM's bytes a cycle; an L2 hit's latency
 FLOPS_A_CYCLE, L2_BYTES_A_CYCLE, DRAM_BYTES_A_CYCLE, LATENCY_CYCLES = 4096, 32, 14, 600
 Tell = Callable[[str, float], None]
+Bar = Callable[[], AbstractContextManager[Tell]]  # shown while it is entered: nothing else is printed meanwhile
 
 
 def examine(problem: Problem, configuration: Configuration, machine: Machine, generation: int = 0) -> Trial:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich.box import SIMPLE
 from rich.console import Console
-from rich.table import Table
 
+from common.pairs.wide_tables import TIE, print_table
 from common.record.files import write_text
+from common.show.console import say
 from common.show.plot import SERIES, new_figure
 from search.history import History, Trial
 from search.space import Problem, Space, brief
@@ -27,24 +27,26 @@ def best_of(history: History) -> dict[str, Any]:
 def print_report(history: History, space: Space, console: Console) -> None:
     timed = history.about["searched"] == "time"
     if history.measured:
-        console.print(_table(history, timed))
+        print_table("the fastest configurations", *table(history, timed), console)
     for line in lines(history, space):
-        console.print(line, markup=False, soft_wrap=True)
+        say(line, console)
 
 
-def _table(history: History, timed: bool) -> Table:
-    score = ("times as fast as the default", "ms", "TFLOP/s") if timed else ("proxy (share of peak)",)
-    shown = Table("configuration", *score, "registers", "spills", "shared bytes", "warps an SM", box=SIMPLE)
+def table(history: History, timed: bool) -> tuple[list[str], list[list[str]]]:
+    """Headings, and a row for each of the best configurations and for the default."""
+    score = ["times as fast as the default", "ms", "TFLOP/s"] if timed else ["proxy (share of peak)"]
     flops = Problem(**history.about["problem"]).flops
     default, measured = history.about.get("default"), history.measured
+    rows = []
     for trial in measured[:MOST_ROWS] + [trial for trial in measured[MOST_ROWS:] if trial.configuration == default]:
-        figures = [f"{trial.score:.3f} ({trial.low:.3f} to {trial.high:.3f})" if timed else f"{trial.score:.3g}"]
+        figures = [f"{trial.score:.3g}"]
         if timed:
+            figures = [f"{trial.score:.3f} ({trial.low:.3f}{TIE}to{TIE}{trial.high:.3f})"]
             figures += [f"{trial.seconds * 1e3:.4g}", f"{flops / trial.seconds / 1e12:.0f}"]
         facts = [f"{trial.found[key]:,}" for key in ("registers", "spills", "shared_bytes", "warps_on_an_sm")]
         name = brief(trial.configuration) + (" (default)" if trial.configuration == default else "")
-        shown.add_row(name, *figures, *facts)
-    return shown
+        rows.append([name, *figures, *facts])
+    return ["configuration", *score, "registers", "spills", "shared bytes", "warps an SM"], rows
 
 
 def lines(history: History, space: Space) -> list[str]:

@@ -11,9 +11,10 @@ from common.machine.device import default_device
 from common.pairs.one_line import OneLine
 from common.record.files import RecordError
 from common.record.result import CONTROL
+from common.show.console import make_console, say
 from common.xray.occupancy import Machine
 from search import show
-from search.examine import Tell
+from search.examine import Bar
 from search.generations import Replay, search
 from search.history import History, Trial
 from search.measure import FINAL_BLOCKS, measured
@@ -23,7 +24,7 @@ from search.space import ADDED, Configuration, Problem, Space, brief, name_of
 NEAR = 0.98  # of a sweep's best: what a search is to reach
 
 
-def compare(found: History, sweep: History, device: str | None, tell: Tell) -> int:
+def compare(found: History, sweep: History, device: str | None, bar: Bar) -> int:
     """How near a search's best is to a sweep's, and what share of its evaluations it took. Raises OneLine, Death."""
     for key in ("searched", "problem", "machine", "default"):
         if found.about.get(key) != sweep.about.get(key):
@@ -32,14 +33,15 @@ def compare(found: History, sweep: History, device: str | None, tell: Tell) -> i
     if not found.measured:
         raise OneLine(f"--compare: nothing in {found.path} was measured")
     mine, theirs = show.best_of(found), show.best_of(sweep)
-    print(f"search: {brief(mine)}\nsweep:  {brief(theirs)}")
-    if line := older(sweep, space):
-        print(line)
+    console = make_console()
+    for text in filter(None, (f"search: {brief(mine)}", f"sweep:  {brief(theirs)}", older(sweep, space))):
+        say(text, console)
     device = device or default_device()
     if mine == theirs:
         said = "the same configuration: 100 %"
     elif sweep.about["searched"] == "time" and device != "cpu":
-        times = measured(Problem(**sweep.about["problem"]), [mine], theirs, device, 0, tell, FINAL_BLOCKS)
+        with bar() as tell:
+            times = measured(Problem(**sweep.about["problem"]), [mine], theirs, device, 0, tell, FINAL_BLOCKS)
         if name_of(mine) in times.bad:
             raise OneLine(f"--compare: {brief(mine)}: {' '.join(times.bad[name_of(mine)])}")
         share, control = (show.ratio(asdict(times.ratio(name))) for name in (name_of(mine), CONTROL))
@@ -48,8 +50,8 @@ def compare(found: History, sweep: History, device: str | None, tell: Tell) -> i
         raise OneLine("--compare: the sweep did not try the search's best: compare on a GPU, or sweep anew")
     else:
         said = f"the search's best over the sweep's, as the sweep found both: {share_of(mine, trials):.4f}x"
-    print(said)
-    print(f"evaluations: {len(found.trials)} of {len(trials)} ({len(found.trials) / len(trials):.1%})")
+    say(said, console)
+    say(f"evaluations: {len(found.trials)} of {len(trials)} ({len(found.trials) / len(trials):.1%})", console)
     return 0
 
 
@@ -79,28 +81,33 @@ def share_of(configuration: Configuration, trials: dict[str, Trial]) -> float:
     return trials[name_of(configuration)].score / max(trial.score for trial in trials.values())
 
 
-def replay(sweep: History, args: argparse.Namespace, tell: Tell) -> int:
+def replay(sweep: History, args: argparse.Namespace, bar: Bar) -> int:
     """Search what a sweep has recorded, once a seed, each time from another beginning. Raises OneLine."""
     if args.proposer not in SEEDED:
         raise OneLine("--replay: for the proposers that have a seed")
     space, trials = recorded(sweep)
+    console = make_console()
     if line := older(sweep, space):
-        print(line)
+        say(line, console)
     most, shares, needed = args.evaluations or len(space.valid) // 10, [], []
-    for seed in range(args.seeds):
-        best = np.maximum.accumulate(shares_by_evaluation(space, trials, args.proposer, seed, most))
-        shares.append(best[-1])
-        needed.append(np.argmax(best >= NEAR) + 1 if best[-1] >= NEAR else math.inf)
-        tell(f"seed {seed}: {shares[-1]:.4f} of the best", (seed + 1) / args.seeds)
+    with bar() as tell:
+        for seed in range(args.seeds):
+            best = np.maximum.accumulate(shares_by_evaluation(space, trials, args.proposer, seed, most))
+            shares.append(best[-1])
+            needed.append(np.argmax(best >= NEAR) + 1 if best[-1] >= NEAR else math.inf)
+            tell(f"seed {seed}: {shares[-1]:.4f} of the best", (seed + 1) / args.seeds)
     low, tenth, middle = np.quantile(shares, (0, 0.1, 0.5))
     needed.sort()
     reached = np.isfinite(needed).mean()
     usual, longest = (f"{needed[i]:.0f}" if math.isfinite(needed[i]) else "never" for i in (len(needed) // 2, -1))
     default = share_of(sweep.about["default"], trials)
-    print(f"{args.proposer}: {most} of {len(trials)} evaluations ({most / len(trials):.1%}), {args.seeds} seeds")
-    print(f"share of the sweep's best: worst {low:.4f}, a tenth below {tenth:.4f}, median {middle:.4f}")
-    print(f"at least {NEAR:.0%}: {reached:.0%} of the seeds; evaluations until then: median {usual}, worst {longest}")
-    print(f"the default is {default:.4f} of it: the searches begin elsewhere, wherever their seed says")
+    for text in (
+        f"{args.proposer}: {most} of {len(trials)} evaluations ({most / len(trials):.1%}), {args.seeds} seeds",
+        f"share of the sweep's best: worst {low:.4f}, a tenth below {tenth:.4f}, median {middle:.4f}",
+        f"at least {NEAR:.0%}: {reached:.0%} of the seeds; evaluations until then: median {usual}, worst {longest}",
+        f"the default is {default:.4f} of it: the searches begin elsewhere, wherever their seed says",
+    ):
+        say(text, console)
     return 0
 
 

@@ -3,12 +3,14 @@
 import json
 import math
 import os
+import pty
 import random
 import subprocess
 import sys
 import threading
 import time
 from argparse import Namespace
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -54,6 +56,10 @@ def space(problem=PROBLEM, machine=H100):
 
 def quiet(what, fraction):
     assert 0 <= fraction <= 1
+
+
+def no_bar():
+    return nullcontext(quiet)
 
 
 @cache
@@ -489,6 +495,19 @@ def test_help_does_not_wait_for_torch():
     assert [option for option in options if option not in done.stdout] == []
 
 
+def test_on_a_terminal_the_report_is_on_stdout_once_the_bar_is_gone(sweep):
+    """A bar that is still there takes what is printed to its own stream, where `> file` does not find it."""
+    terminal, its_end = pty.openpty()
+    command = [sys.executable, ROOT / "ch4/tune.py", "--replay", sweep.path, "--seeds", "2", "--evaluations", "9"]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80", "TERM": "xterm"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=its_end, text=True, env=environment)
+    os.close(its_end)
+    drawn = os.read(terminal, 1 << 16).decode()
+    os.close(terminal)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) >= 4
+    assert max(map(len, done.stdout.splitlines())) <= 80 and "% of the seeds" not in drawn
+
+
 @pytest.mark.parametrize("arguments", [
     ["--problem", "4096"], ["--problem", "0x1x1"], ["--arch", "sm_1"], ["--device", "cpu"], ["--budget", "0"],
     ["--exhaustive", "--evaluations", "3"], ["--plot", "x.txt"], ["--compare", "none", "none"], ["--load", "none"],
@@ -536,7 +555,7 @@ def sweep(kept):
 
 def replayed(sweep, capsys, proposer, evaluations, seeds):
     """What is said of the sweep's replay."""
-    assert sweeps.replay(sweep, Namespace(proposer=proposer, evaluations=evaluations, seeds=seeds), quiet) == 0
+    assert sweeps.replay(sweep, Namespace(proposer=proposer, evaluations=evaluations, seeds=seeds), no_bar) == 0
     return capsys.readouterr().out
 
 
@@ -595,17 +614,17 @@ def test_a_best_that_an_older_sweep_did_not_try_is_said(sweep, capsys):
     best = next(trial for trial in sweep.measured if trial.configuration["WARPS"] == 16)
     found = History({**ABOUT, "proposer": "evolutionary"}, trials=[best])
     with pytest.raises(OneLine, match="the sweep did not try the search's best"):
-        sweeps.compare(found, of_older_space(sweep), "cpu", quiet)
+        sweeps.compare(found, of_older_space(sweep), "cpu", no_bar)
 
 
 def test_a_search_is_compared_with_a_sweep(sweep, capsys):
     second = sweep.measured[1]
     found = History({**ABOUT, "proposer": "evolutionary"}, trials=[second])
-    assert sweeps.compare(found, sweep, "cpu", quiet) == 0
+    assert sweeps.compare(found, sweep, "cpu", no_bar) == 0
     text, ratio = capsys.readouterr().out, second.score / sweep.measured[0].score
     assert f"{ratio:.4f}x" in text and f"evaluations: 1 of {len(space().valid)}" in text
     with pytest.raises(OneLine, match="their problem differs"):
-        sweeps.compare(History({**ABOUT, "problem": {}}), sweep, "cpu", quiet)
+        sweeps.compare(History({**ABOUT, "problem": {}}), sweep, "cpu", no_bar)
 
 
 def test_the_table_has_the_default_wherever_it_ranks(capsys):
@@ -614,6 +633,17 @@ def test_the_table_has_the_default_wherever_it_ranks(capsys):
     show.print_report(kept, space(), make_console())
     rows = [line for line in capsys.readouterr().out.splitlines() if "stages" in line]
     assert [" (default) " in row for row in rows] == [False] * show.MOST_ROWS + [True]
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_report_fits_a_terminal(width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    kept = searched(History(ABOUT), Shuffled(space(), 0), landscape(0), 24)
+    show.print_report(kept, space(), make_console())
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    intervals = [f"({trial.low:.3f} to {trial.high:.3f})" for trial in kept.measured[: show.MOST_ROWS]]
+    assert [interval for interval in intervals if not any(interval in line for line in lines)] == []
 
 
 def test_the_report_says_the_noise_beside_the_win():
