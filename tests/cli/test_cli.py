@@ -21,15 +21,17 @@ import pytest
 from samples import HONEST, pair_result, record, version, write_pair
 
 import benchmark
+from ch1.compare import compare
 from common.cli import profile, request
 from common.engine import runner
-from common.pairs.pair import ROOT, discover
+from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.source import source_hash
 from common.record import stats
 from common.record.files import RecordError
 from common.record.load import load_record, save_record
 from common.record.result import Row
 from common.show import console
+from common.show.tables import word
 
 ESCAPE = "\x1b"
 SWEPT = {"check": {"n": 7}, "default": {"n": 64}, "small/a": {"n": 8}, "small/b": {"n": 9}}
@@ -94,7 +96,6 @@ def beside(tmp_path, monkeypatch):
     files["huge.json"] = f'{{"schema": {10**400}}}'
     for path, text in files.items():
         (tmp_path / path).write_text(text)
-    os.mkfifo(tmp_path / "pipe")
     monkeypatch.chdir(tmp_path)
 
 
@@ -103,7 +104,19 @@ MISTAKES = [  # arguments, what must be said
     ("--chapter 99", "no chapter 99", "there are 1"),
     ("--chapter -1", "no chapter -1"),
     ("--chapter one", "--chapter", "'one'"),
-    ("--chapter 1 --path .", "--chapter and --path exclude each other"),
+    ("--chapter 1 --path .", "--path: not allowed with argument --chapter"),
+    ("--all --chapter 1", "--chapter: not allowed with argument --all"),
+    ("--path fine --all", "--all: not allowed with argument --path"),
+    ("--all --only no_such*", "'no_such*'", "coalescing"),
+    ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or a measure"),
+    ("--list --fast", "--fast does not go with --list: it belongs to a measurement of pairs"),
+    ("--limits --json r.json", "--json does not go with --limits"),
+    ("--count * --stats", "--stats does not go with --count: it belongs to --show or a measurement"),
+    ("--chapter 1 --code sass", "--code does not go with a measurement of pairs: it belongs to --xray"),
+    ("--show brace.json", "brace.json: not JSON"),
+    ("--show other.json", "other.json: not a benchmark record"),
+    ("--show no.json", "no.json: cannot be read"),
+    ("--show no.json --list", "--list: not allowed with argument --show"),
     ("--chapter 1 --quick", "--quick"),
     ("--chapter", "--chapter", "expected one argument"),
     ("ch1", "ch1"),
@@ -127,8 +140,8 @@ MISTAKES = [  # arguments, what must be said
     ("--count * --path fine --size=", "has a size ''"),
     ("--count * --arch sm_91", "--arch sm_91", "there are sm_75"),
     ("--count * --arch sm_80,sm_90", "--arch sm_80,sm_90", "--count takes one"),
-    ("--count * --code sass", "--arch and --code belong to --xray"),
-    ("--count * --plot p.png", "--plot", "measurement", "--json"),
+    ("--count * --code sass", "--code does not go with --count: it belongs to --xray"),
+    ("--count * --plot p.png", "--plot does not go with --count: it belongs to a measurement of pairs"),
     ("--count * --record", "--record", "measurement"),
     ("--count * --path fine --json no/c.json", "c.json: cannot be written"),
     ("--count * --path fine --markdown .", "cannot be written (it is a folder)"),
@@ -143,7 +156,6 @@ MISTAKES = [  # arguments, what must be said
     ("--path fine --record", "--record", "--path"),
     ("--chapter 1 --json no/r.json", "r.json: cannot be written"),
     ("--chapter 1 --json=", "cannot be written (it is a folder)"),
-    ("--chapter 1 --json pipe", "cannot be written (it is no regular file)"),
     ("--chapter 1 --json .", "cannot be written (it is a folder)"),
     ("--chapter 1 --json empty.json/r.json", "cannot be written"),
     ("--chapter 1 --plot no/p.png", "p.png: cannot be written"),
@@ -207,24 +219,8 @@ def test_quick_answers_import_nothing_slow(option):
 
 def test_help_shows_every_option_and_examples(printed):
     out = printed("--help").out
-    options = "chapter path only size device check fast list limits compare json plot verbose profile record"
+    options = "chapter path all only size device check fast list limits show compare stats json plot verbose profile"
     assert [words for words in ("examples:", *(f"--{name}" for name in options.split())) if words not in out] == []
-
-
-def test_the_list_names_pairs_variants_sizes_and_needs(tmp_path, printed):
-    needy = version(extra='import triton\nDEVICE = "cuda"\nREQUIRES = {"gpus": 2}')
-    write_pair(tmp_path, "double", {"": version(), "triton": needy})
-    first, *rest = printed("--path", tmp_path, "--list").out.splitlines()
-    assert first == f"{tmp_path.name}/double: Double a vector and shift it: 8 bytes moved per element."
-    needs = "optimized/triton  needs an NVIDIA GPU, triton, 2 GPUs"
-    assert [line.strip() for line in rest] == ["optimized", needs, "sizes: check, default"]
-
-
-def test_the_list_of_everything_holds_every_chapter(printed):
-    out, chapters = printed("--list").out, [folder for folder in ROOT.glob("ch*") if folder.is_dir()]
-    pairs = [pair for folder in chapters for pair in discover(folder)]
-    assert pairs
-    assert [pair.name for pair in pairs if f"{pair.chapter}/{pair.name}: {pair.baseline.summary}" not in out] == []
 
 
 # What is asked of the harness, and what becomes of its answer
@@ -255,6 +251,26 @@ def test_a_chapter_is_measured_whole(ran):
     assert ran.asked[0] == [pair.name for pair in discover(ROOT / "ch1")]
 
 
+def test_all_measures_every_chapter(ran):
+    assert call("--all", "--size", "default", "--check") == 0
+    names = [pair.name for folder in chapters().values() for pair in discover(folder)]
+    assert ran.asked == (names, "default", None, False, True)
+
+
+def test_a_chapters_compare_takes_the_options_of_a_measurement(ran, printed, tmp_path, capsys):
+    assert compare("--only", "coal*", "--fast", "--device", "cpu", "--json", str(tmp_path / "r.json")) == 0
+    assert ran.asked == (["coalescing"], "default", "cpu", True, False)
+    assert capsys.readouterr().out == printed("--show", tmp_path / "r.json").out
+    assert compare() == 0 and ran.asked[0] == [pair.name for pair in discover(ROOT / "ch1")]
+
+
+@pytest.mark.parametrize("options", [["--chapter", "2"], ["--path", "."], ["--all"]])
+def test_a_chapters_compare_measures_no_other(options, ran, capsys):
+    assert compare(*options) == 2
+    assert ran.asked is None
+    assert re.fullmatch(r"ch1/compare.py: unrecognized arguments: --.*\n", capsys.readouterr().err)
+
+
 @pytest.mark.parametrize(
     ("row", "status"),
     [
@@ -269,7 +285,7 @@ def test_a_chapter_is_measured_whole(ran):
 def test_only_invalid_and_dead_pairs_are_a_failure_and_every_reason_is_told(row, status, pairs, ran, printed):
     ran.record = record(pair_result("fine"), pair_result(rows=[row]))
     out = printed("--path", pairs, status=status).out
-    assert row.verdict in out and row.reason in out
+    assert word(row.verdict) in out and row.reason in out
 
 
 def of_chapter_3(name, size="default", **fields):
@@ -314,6 +330,23 @@ def test_a_chapter_is_recorded_at_a_class_of_sizes_or_all_and_every_file_is_name
     assert kept() == sorted(files)
 
 
+def test_every_chapter_of_all_is_recorded_in_its_own_file(ran, kept, printed):
+    fine, failed = pair_result(chapter="ch1"), of_chapter_3("rms_norm", **DEAD)
+    ran.record = record(fine, of_chapter_3("softmax"), failed)
+    out = printed("--all", "--record", status=1).out
+    assert kept() == ["ch1.json", "ch3.20260102-030405.json"]
+    assert "not recorded: rms_norm default: failed default\n" in out
+
+
+@pytest.mark.parametrize("options", [[], ["--verbose"]])
+def test_a_record_is_shown_as_when_it_was_measured(options, pairs, ran, tmp_path, printed):
+    files = [tmp_path / name for name in ("r.json", "measured.md", "shown.md")]
+    measured = printed("--path", pairs, "--json", files[0], "--markdown", files[1], *options).out
+    assert printed("--show", files[0], "--markdown", files[2], *options).out == measured
+    assert files[1].read_text() == files[2].read_text()
+    assert "beyond.md: cannot be written" in printed("--show", files[0], "--markdown", "no/beyond.md", status=1).err
+
+
 def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, kept, tmp_path, printed):
     ran.record = record(of_chapter_3("softmax"), of_chapter_3("rms_norm", **DEAD))
     assert "not recorded: rms_norm default: failed default\n" in printed("--chapter", 3, "--record", status=1).out
@@ -355,8 +388,8 @@ def test_the_table_shows_what_the_record_holds(pairs, ran, printed):
     arms["optimized/fused"] = arms["optimized"]
     ran.record = record(pair_result(rows=[row], arms=arms, voided_rounds=3))
     out = printed("--path", pairs).out
-    shown = ["NVIDIA H200", "double", "default", "fused", "faster", "2.35x", "[2.22, 2.46]", "tf32", "50%", "25%"]
-    shown += ["2.00 ms -> 1.00 ms", "0.500x", "a note", "3 round(s) voided"]
+    shown = ["NVIDIA H200", "double", "fused", "faster", "2.35x", "[2.22, 2.46]", "tf32", "50 %", "25 %"]
+    shown += ["2.00 ms", "1.00 ms", "0.500x", "a note: double", "slowdown: double (3)", "\n1 faster\n"]
     assert [words for words in shown if words not in out] == []
     assert "fast)" not in out
 
@@ -383,8 +416,8 @@ def test_neighbours_are_told_once_with_the_pairs_concerned(pairs, ran, printed):
     make, other = "make (pid 7) kept 1.0 cores busy", "python (pid 8) also uses this GPU"
     neighbours = {"one": [make, other], "two": [], "three": [make]}
     ran.record = record(*(pair_result(name, neighbours=told) for name, told in neighbours.items()))
-    said = [line for line in printed("--path", pairs).out.splitlines() if line.startswith("not alone")]
-    assert said == [f"not alone on this machine (one, three): {make}", f"not alone on this machine (one): {other}"]
+    said = [line for line in printed("--path", pairs).out.splitlines() if line.startswith("other load")]
+    assert said == [f"other load (one, three): {make}", f"other load (one): {other}"]
 
 
 @pytest.mark.parametrize(
@@ -405,7 +438,7 @@ def test_a_record_that_cannot_be_written_costs_no_run(failures, status, pairs, r
     monkeypatch.setattr("common.record.load.save_record", Mock(wraps=save_record, side_effect=results))
     files = tmp_path / "r.json", tmp_path / "p.png"
     out, err = printed("--path", pairs, "--json", files[0], "--plot", files[1], status=status)
-    assert "2.00x [1.98, 2.02]" in out
+    assert "2.00x  [1.98, 2.02]" in out
     assert err.splitlines() == ["benchmark.py: r.json: cannot be written (No space left on device)"] * status
     assert [path.exists() for path in files] == [not status, True]
     assert status or load_record(files[0]).pairs
@@ -416,7 +449,7 @@ def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_
     monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
     monkeypatch.setattr("common.record.archive.keep_record", lambda record, is_part: [tmp_path])
     out, err = printed("--chapter", 1, "--record", "--plot", tmp_path / "p.png", status=1)
-    assert "2.00x [1.98, 2.02]" in out
+    assert "2.00x  [1.98, 2.02]" in out
     assert err == f"benchmark.py: {tmp_path / 'p.png'}: cannot be written (No space left on device)\n"
     assert (tmp_path / "p.png").read_text() == "old"
     assert "recorded in" in out  # one file's trouble is not another's
@@ -439,8 +472,7 @@ def test_a_bad_file_among_the_recorded_costs_no_run(pairs, ran, kept, tmp_path, 
     save_record(record(pair_result(ratio=3.0)), path.with_name("ch1.20260102-030405.json"))
     ran.record = record(pair_result(), kind="cpu")
     *table, said = printed("--path", pairs).out.splitlines()
-    assert any("2.00x [1.98, 2.02]" in line for line in table)
-    assert any("recorded on NVIDIA H200" in line for line in table)  # in the file beside it
+    assert any("2.00x" in line and "[1.98, 2.02]" in line for line in table)
     assert said.startswith(f"recorded, but not shown: {path}: not JSON (")
 
 
@@ -544,7 +576,7 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     out, err = sys.stdout.getvalue(), sys.stderr.getvalue()
     assert "double" in out and "faster" in out
     assert (ESCAPE not in out) is (ESCAPE not in err) is is_plain
-    said = "[1] coalescing default\nnot alone on this machine: make (pid 7) kept 1.0 cores busy\n"
+    said = "[1] coalescing default\nother load: make (pid 7) kept 1.0 cores busy\n"
     assert not is_plain or err == said
 
 
@@ -553,7 +585,7 @@ def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream())
     row = Row("optimized", "baseline", "died", "IndexError: x[bold] is [/] out of range [0, 5]")
     console.print_record(record(pair_result(rows=[row])), console.make_console())
-    assert row.reason in sys.stdout.getvalue()
+    assert "IndexError (x[bold] is [/] out of range [0, 5]): double" in sys.stdout.getvalue()
 
 
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
@@ -602,9 +634,9 @@ def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_r
     done, _ = real_run
     for words in (ESCAPE, "chatter"):  # what a pair prints is its own affair
         assert words not in done.stdout + done.stderr
-    progress = [line for line in done.stderr.splitlines() if not line.startswith("not alone on this machine")]
+    progress = [line for line in done.stderr.splitlines() if not line.startswith("other load")]
     assert progress == ["[1] double default", "[2] liar default"]
-    assert "liar optimized: wrong answer at size check" in done.stdout
+    assert "wrong answer at size check (" in done.stdout and "): liar" in done.stdout
     assert "cores), fast" in done.stdout
     assert done.returncode == 1
 
@@ -668,9 +700,9 @@ def test_a_regression_is_status_3(old, new, status, tmp_path, printed):
         return Row("optimized", "baseline", *stats.verdict(stats.Estimate(*found)), found[0], found[1:])
 
     files = [saved(tmp_path, f"{i}.json", pair_result(rows=[row(found)])) for i, found in enumerate((old, new))]
-    line, summary = printed("--compare", *files, status=status).out.splitlines()
-    assert line.startswith("REGRESSED " if status else "ok ")
-    assert "ch1 double default optimized vs baseline" in line
+    _, title, line, summary = printed("--compare", *files, status=status).out.splitlines()
+    assert title == "double"
+    assert line.split()[:2] == ["optimized", "REGRESSED" if status else "ok"]
     assert summary == f"{int(status == 3)} of 1 regressed"
 
 
@@ -678,8 +710,10 @@ def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, printed
     old = saved(tmp_path, "old.json", pair_result("kept"), pair_result("gone"), pair_result("kept", size="small"))
     rows = (pair_result("kept", ratio=1.0), pair_result("fresh"))
     out = printed("--compare", old, saved(tmp_path, "new.json", *rows), status=3).out
-    for said in ("1 of 1 regressed", r"faster 2.00x \[1.98, 2.02\] -> same 1.00x \[0.990, 1.01\]", "missing +ch1 gone"):
-        assert re.search(said, out)
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    regressed = "optimized REGRESSED faster -> same 2.00x 1.00x [0.990, 1.01] [1.98, 2.02]"
+    assert lines[1:6] == ["kept", regressed, "gone", "optimized missing faster 2.00x [1.98, 2.02]", "kept small"]
+    assert lines[-1] == "1 of 1 regressed"
     out = printed("--compare", old, saved(tmp_path, "new.json", *rows, name="Another")).out
     assert "different devices, NVIDIA H200 and Another: regressions cannot be determined" in out
     other = saved(tmp_path, "other.json", pair_result("fresh"))
