@@ -42,5 +42,4 @@ def wrapped(text: str, width: int | None, hang: str = "  ") -> str:
     """The text in lines of this width, broken between words; lines after the first begin with `hang`."""
     if width is None or len(text) <= width:
         return text
-    how = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": hang}
-    return textwrap.fill(text, width, **how)
+    return textwrap.fill(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
