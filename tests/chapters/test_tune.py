@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import pty
 import random
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from common.record.result import BELIEVED
 from common.show.console import make_console
 from common.xray.occupancy import MACHINES
 
+pty = pytest.importorskip("pty")
 pytest.importorskip("triton")
 import gemm
 import tune as command_line
