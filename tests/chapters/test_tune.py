@@ -28,7 +28,6 @@ from common.record.result import BELIEVED
 from common.show.console import make_console
 from common.xray.occupancy import MACHINES
 
-pty = pytest.importorskip("pty")
 pytest.importorskip("triton")
 import gemm
 import tune as command_line
@@ -497,7 +496,7 @@ def test_help_does_not_wait_for_torch():
 
 def test_on_a_terminal_the_report_is_on_stdout_once_the_bar_is_gone(sweep):
     """A bar that is still there takes what is printed to its own stream, where `> file` does not find it."""
-    terminal, its_end = pty.openpty()
+    terminal, its_end = pytest.importorskip("pty").openpty()
     command = [sys.executable, ROOT / "ch4/tune.py", "--replay", sweep.path, "--seeds", "2", "--evaluations", "9"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "COLUMNS": "80", "TERM": "xterm"}
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=its_end, text=True, env=environment)
