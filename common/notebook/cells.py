@@ -13,11 +13,13 @@ from IPython.display import Markdown
 from common.machine.clock import Clock, make_clock
 from common.pairs.contract import Version
 from common.pairs.pair import Pair, load
-from common.pairs.sizes import class_of
 from common.pairs.source import UNHASHED
 from common.record.result import PairResult, Record, Row
 from common.show import tables
-from common.show.tables import head, line, origin, ratio, variant
+from common.show.layout import markdown
+from common.show.tables import head, line, origin
+
+COLUMNS = tables.HEADINGS[:5]  # from the verdict to the share of the limit
 
 
 def table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> Markdown:
@@ -75,15 +77,7 @@ def row_of(pair: PairResult, label: str = "optimized", versus: str = "baseline")
 
 
 def show(record: Record) -> Markdown:
-    """A record's rows under their origin (with sizes other than the default), then the remarks on them."""
-    rows, said = [], []
-    sized = any(class_of(pair.size) != "default" for pair in record.pairs)
-    for pair in record.pairs:
-        name = [pair.name, pair.size] if sized else [pair.name]
-        for row in pair.rows:
-            figures = (ratio(row), tables.times(pair, row), tables.share(pair, row))
-            rows.append([*name, variant(row), f"**{row.verdict}**", *figures])
-            said += [f"- {' '.join(name)}, {variant(row)}: {text}" for text in tables.remarks(pair, row)]
-    headings = ["pair", *["size"] * sized, "variant", "verdict", "ratio [95 % interval]", "time"]
-    headings += ["of measured limit / datasheet"]
-    return Markdown("\n".join([f"*{origin(record)}*", "", table(headings, rows).data, "", *said]))
+    """A record's table under its origin, then the remarks on its rows."""
+    remarks = [f"- {text}" for text in tables.by_cause(record.pairs)]
+    shown = markdown(COLUMNS, tables.table(record.pairs))
+    return Markdown("\n".join([f"*{origin(record)}*", "", *shown, "", *remarks]))

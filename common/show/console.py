@@ -9,21 +9,21 @@ from typing import Any
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
-from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column, Table
 from rich.text import Text
 
 from common.pairs.one_line import printable, width_of, wrapped
 from common.pairs.pair import Pair
-from common.pairs.sizes import class_of
 from common.record.result import PairResult, Record
-from common.show.recorded_column import Recorded, lookup, on_gpu
+from common.show.layout import layout
+from common.show.recorded_column import OnGpu, on_gpu
 from common.show.summary import standings
-from common.show.tables import HEADINGS, LIMIT_HEADINGS, SIZE_HEADINGS, cells, limit_rows, remarks, variant
+from common.show.tables import HEADINGS, LIMIT_HEADINGS, ON_GPU, by_cause, limit_rows, named, table, tally
 
 PLAIN_WIDTH = 220  # columns where there is no terminal to fit
-COLORS = {"faster": "green", "slower": "red", "invalid": "bold red", "died": "bold red", "unsure": "yellow"}
+BAR_WIDTH = 12
+WITHOUT_GPU = "without a GPU: `--count {0}` (memory traffic), `--xray {0}` (machine code), `--check` (verify only)"
 
 
 class _Console(Console):
@@ -34,10 +34,7 @@ class _Console(Console):
 
 
 def make_console(stderr: bool = False) -> Console:
-    """A console for stdout or stderr: colours on a terminal, plain text in a pipe and under NO_COLOR.
-
-    Raises OneLine for a terminal that is too narrow.
-    """
+    """A console for stdout or stderr: colours on a terminal, plain text in a pipe and under NO_COLOR."""
     file = sys.stderr if stderr else sys.stdout
     width = width_of(file) or PLAIN_WIDTH
     if os.environ.get("NO_COLOR") or not file.isatty():
@@ -61,8 +58,10 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
     if not console.is_terminal:
         yield tell, console
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    what = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
+    left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
+    columns = (what, BarColumn(BAR_WIDTH), TimeElapsedColumn(), left, TextColumn("left"))
+    with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task = bar.add_task("")
         yield (
             lambda what, done, of=total, line="": bar.update(task, description=_plain(what), completed=done, total=of),
@@ -80,7 +79,7 @@ def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
 
         def note(found: dict[str, str]) -> None:
             for who in [who for who in found if who not in known]:
-                say(f"not alone on this machine: {who} {found[who]}", console)
+                say(f"other load: {who} {found[who]}", console)
             known.update(found)
 
         def draw(pair: Pair, size: str, stage: str, fraction: float) -> None:
@@ -108,31 +107,6 @@ def grid(
     return shown
 
 
-def table(record: Record, old: Recorded) -> Table:
-    """One row for each conclusion; its last column says what `old` holds of it. Empty columns are left out."""
-    lines: list[list[str | Text]] = []
-    origins: dict[str, None] = {}
-    is_sweep = any(named(pair) != pair.name for pair in record.pairs)
-    columns = SIZE_HEADINGS if is_sweep else ("pair", "size", *HEADINGS[1:])
-    for pair in record.pairs:
-        for row in pair.rows:
-            verdict, *figures = cells(pair, row, spread=is_sweep)
-            recorded, where = lookup(pair, row, old)
-            origins |= {where: None} if where else {}
-            colored = Text(verdict, COLORS.get(verdict, "none"))
-            lines.append([pair.name, pair.size, variant(row), colored, *figures, recorded])
-    headings = (*columns, f"recorded on {' / '.join(origins)}")
-    filled = [column for column in range(len(headings)) if any(line[column] for line in lines)]
-    whole = [place for place, column in enumerate(filled) if column in (0, 2, 3)]  # names and verdicts
-    rows = [[line[column] for column in filled] for line in lines]
-    return grid(title(record), [headings[column] for column in filled], rows, whole)
-
-
-def named(pair: PairResult) -> str:
-    """A pair's name, followed by the size unless that is the default."""
-    return pair.name if class_of(pair.size) == "default" else f"{pair.name} {pair.size}"
-
-
 def title(record: Record) -> str:
     """The machine's name; for a CPU, also how many threads a pair may use."""
     device = record.environment["device"]
@@ -141,30 +115,40 @@ def title(record: Record) -> str:
 
 
 def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -> None:
-    """Print the table, then the remarks on its rows.
+    """Print the table of a record and its tally, then the remarks, one line a cause.
 
-    `pairs`: the measured pairs. What was recorded of them on a GPU is a column, or lines below the table if it is too
-    wide.
+    `pairs`: the measured pairs. What was recorded of them on a GPU stands in the table of a machine without one.
     """
-    old, problems = on_gpu(record, pairs)
-    full = table(record, old)
-    fits = Measurement.get(console, console.options.update(max_width=1000), full).maximum <= console.width
-    console.print(full if fits else table(record, {}))
-    for pair in record.pairs:
-        for row in pair.rows:
-            said, where = lookup(pair, row, old)
-            recorded = [f"recorded on {where}: {said}"] if said and not fits else []
-            for text in [*remarks(pair, row), *recorded]:
-                say(f"{named(pair)} {variant(row)}: {text}", console)
-        if pair.voided_rounds:
-            say(f"{named(pair)}: {pair.voided_rounds} round(s) voided for thermal or hardware slowdown", console)
-    for text in dict.fromkeys(text for pair in record.pairs for text in pair.neighbours):
-        names = dict.fromkeys(pair.name for pair in record.pairs if text in pair.neighbours)
-        say(f"not alone on this machine ({', '.join(names)}): {text}", console)
-    for text in standings(record):
+    old = on_gpu(record, pairs)
+    is_sweep = any(named(pair) != pair.name for pair in record.pairs)
+    entries = table(record.pairs, old, is_sweep)
+    say(title(record), console)
+    for line in layout(HEADINGS, entries, console.width):
+        console.print(line, soft_wrap=True)
+    say(tally(row for pair in record.pairs for row in pair.rows), console)
+    if any("" in entry.styles or ON_GPU in entry.cells for entry in entries):  # as the styles of another device's lines
+        say(f"{old.device}: recorded on {old.origin}; its speedups are over the baseline there", console)
+    for text in remarks(record, old):
         say(text, console)
-    for text in problems.values():
-        say(f"recorded, but not shown: {text}", console)
+
+
+def remarks(record: Record, old: OnGpu) -> list[str]:
+    """What is to be said below the table."""
+    pairs, texts = record.pairs, by_cause(record.pairs)
+    if stale := [named(pair) for pair in pairs if old.is_stale(pair)]:
+        texts.append(f"changed since recorded on {old.device}: {', '.join(stale)}")
+    if record.environment["device"]["kind"] == "cpu":
+        waiting = {verdict: _with_verdict(pairs, verdict) for verdict in ("verified", "skipped")}
+        texts += [WITHOUT_GPU.format(next(filter(None, waiting.values()))[0])] if any(waiting.values()) else []
+    voided = [f"{named(pair)} ({pair.voided_rounds})" for pair in pairs if pair.voided_rounds]
+    texts += [f"rounds voided for thermal or hardware slowdown: {', '.join(voided)}"] if voided else []
+    for load in dict.fromkeys(load for pair in pairs for load in pair.neighbours):
+        texts.append(f"other load ({', '.join(named(pair) for pair in pairs if load in pair.neighbours)}): {load}")
+    return [*texts, *standings(record), *(f"recorded, but not shown: {text}" for text in old.problems.values())]
+
+
+def _with_verdict(pairs: Sequence[PairResult], verdict: str) -> list[str]:
+    return [pair.name for pair in pairs if verdict in {row.verdict for row in pair.rows}]
 
 
 def print_spent(record: Record, console: Console) -> None:

@@ -1,47 +1,60 @@
-"""The column "recorded on a GPU" in the table of a machine without a GPU."""
+"""What was recorded on a GPU, for the table of a machine without one."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from common.pairs.pair import Pair
 from common.pairs.sizes import class_of
 from common.record.archive import current, recorded_sizes
 from common.record.files import Problems
-from common.record.result import PairResult, Record, Row
-from common.show.tables import origin, ratio
-
-Recorded = dict[tuple[str, str, str], tuple[PairResult | None, str]]  # None in place of a stale result
+from common.record.result import PairResult, Record
 
 
-def on_gpu(record: Record, pairs: Sequence[Pair]) -> tuple[Recorded, Problems]:
-    """(The newest result recorded on a GPU, by chapter, pair and size; the bad files.) Both are empty on a GPU.
+@dataclass(frozen=True)
+class OnGpu:
+    """The newest results of one GPU by chapter, pair and size; None in place of one whose pair has changed since.
 
-    `pairs`: the measured pairs.
+    `device`: its name, short; `origin`: its name and the dates; `problems`: the files that could not be read.
     """
-    found: Recorded = {}
-    problems: Problems = {}
+
+    results: dict[tuple[str, str, str], PairResult | None] = field(default_factory=dict)
+    device: str = ""
+    origin: str = ""
+    problems: Problems = field(default_factory=dict)
+
+    def is_stale(self, pair: PairResult) -> bool:
+        """Whether something is recorded of a pair at its size, of another state of its code."""
+        return any(key in self.results for key in self._keys(pair)) and self.of(pair) is None
+
+    def of(self, pair: PairResult) -> PairResult | None:
+        """What is recorded of a pair at its size; at the default size where a CPU has another in place of it."""
+        return next((self.results[key] for key in self._keys(pair) if key in self.results), None)
+
+    def _keys(self, pair: PairResult) -> list[tuple[str, str, str]]:
+        sizes = (pair.size, "default") if class_of(pair.size) == "default" else (pair.size,)
+        return [(pair.chapter, pair.name, size) for size in sizes]
+
+
+NOTHING_ON_GPU = OnGpu()
+
+
+def on_gpu(record: Record, pairs: Sequence[Pair]) -> OnGpu:
+    """What is recorded on a GPU of the measured `pairs`; nothing if the record is of a GPU itself."""
     if record.environment["device"]["kind"] == "cuda" or not pairs:
-        return found, problems
-    is_current = current(pairs)
+        return NOTHING_ON_GPU
+    results: dict[tuple[str, str, str], PairResult | None] = {}
+    problems: Problems = {}
+    is_current, name, dates = current(pairs), "", set[str]()
     for chapter in {pair.chapter for pair in record.pairs}:
-        for old in (record for _, record in recorded_sizes(chapter, problems=problems)):
-            for each in old.pairs:
-                known = (each if is_current(each) else None, origin(old))
-                found.setdefault((chapter, each.name, each.size), known)
-    return found, problems
+        for old in (old for _, old in recorded_sizes(chapter, problems=problems)):
+            for result in old.pairs:
+                results.setdefault((chapter, result.name, result.size), result if is_current(result) else None)
+            name, dates = old.environment["device"]["name"], dates | {old.environment["date"][:10]}
+    return OnGpu(results, short_name(name), f"{name}, {' and '.join(sorted(dates))}", problems)
 
 
-def lookup(pair: PairResult, row: Row, found: Recorded) -> tuple[str, str]:
-    """(What was recorded of this row at its size; on which device, and when.) Both are empty if nothing was recorded.
-
-    If a CPU uses another size in place of the default, the record is of the default size. `stale`: the pair has
-    changed.
-    """
-    sizes = (pair.size, "default") if class_of(pair.size) == "default" else (pair.size,)
-    size = next((size for size in sizes if (pair.chapter, pair.name, size) in found), "")
-    old, where = found.get((pair.chapter, pair.name, size), (None, ""))
-    if old is None:
-        return "stale" if where else "", where
-    for each in old.rows:
-        if (each.variant, each.versus) == (row.variant, row.versus):
-            return f"{each.verdict} {ratio(each)}" + (f" ({size})" if size != pair.size else ""), where
-    return "", ""
+def short_name(device: str) -> str:
+    """A GPU's name without its maker, its memory and its socket: `H100` for `NVIDIA H100 80GB HBM3`."""
+    name = device.removeprefix("NVIDIA ").removeprefix("GeForce ")
+    return re.sub(r"[ -](\d+GB|HBM|PCIe|SXM|NVL).*", "", name)

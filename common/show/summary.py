@@ -1,23 +1,24 @@
 """The best and the worst result against the libraries; results of runs and of recorded/ as Markdown."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, geometric_mean
 
 from common.pairs.pair import Pair, short
 from common.pairs.sizes import class_of
-from common.record.archive import added, current, recorded, recorded_classes, together
+from common.record.archive import CLASSES, added, current, recorded, recorded_classes, together
 from common.record.files import Problems, classes, write_text
 from common.record.result import UNTIMED, PairResult, Record, Row
 from common.show import tables
 from common.show.formats import digits
-from common.show.tables import HEADINGS, NOTHING, SIZE_HEADINGS, cells, head, line, variant
+from common.show.layout import Entry, markdown
+from common.show.tables import HEADINGS, NOTHING, STALE, UNTIMED_FACTS, by_cause, entries_of, named, variant
 
 FEWEST = 3  # operations with a library: the table itself shows the best of fewer
 Files = Sequence[tuple[Path, Record]]
-NOT_ALONE = "measured while others used the machine, too: "
-BOUND = "launch-bound: "
-LEFT_OUT = ("allocates", "its first calls")  # remarks that say nothing about a time
+OTHER_LOAD = "other load while measured: "
 
 
 def fastest_library(pair: PairResult, row: Row) -> tuple[float, str] | None:
@@ -58,34 +59,73 @@ def standings(record: Record) -> list[str]:
     return [f"{which} {words}: {name}, {digits(ratio)}x" for which, (ratio, name) in named.items()]
 
 
+def best_row(pair: PairResult) -> Row | None:
+    """The row of a pair's fastest version of the baseline's precision. None if it has none, or one was not timed."""
+    rows = [row for row in pair.rows if row.versus == "baseline"]
+    if any(row.verdict in UNTIMED for row in rows):
+        return None
+    return max((row for row in rows if row.ratio and not row.precision), key=lambda row: row.ratio or 0, default=None)
+
+
+def class_averages(record: Record) -> list[str]:
+    """A line for each class of sizes: how near the limit and how far ahead of libraries the best versions are.
+
+    A pair counts at each of its sizes. The mean of the shares of the limit is arithmetic, that of library time /
+    version time geometric; a pair without limit or library is not in that mean.
+    """
+    results: dict[str, list[tuple[PairResult, Row]]] = {}
+    for pair in record.pairs:
+        if row := best_row(pair):
+            results.setdefault(class_of(pair.size), []).append((pair, row))
+    order = [*CLASSES, *sorted(results.keys() - CLASSES)]
+    return [_average(name, results[name]) for name in order if name in results]
+
+
+def _average(name: str, best: Sequence[tuple[PairResult, Row]]) -> str:
+    arms = [pair.arms[row.variant] for pair, row in best]
+    shares = [arm.of_limit for arm in arms if arm.of_limit is not None]
+    ratios = [found[0] for found in (fastest_library(pair, row) for pair, row in best) if found]
+    means = [(f"mean {tables.percent(fmean(shares))} of the limit", len(shares))] if shares else []
+    means += [(f"geometric mean {digits(geometric_mean(ratios))}x vs library", len(ratios))] if ratios else []
+    texts = [text + (f" (of {count})" if count < len(best) else "") for text, count in means]
+    counts = Counter(pair.name for pair, _ in best)
+    sizes = f" at {len(best)} sizes" if len(best) > len(counts) else ""
+    of = f"{name}, best versions of {len(counts)} pair{'s' if len(counts) > 1 else ''}{sizes}"
+    return f"{of}: {', '.join(texts) or 'no limit and no library'}"
+
+
 def save_markdown(record: Record, path: Path) -> None:
     """Write the rows of a run as a table under their origin, then the remarks on them. Raises RecordError."""
-    lines = [f"*{tables.origin(record)}*", "", *head(SIZE_HEADINGS)]
-    said: list[str] = []
-    for pair in record.pairs:
-        for row in pair.rows:
-            lines.append(line([pair.name, pair.size, variant(row), *cells(pair, row, spread=True)]))
-            said += [f"{pair.name} {pair.size}, {variant(row)}: {text}" for text in tables.remarks(pair, row)]
-    write_text(path, "\n".join([*lines, "", *(f"- {text}" for text in [*said, *standings(record)])]).rstrip() + "\n")
+    remarks = [*by_cause(record.pairs), *standings(record)]
+    table = markdown(HEADINGS, tables.table(record.pairs, spread=True))
+    lines = [f"*{tables.origin(record)}*", "", *table, "", *(f"- {text}" for text in remarks)]
+    write_text(path, "\n".join(lines).rstrip() + "\n")
 
 
 def by_device(files: Files, is_current: Callable[[PairResult], bool], pairs: Sequence[Pair]) -> str:
     """What is recorded of a chapter at its default sizes, one table per device. `pairs`: all of the chapter."""
     texts = []
     for of_device, record in _devices(files):
-        rows = [(pair, row) for pair in record.pairs for row in pair.rows]
-        lines = [tables.result_line([pair.name], pair, row, is_current(pair)) for pair, row in rows]
         page = of_device[0][0].with_name(f"{record.pairs[0].chapter}.md")
-        texts.append("\n".join([tables.source(*of_device), "", *head(HEADINGS), *lines]))
+        texts.append("\n".join([tables.source(*of_device), "", *_table(record.pairs, is_current, spread=False)]))
         results = {result.name: result for result in record.pairs}
         missing = [pair.name for pair in pairs if pair.name not in results]
         missing += [of for pair in pairs if pair.name in results for of in _added(pair, results[pair.name])]
         if missing:
             texts.append(f"Not recorded: {', '.join(missing)}.")
         if shared := [pair.name for pair in record.pairs if pair.neighbours and is_current(pair)]:
-            texts.append(f"{NOT_ALONE.capitalize()}{', '.join(shared)}.")
+            texts.append(f"{OTHER_LOAD.capitalize()}{', '.join(shared)}.")
         texts.append(f"All sizes, with the spread of the times: {tables.link(page)}.")
     return "\n\n".join(texts) or NOTHING
+
+
+def _table(results: Sequence[PairResult], is_current: Callable[[PairResult], bool], spread: bool) -> list[str]:
+    """Results as Markdown; without figures where the pair has changed since. `spread`: also of the times."""
+    known = [
+        entries_of(each, spread=spread) if is_current(each) else [Entry(named(each), {"verdict": STALE}, is_title=True)]
+        for each in results
+    ]
+    return markdown(HEADINGS, [entry for entries in known for entry in entries])
 
 
 def _added(pair: Pair, result: PairResult) -> list[str]:
@@ -109,15 +149,13 @@ def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None)
 def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> str:
     """The section of one class. Only rows that are not stale count for best and worst."""
     is_current = current(pairs)
-    lines = [
-        tables.result_line([pair.name, pair.size], pair, row, is_current(pair), spread=True)
-        for pair in record.pairs
-        for row in pair.rows
-    ]
     known = [pair for pair in record.pairs if is_current(pair)]
     best = standings(replace(record, pairs=known))
-    said = [f"- {text}" for text in [*best, *_not_recorded(record, name, pairs), *_remarks(known)]]
-    return "\n".join([f"## {name}", "", tables.source(*files), "", *head(SIZE_HEADINGS), *lines, "", *said]).rstrip()
+    shared = [named(result) for result in known if result.neighbours]
+    remarks = [*best, *_not_recorded(record, name, pairs), *([f"{OTHER_LOAD}{', '.join(shared)}"] if shared else [])]
+    remarks += by_cause(known, left_out=UNTIMED_FACTS)
+    table = _table(record.pairs, is_current, spread=True)
+    return "\n".join([f"## {name}", "", tables.source(*files), "", *table, "", *map("- {}".format, remarks)]).rstrip()
 
 
 def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
@@ -126,19 +164,6 @@ def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
         of_device = [(path, record) for path, record in files if path.parent == folder]
         if record := together([each for _, each in of_device]):
             yield of_device, record
-
-
-def _remarks(results: Sequence[PairResult]) -> list[str]:
-    """Lines on how results were measured: beside other work, by a host that was too slow, and what else was noted."""
-    rows = [(result, row) for result in results for row in result.rows]
-    found = {f"{result.name} {result.size}, {variant(row)}": tables.remarks(result, row) for result, row in rows}
-    notes = [(of, text) for of, texts in found.items() for text in texts if not text.startswith(LEFT_OUT)]
-    slow = [(each, each.arms["baseline"].bound) for each in results if "baseline" in each.arms]
-    bound = [f"{each.name} {each.size}, baseline ({text})" for each, text in slow if text]
-    bound += [f"{of} ({text.removeprefix(BOUND)})" for of, text in notes if text.startswith(BOUND)]
-    lists = {NOT_ALONE: [f"{each.name} {each.size}" for each in results if each.neighbours], BOUND: bound}
-    said = [f"{what}{'; '.join(each)}" for what, each in lists.items() if each]
-    return [*said, *(f"{of}: {text}" for of, text in notes if not text.startswith(BOUND))]
 
 
 def _not_recorded(record: Record, name: str, pairs: Sequence[Pair]) -> list[str]:

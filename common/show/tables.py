@@ -1,26 +1,37 @@
-"""Recorded results as cells of a table and as Markdown: rows, headings, where and when a record was made."""
+"""Results as entries of a table: cells of each candidate, remarks, where and when they were recorded."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from common.pairs.pair import short
+from common.pairs.sizes import class_of
 from common.record import stats
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import formats
 from common.show.formats import digits, seconds
+from common.show.layout import Entry, head, line  # noqa: F401 (tables in Markdown are asked for here)
+from common.show.recorded_column import NOTHING_ON_GPU, OnGpu
 
+ON_GPU = "recorded on a GPU"  # a column of a machine without one
 HEADINGS = (
-    "pair", "variant", "verdict", "ratio [95 % interval]", "time", "rate", "of limit / datasheet", "library / variant",
+    "verdict", "speedup", "95 % interval", "time", "% of limit", "throughput", "% of datasheet", "vs library",
+    "host time", ON_GPU,
 )  # fmt: skip
-SIZE_HEADINGS = (
-    "pair", "size", *HEADINGS[1:4], "time ± half its interquartile range", *HEADINGS[5:-1], "library / variant (time)",
-)  # fmt: skip
+VERDICTS = {  # of a record -> the reader's word and its colour, in the order of a tally
+    "faster": ("faster", "green"), "same": ("same", ""), "slower": ("slower", "red"), "unsure": ("unsure", "yellow"),
+    "too short": ("too short", ""), "verified": ("verified", ""), "skipped": ("skipped", ""),
+    "invalid": ("invalid", "bold red"), "died": ("crashed", "bold red"),
+}  # fmt: skip
 LIMIT_HEADINGS = ("resource", "measured", "datasheet", "how", "datasheet's source")
 GRADES = ((1.02, "A+"), (0.98, "A"), (0.9, "B"), (0.75, "C"), (0.5, "D"))
 NOTHING = "Nothing is recorded yet."
+STALE = "stale: the pair has changed since"
 APART = 1.05  # the quotient of two median times may lie this far outside the interval of their ratio
 WARM = "fits in the cache: its limit is not memory bandwidth"  # older records say so of samples with a cold L2, too
+BOUND, UNTIMED_FACTS = "launch-bound", ("allocates", "its first calls took")  # the second say nothing about a time
+CAUSES = (BOUND, *UNTIMED_FACTS, "keeps", "some of its calls", "its time changes between rounds")  # then come facts
 
 
 class Measured(Protocol):
@@ -30,25 +41,48 @@ class Measured(Protocol):
     def environment(self) -> dict[str, Any]: ...
 
 
+def word(verdict: str) -> str:
+    """A record's verdict in the reader's words."""
+    return VERDICTS[verdict][0]
+
+
 def ratio(row: Row) -> str:
+    """The speedup with its interval, and its precision where that is the lesson."""
+    return " ".join(filter(None, (speedup(row), interval(row)))) if row.ratio is not None else ""
+
+
+def speedup(row: Row) -> str:
+    return "" if row.ratio is None else f"{digits(row.ratio)}x"
+
+
+def interval(row: Row) -> str:
+    """The interval of a speedup, then its precision where that is the lesson."""
     if row.ratio is None:
         return ""
-    interval = f" [{digits(row.interval[0])}, {digits(row.interval[1])}]" if row.interval else ""
-    return f"{digits(row.ratio)}x{interval}" + (f" {row.precision}" if row.precision else "")
+    ends = f"[{digits(row.interval[0])}, {digits(row.interval[1])}]" if row.interval else ""
+    return " ".join(filter(None, (ends, row.precision)))
+
+
+def resource(pair: PairResult, arm: Arm) -> str:
+    return (arm.limit_by or pair.limit_by).removesuffix("_bytes").removesuffix("_flops")
 
 
 def share(pair: PairResult, row: Row) -> str:
-    """The share of the measured limit / of the datasheet's limit (%), and the resource."""
+    """What a variant reaches of the measured limit and of the datasheet's, and the resource, in words."""
     arm = pair.arms.get(row.variant)
     if row.ratio is None or arm is None or arm.of_limit is None:
         return ""
-    sheet = f" / {arm.of_datasheet:.0%}" if arm.of_datasheet is not None else ""
-    return f"{arm.of_limit:.0%}{sheet} {(arm.limit_by or pair.limit_by).removesuffix('_bytes').removesuffix('_flops')}"
+    sheet = f", {percent(arm.of_datasheet)} of the datasheet's" if arm.of_datasheet is not None else ""
+    return f"{percent(arm.of_limit)} of the {resource(pair, arm)} limit{sheet}"
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f} %" if value < 0.01 else f"{100 * value:.0f} %"
 
 
 def time(arm: Arm, spread: bool) -> str:
     """An arm's median; with `spread`, also half the interquartile range of its samples, in % of the median."""
-    return seconds(arm.median_s) + (f" ±{stats.spread(arm.seconds):.1%}" if spread else "")
+    return seconds(arm.median_s) + (f" ±{100 * stats.spread(arm.seconds):.1f} %" if spread else "")
 
 
 def times(pair: PairResult, row: Row, spread: bool = False) -> str:
@@ -56,11 +90,10 @@ def times(pair: PairResult, row: Row, spread: bool = False) -> str:
     return " -> ".join(time(arm, spread) for arm in arms)
 
 
-def rate(pair: PairResult, row: Row) -> str:
-    """What a variant moves or computes per second, counted by the useful minimum: GB/s or TFLOP/s."""
-    if row.ratio is None or not pair.cost.get(pair.limit_by):
-        return ""
-    return formats.rate(pair.cost[pair.limit_by] / pair.arms[row.variant].median_s, pair.limit_by)
+def rate(pair: PairResult, label: str) -> str:
+    """What a candidate moves or computes per second, counted by the minimum work: GB/s or TFLOP/s."""
+    amount = pair.cost.get(pair.limit_by)
+    return formats.rate(amount / pair.arms[label].median_s, pair.limit_by) if amount else ""
 
 
 def variant(row: Row) -> str:
@@ -72,19 +105,19 @@ def variant(row: Row) -> str:
 def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
     """Each library's time / the variant's time, then a grade, or the row's precision if the library's differs.
 
-    A row whose verdict is `unsure` has no grade.
+    A row whose verdict is `unsure` has no grade. With `spread`, also the library's time.
     """
     parts = []
     for label, value in row.vs_library.items():
         kind, _, name = label.partition("/")
         precision = value.get("precision", "")
         graded = "" if row.verdict == "unsure" else grade(value["ratio"])
-        said = "yardstick" if kind == "yardstick" else row.precision or graded
+        mark = "ceiling" if kind == "yardstick" else row.precision or graded
         if precision:  # the library's precision, which is then the row's too
-            said = ", ".join(filter(None, (graded, f"both {precision}")))
+            mark = ", ".join(filter(None, (graded, f"both {precision}")))
             name = "" if name == precision else name
         own = f"({time(pair.arms[label], spread)})" if spread else ""
-        parts.append(" ".join(filter(None, (f"{digits(value['ratio'])}x", name, said, own))))
+        parts.append(" ".join(filter(None, (f"{digits(value['ratio'])}x", name, mark, own))))
     return ", ".join(parts)
 
 
@@ -93,10 +126,75 @@ def grade(ratio: float) -> str:
     return next((name for least, name in GRADES if ratio >= least), "F")
 
 
-def cells(pair: PairResult, row: Row, spread: bool = False) -> list[str]:
-    """The cells under HEADINGS after pair and variant. With `spread`, also the time of each library call."""
-    figures = (times(pair, row, spread), rate(pair, row), share(pair, row), libraries(pair, row, spread))
-    return [row.verdict, ratio(row), *figures]
+def named(pair: PairResult) -> str:
+    """A pair's name, followed by the size unless that is the default."""
+    return pair.name if class_of(pair.size) == "default" else f"{pair.name} {pair.size}"
+
+
+def _of_candidate(pair: PairResult, label: str, spread: bool, is_baseline: bool = False) -> dict[str, str]:
+    """The cells about one candidate's own time. Beside the baseline's share of the limit stands the resource."""
+    arm = pair.arms[label]
+    limit, sheet = (percent(share) if share is not None else "" for share in (arm.of_limit, arm.of_datasheet))
+    is_told = limit and (is_baseline or resource(pair, arm) != resource(pair, pair.arms["baseline"]))
+    return {
+        "time": time(arm, spread),
+        "% of limit": f"{resource(pair, arm)} {limit}" if is_told else limit,
+        "throughput": rate(pair, label),
+        "% of datasheet": sheet,
+        "host time": seconds(arm.host_s) if arm.host_s is not None else "",
+    }
+
+
+def table(results: Sequence[PairResult], old: OnGpu = NOTHING_ON_GPU, spread: bool = False) -> list[Entry]:
+    """The entries of all results; those of a chapter under its name if there are several."""
+    entries, many = list[Entry](), len({pair.chapter for pair in results}) > 1
+    for number, pair in enumerate(results):
+        if many and pair.chapter != results[number - 1].chapter:
+            entries.append(Entry(pair.chapter, is_title=True, styles={"": "bold underline"}))
+        entries += entries_of(pair, old.of(pair), old.device, spread)
+    return entries
+
+
+def entries_of(pair: PairResult, old: PairResult | None = None, device: str = "", spread: bool = False) -> list[Entry]:
+    """A title with the baseline's time, then a line for each conclusion.
+
+    `old`: what is recorded of the pair on another `device`: it stands, dimmed and with the device's name, in place of
+    what cannot be timed here, and otherwise in a column of its own. `spread`: also of the times.
+    """
+    before = {(row.variant, row.versus): row for row in old.rows if row.ratio} if old else {}
+    entries = []
+    for row in pair.rows:
+        recorded = before.get((row.variant, row.versus))
+        if old and recorded and row.verdict in ("skipped", "verified"):
+            state = device if row.verdict == "skipped" else f"{row.verdict}, {device}"
+            entries.append(_entry(old, recorded, {"verdict": state}, spread, {"": "dim"}))
+            rungs = [rung for rung in before.values() if rung.variant == row.variant and rung != recorded]
+            entries += [_entry(old, rung, {"verdict": device}, spread, {"": "dim"}) for rung in rungs]
+        else:
+            beside = {ON_GPU: f"{device} {ratio(recorded)}"} if recorded else {}
+            styles = {"verdict": VERDICTS[row.verdict][1], "speedup": "bold"}
+            entries.append(_entry(pair, row, {"verdict": word(row.verdict), **beside}, spread, styles))
+    timed = pair if pair.arms else old if any("" in entry.styles for entry in entries) else None
+    title = _of_candidate(timed, "baseline", spread, is_baseline=True) if timed else {}
+    return [Entry(named(pair), title, is_title=True), *entries]
+
+
+def _entry(pair: PairResult, row: Row, cells: Mapping[str, str], spread: bool, styles: Mapping[str, str]) -> Entry:
+    shown = {**cells, "speedup": speedup(row), "95 % interval": interval(row)}
+    if row.versus != "baseline":
+        return Entry(f"vs {short(row.versus)}", shown, short(row.variant), styles=styles)
+    if row.ratio is not None:
+        shown |= {**_of_candidate(pair, row.variant, spread), "vs library": libraries(pair, row, spread)}
+    return Entry(short(row.variant), shown, styles=styles)
+
+
+def tally(rows: Iterable[Row]) -> str:
+    """How many versions have each verdict: `11 faster, 2 same, 1 slower`. Rows against other versions do not count."""
+    counts = Counter(row.verdict for row in rows if row.versus == "baseline")
+    return ", ".join(f"{counts[verdict]} {word(verdict)}" for verdict in VERDICTS if counts[verdict])
+
+
+# Remarks
 
 
 def remarks(pair: PairResult, row: Row) -> list[str]:
@@ -118,6 +216,37 @@ def _apart(pair: PairResult, row: Row) -> str:
     return f"its time changes between rounds: by the two medians it is {digits(quotient)}x"
 
 
+def by_cause(pairs: Sequence[PairResult], left_out: Sequence[str] = ()) -> list[str]:
+    """The remarks on all versions, one line a cause. `left_out`: causes that are not shown."""
+    found: dict[str, dict[str, dict[str, list[str]]]] = {}  # cause -> facts -> pair -> versions
+    every = {named(pair): {variant(row) for row in pair.rows} for pair in pairs}
+    for pair in pairs:
+        texts = [(variant(row), text) for row in pair.rows for text in remarks(pair, row)]
+        if pair.arms and (bound := pair.arms["baseline"].bound):
+            texts.append(("baseline", f"{BOUND}: {bound}"))
+        for name, text in texts:
+            cause = next((cause for cause in CAUSES if text.startswith(cause)), text.partition(": ")[0])
+            facts = text.removeprefix(cause).lstrip(": ")
+            found.setdefault(cause, {}).setdefault(facts, {}).setdefault(named(pair), []).append(name)
+    return [_cause_line(cause, by_facts, every) for cause, by_facts in found.items() if cause not in left_out]
+
+
+def _cause_line(cause: str, by_facts: Mapping[str, dict[str, list[str]]], every: Mapping[str, set[str]]) -> str:
+    """A cause with the versions concerned, a pair's name for all of its own; and what is said of each of them."""
+    listed = {
+        facts: ", ".join(at if every[at] <= {*names} else f"{at} {', '.join(names)}" for at, names in of.items())
+        for facts, of in by_facts.items()
+    }
+    if len(listed) == 1:
+        ((facts, names),) = listed.items()
+        text = f"{cause} {facts}" if cause in CAUSES and cause != BOUND else f"{cause} ({facts})" if facts else cause
+        return f"{text}: {names}"
+    return f"{cause}: " + ", ".join(f"{names} ({facts})" if facts else names for facts, names in listed.items())
+
+
+# Origins
+
+
 def limit_rows(limits: dict[str, dict[str, Any]]) -> list[list[str]]:
     """The cells under LIMIT_HEADINGS, one row per resource."""
     rows = []
@@ -132,21 +261,6 @@ def origin(record: Measured) -> str:
     """The device and date of a record."""
     dates = record.environment.get("dates", [record.environment["date"][:10]])
     return f"{record.environment['device']['name']}, {' and '.join(dates)}"
-
-
-def line(cells: Iterable[object]) -> str:
-    """One row of a table in Markdown."""
-    return f"| {' | '.join(map(str, cells))} |"
-
-
-def head(headings: Sequence[str]) -> list[str]:
-    return [line(headings), "| --- " * len(headings) + "|"]
-
-
-def result_line(name: list[str], pair: PairResult, row: Row, is_current: bool, spread: bool = False) -> str:
-    """A row of a recorded result; without figures if the pair has changed since."""
-    stale = ["stale: the pair has changed since", *[""] * (len(HEADINGS) - 3)]
-    return line([*name, variant(row), *(cells(pair, row, spread) if is_current else stale)])
 
 
 def source(*files: tuple[Path, Measured]) -> str:

@@ -12,7 +12,7 @@ from common.pairs.source import source_hash
 from common.record.archive import keep_record
 from common.record.files import RECORDED
 from common.record.result import Row
-from common.show.tables import NOTHING
+from common.show.tables import NOTHING, STALE
 
 BEFORE, AFTER = "# Title\n\n| a table | of ours |\n\n", "\n\nThe end.\n"
 README = f"{BEFORE}{readmes.MARKER.format('ch1')}\nold\n{readmes.END}{AFTER}"
@@ -47,7 +47,7 @@ def test_only_what_lies_between_the_markers_is_made_anew(course):
     course(course.of())
     text = readmes.filled_in(README)
     assert text.startswith(BEFORE + readmes.MARKER.format("ch1")) and text.endswith(readmes.END + AFTER)
-    assert "2.00x [1.98, 2.02]" in text and "old" not in text
+    assert "| 2.00x | [1.98, 2.02] |" in text and "old" not in text
     assert readmes.filled_in(text) == text
     assert readmes.filled_in("no markers") == "no markers"
 
@@ -78,7 +78,7 @@ def test_the_command_writes_every_readme_and_every_page(course, tmp_path, capsys
     useless.write_text("of a chapter of which nothing is recorded")
     assert readmes.main() == 0
     for path in paths:
-        assert "2.00x [1.98, 2.02]" in path.read_text()
+        assert "| 2.00x | [1.98, 2.02] |" in path.read_text()
         assert path.read_text().endswith(f"{readmes.CALIBRATION}\n{NOTHING}\n{readmes.END}\n")
     assert made.read_text() == page()
     assert not useless.exists()
@@ -99,9 +99,10 @@ def test_a_page_has_a_table_for_each_class_with_its_files(course):
     for name, file in (("default", "ch1.json"), ("small", "ch1_small.json"), ("large", "ch1_large.json")):
         assert f"(/recorded/nvidia_h200/{file})" in sections[name].splitlines()[0]
     heading, *rows = rows_of(sections["large"])
-    assert heading[:4] == ["pair", "size", "variant", "verdict"]
-    assert [row[:3] for row in rows] == [["double", "large/a", "optimized"], ["double", "large/b", "optimized"]]
-    assert {(row[5], len(row)) for row in rows} == {("2.00 ms ±0.0% -> 1.00 ms ±0.0%", len(heading))}
+    assert heading[:5] == ["pair and version", "verdict", "speedup", "95 % interval", "time"]
+    assert [row[0] for row in rows] == ["**double large/a**", "optimized", "**double large/b**", "optimized"]
+    assert [row[4] for row in rows] == ["2.00 ms ±0.0 %", "1.00 ms ±0.0 %"] * 2
+    assert {len(row) for row in rows} == {len(heading)}
     assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/c, large/d"]
 
 
@@ -115,8 +116,8 @@ def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(course):
     text = page()
     assert "- best pair, by its best variant, against its fastest library: double large/a optimized, 1.50x\n" in text
     assert "- worst pair, by its best variant, against its fastest library: double large/b optimized, 0.800x\n" in text
-    stale = ["double", "large/d", "optimized", "stale: the pair has changed since", *[""] * 5]
-    assert [row for row in rows_of(text) if row[1] == "large/d"] == [stale]
+    (stale,) = [row for row in rows_of(text) if row[0] == "**double large/d**"]
+    assert stale[1:] == [STALE, *[""] * (len(stale) - 2)]
     assert "9.0" not in text
 
 
@@ -132,14 +133,10 @@ def test_a_page_says_how_its_results_were_measured(course):
         course.of(neighbours=beside),
     )
     said = re.findall("^- (?!best|worst|not recorded)(.*)", page().partition("## large")[2], flags=re.MULTILINE)
-    launched = "double large/b, baseline (the host needs 7000 us to issue 2000 us of device work); "
-    launched += "double large/a, optimized (the host needs 9 us to issue 2 us of device work)"
-    shared = "measured while others used the machine, too: "
-    assert said == [
-        f"{shared}double large/b",
-        f"launch-bound: {launched}",
-        "double large/a, optimized: library: it died",
-    ]
+    launched = "double large/a (the host needs 9 us to issue 2 us of device work), "
+    launched += "double large/b baseline (the host needs 7000 us to issue 2000 us of device work)"
+    shared = "other load while measured: "
+    assert said == [f"{shared}double large/b", f"launch-bound: {launched}", "library (it died): double large/a"]
     assert f"\n\n{shared.capitalize()}double.\n\n" in readmes.filled_in(README)
 
 
@@ -154,7 +151,7 @@ def test_several_files_of_a_device_are_one_table(course):
     course(course.of("large/a"), date="2026-01-01T00:00:00+00:00")
     course(course.of("large/c"), is_part=True)
     text = page()
-    assert {row[1] for row in rows_of(text)[1:]} == {"large/a", "large/c"}
+    assert {row[0] for row in rows_of(text)[1:]} == {"**double large/a**", "**double large/c**", "optimized"}
     assert len(re.findall("^Recorded on .*", text, flags=re.MULTILINE)) == 2
     assert re.findall("- not recorded: .*", text) == ["- not recorded: double large/b, large/d"]
     assert NOTHING in readmes.filled_in(README)
@@ -170,8 +167,8 @@ def test_a_bad_file_is_named_and_the_others_are_in_the_tables(course, tmp_path, 
     assert readmes.main() == 1
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1 and said[0].startswith(f"not in the tables: {bad}: not JSON")
-    assert "2.00x [1.98, 2.02]" in (tmp_path / "ch1/README.md").read_text()
-    assert "2.00x [1.98, 2.02]" in bad.with_name("ch1.md").read_text()
+    assert "| 2.00x | [1.98, 2.02] |" in (tmp_path / "ch1/README.md").read_text()
+    assert "| 2.00x | [1.98, 2.02] |" in bad.with_name("ch1.md").read_text()
 
 
 # What is committed

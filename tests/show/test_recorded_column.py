@@ -1,4 +1,4 @@
-"""What was recorded on a GPU has a column in the table of a machine that has none."""
+"""What was recorded on a GPU stands in the table of a machine that has none."""
 
 import pytest
 from samples import one_pair, pair_result, record, version
@@ -7,10 +7,10 @@ from common.pairs.source import source_hash
 from common.record.archive import keep_record
 from common.record.result import Row
 from common.show import console
+from common.show.recorded_column import short_name
 
 CHECKED = Row("optimized", "baseline", "verified")
 SIZES = {"check": {"n": 127}, "default": {"n": 8}, "cpu": {"n": 4}, "large/a": {"n": 8}, "large/b": {"n": 8}}
-WHERE = "recorded on NVIDIA H200, 2026-01-02"
 
 
 @pytest.fixture
@@ -20,77 +20,89 @@ def shown(monkeypatch, tmp_path, capsys):
     text = version(sizes=SIZES)
     pair = one_pair(tmp_path / "ch1", text, text)
 
-    def show(*records, size="default", kind="cpu"):
-        for each in records:
-            keep_record(each, tmp_path / "recorded")
-        here = pair_result(rows=[CHECKED], arms={}, size=size, source_hash=source_hash(pair))
+    def show(*records, size="default", kind="cpu", rows=(CHECKED,), arms=()):
+        for kept in records:
+            keep_record(kept, tmp_path / "recorded")
+        here = pair_result(rows=list(rows), arms=dict(arms), size=size, source_hash=source_hash(pair))
         console.print_record(record(here, kind=kind, name="this machine"), console.make_console(), [pair])
-        return " ".join(capsys.readouterr().out.split())
+        return capsys.readouterr().out
 
     show.of = lambda ratio=3.0, **fields: pair_result(ratio=ratio, **{"source_hash": source_hash(pair), **fields})
     return show
 
 
+def lines(text):
+    """The lines of the table that stand for versions, as lists of words."""
+    return [line.split() for line in text.splitlines() if line.startswith("  ") and line.strip()][1:]
+
+
+RECORDED = ["optimized", "verified,", "H200", "3.00x", "[2.97,", "3.03]", "1.00", "ms", "50", "%"]
+NOT_RECORDED = ["optimized", "verified"]
+
+
 @pytest.mark.parametrize(
-    ("changes", "expected"),
+    ("changes", "expected", "is_stale"),
     [
-        ({}, "faster 3.00x [2.97, 3.03]"),
-        ({"source_hash": "changed"}, "stale"),
-        ({"sizes": {"n": 9}}, "stale"),
-        ({"name": "other"}, ""),
-        ({"chapter": "ch2"}, ""),
-        ({"rows": [Row("optimized/b", "baseline", "faster", "", 3.0, (2.9, 3.1))]}, ""),
-        ({"rows": [Row("optimized", "baseline", "died", "killed")], "arms": {}, "noise_floor": None}, "died"),
+        ({}, RECORDED, False),
+        ({"source_hash": "changed"}, NOT_RECORDED, True),
+        ({"sizes": {"n": 9}}, NOT_RECORDED, True),
+        ({"name": "other"}, NOT_RECORDED, False),
+        ({"chapter": "ch2"}, NOT_RECORDED, False),
+        ({"rows": [Row("optimized/b", "baseline", "faster", "", 3.0, (2.9, 3.1))]}, NOT_RECORDED, False),
+        (
+            {"rows": [Row("optimized", "baseline", "died", "killed")], "arms": {}, "noise_floor": None},
+            NOT_RECORDED,
+            False,
+        ),
     ],
 )
-def test_a_record_is_asked_for_the_same_row_of_the_same_pair(changes, expected, shown):
+def test_what_cannot_be_timed_here_stands_with_what_a_gpu_recorded_of_the_same_row(changes, expected, is_stale, shown):
     out = shown(record(shown.of(**changes)))
-    assert out.endswith(f"double default optimized verified {expected}".rstrip())
-    assert (WHERE in out) is bool(expected)
+    assert [line[: len(expected)] for line in lines(out)] == [expected]
+    assert ("changed since recorded on H200: double" in out) is is_stale
+    assert ("H200: recorded on NVIDIA H200, 2026-01-02" in out) is (expected is RECORDED)
 
 
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [("large/a", "faster 5.00x [4.95, 5.05]"), ("large/b", ""), ("cpu", "faster 3.00x [2.97, 3.03] (default)")],
-)
-def test_a_size_has_what_is_recorded_of_it_and_a_cpus_that_of_the_default(size, expected, shown):
+def test_a_skipped_version_has_the_devices_name_in_place_of_its_verdict(shown):
+    out = shown(record(shown.of()), rows=[Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU")])
+    assert lines(out)[0][:3] == ["optimized", "H200", "3.00x"]
+    assert "needs an NVIDIA GPU: double\n" in out
+    assert "without a GPU: `--count double` (memory traffic), `--xray double` (machine code), `--check`" in out
+
+
+def test_what_is_timed_here_keeps_its_figures_and_has_those_of_the_gpu_beside_them(shown):
+    (row,) = pair_result().rows
+    out = shown(record(shown.of()), rows=[row], arms=pair_result().arms)
+    assert lines(out)[0][:4] == ["optimized", "faster", "2.00x", "[1.98,"]
+    assert "H200 3.00x [2.97, 3.03]" in out
+
+
+@pytest.mark.parametrize(("size", "ratio"), [("large/a", "5.00x"), ("large/b", ""), ("cpu", "3.00x")])
+def test_a_size_has_what_is_recorded_of_it_and_a_cpus_that_of_the_default(size, ratio, shown):
     out = shown(record(shown.of(5.0, size="large/a"), shown.of()), size=size)
-    assert out.endswith(f"double {size} optimized verified {expected}".rstrip())
+    assert (lines(out)[0][2:4] == ["H200", ratio]) is bool(ratio)
 
 
 def test_the_newest_record_of_a_gpu_is_shown_with_its_date(shown):
     on_cpu = record(shown.of(7.0), kind="cpu", name="A processor", date="2026-06-07T00:00:00+00:00")
-    out = shown(on_cpu, record(shown.of(5.0), name="NVIDIA B200", date="2026-05-06T00:00:00+00:00"), record(shown.of()))
-    assert "recorded on NVIDIA B200, 2026-05-06 " in out
-    assert out.endswith("faster 5.00x [4.95, 5.05]")
+    newest = record(shown.of(5.0), name="NVIDIA GeForce RTX 5090", date="2026-05-06T00:00:00+00:00")
+    out = shown(on_cpu, newest, record(shown.of()))
+    assert "RTX 5090: recorded on NVIDIA GeForce RTX 5090, 2026-05-06; " in out
+    assert lines(out)[0][1:5] == ["verified,", "RTX", "5090", "5.00x"]
     assert "3.00x" not in out
 
 
-def test_a_narrow_console_says_what_is_recorded_below_the_table(shown, monkeypatch):
-    monkeypatch.setattr(console, "PLAIN_WIDTH", 60)
-    out = shown(record(shown.of(5.0, size="large/a")), size="large/a")
-    assert out.endswith(f" double large/a optimized: {WHERE}: faster 5.00x [4.95, 5.05]")
+@pytest.mark.parametrize(
+    ("device", "short"),
+    [
+        ("NVIDIA H200", "H200"), ("NVIDIA H100 80GB HBM3", "H100"), ("NVIDIA GeForce RTX 4090", "RTX 4090"),
+        ("NVIDIA A100-SXM4-40GB", "A100"), ("Tesla T4", "Tesla T4"),
+    ],
+)  # fmt: skip
+def test_a_devices_name_is_short_in_the_table(device, short):
+    assert short_name(device) == short
 
 
-def test_a_narrow_console_cuts_nothing_off(capsys, monkeypatch):
-    monkeypatch.setattr(console, "PLAIN_WIDTH", 80)
-    library = {"library": {"ratio": 0.5, "interval": (0.5, 0.5)}}
-    rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.99, 2.01), library)]
-    console.print_record(record(pair_result(rows=rows)), console.make_console())
-    out = capsys.readouterr().out
-    assert "…" not in out and " faster " in out and " 2.00x " in out
-
-
-def test_a_sweep_on_the_console_has_spreads_and_a_single_size_has_none(capsys):
-    library = {"library": {"ratio": 0.5, "interval": (0.5, 0.5)}}
-    rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), library)]
-    for size, is_shown in (("default", False), ("large/a", True)):
-        console.print_record(record(pair_result(size=size, rows=rows)), console.make_console())
-        out = capsys.readouterr().out
-        assert ("±" in out) is is_shown
-        assert ("0.500x D (500 us" in out) is is_shown
-
-
-def test_a_gpu_and_what_a_cpu_recorded_have_no_such_column(shown):
+def test_a_gpu_and_what_a_cpu_recorded_have_no_such_figures(shown):
     assert "recorded" not in shown(record(shown.of(), kind="cpu"))
     assert "3.00x" not in shown(record(shown.of()), kind="cuda")

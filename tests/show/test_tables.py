@@ -1,5 +1,6 @@
 """How figures are written: cells, a run as Markdown, what is recorded as a table."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from samples import arm, pair_result, record, rows_of
 
+from common.record.load import SCHEMA_FILE
 from common.record.result import Row
 from common.show import formats, summary, tables
 
@@ -40,16 +42,33 @@ def test_a_ratio_is_written_with_its_interval_and_precision(row, text):
     assert tables.ratio(row) == text
 
 
-def test_time_and_share_of_the_limit_are_the_arms_own():
+def cells_of(pair, name="optimized", **how):
+    """The cells of one line of a pair's table."""
+    (entry,) = [entry for entry in tables.entries_of(pair, **how) if entry.name == name]
+    return entry.cells
+
+
+def test_time_and_share_of_the_limit_are_the_candidates_own():
     pair = pair_result(ratio=2.5)
     (row,) = pair.rows
-    assert (tables.times(pair, row), tables.share(pair, row)) == ("2.50 ms -> 1.00 ms", "50% / 25% dram")
-    for of_limit, said in ((0.876, "88% fp32"), (None, "")):
+    assert tables.times(pair, row) == "2.50 ms -> 1.00 ms"
+    assert tables.share(pair, row) == "50 % of the dram limit, 25 % of the datasheet's"
+    title, line = (entry.cells for entry in tables.entries_of(pair))
+    assert (title["time"], title["% of limit"], title["% of datasheet"]) == ("2.50 ms", "dram 50 %", "25 %")
+    assert (line["time"], line["% of limit"], line["% of datasheet"]) == ("1.00 ms", "50 %", "25 %")
+    for of_limit, shown in ((0.876, "88 % of the fp32 limit"), (0.0034, "0.3 % of the fp32 limit"), (None, "")):
         no_datasheet = {**pair.arms, "optimized": arm(of_limit=of_limit, of_datasheet=None)}
-        assert tables.share(pair_result(arms=no_datasheet, limit_by="fp32_flops"), row) == said
+        assert tables.share(pair_result(arms=no_datasheet, limit_by="fp32_flops"), row) == shown
     invalid = Row("optimized", "baseline", "invalid", "wrong answer")
     nothing = pair_result(rows=[invalid], arms={})
     assert tables.times(nothing, invalid) == tables.share(nothing, invalid) == ""
+    assert [entry.cells.get("time", "") for entry in tables.entries_of(nothing)] == ["", ""]
+
+
+def test_a_version_with_a_limit_of_its_own_names_the_resource():
+    pair = pair_result()
+    arms = pair.arms | {"optimized": replace(pair.arms["optimized"], limit_by="tf32_flops")}
+    assert cells_of(replace(pair, arms=arms))["% of limit"] == "tf32 50 %"
 
 
 def test_libraries_are_written_with_their_labels():
@@ -63,7 +82,7 @@ def test_libraries_are_written_with_their_labels():
     assert said == "0.500x tf32, 1.25x compiled tf32, 1.25x A+, both tf32", "a grade only for the same work"
     unsure = replace(in_tf32, verdict="unsure")
     assert tables.libraries(pair, replace(unsure, precision="")) == "0.500x, 1.25x compiled, 1.25x both tf32"
-    assert tables.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0%), 1.25x compiled A+ (1.25 ms ±0.0%)"
+    assert tables.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0 %), 1.25x compiled A+ (1.25 ms ±0.0 %)"
 
 
 def test_a_note_on_a_warm_cache_is_not_shown_beside_samples_with_a_cold_one():
@@ -84,7 +103,7 @@ def test_the_spread_stands_next_to_the_time_where_it_is_asked_for():
     pair = pair_result(arms={"baseline": arm(2e-3), "optimized": scattered, "control": arm(2e-3)})
     (row,) = pair.rows
     assert tables.times(pair, row) == "2.00 ms -> 1.00 ms"
-    assert tables.times(pair, row, spread=True) == "2.00 ms ±0.0% -> 1.00 ms ±1.0%"
+    assert tables.times(pair, row, spread=True) == "2.00 ms ±0.0 % -> 1.00 ms ±1.0 %"
     assert tables.times(pair, replace(row, ratio=None), spread=True) == ""
 
 
@@ -93,10 +112,53 @@ def test_a_grade_says_how_a_library_stands_against_a_variant():
     assert {ratio: tables.grade(ratio) for ratio in grades} == grades
 
 
-def test_a_rate_is_of_what_sets_the_limit():
+def test_a_throughput_is_of_what_sets_the_limit():
     pair = replace(pair_result(ratio=2.0), cost={"dram_bytes": 4e9, "fp32_flops": 5e12})
     for key, expected in {"dram_bytes": "4000 GB/s", "fp32_flops": "5000 TFLOP/s", "": ""}.items():
-        assert tables.rate(replace(pair, limit_by=key), pair.rows[0]) == expected
+        assert cells_of(replace(pair, limit_by=key))["throughput"] == expected
+
+
+@pytest.mark.parametrize("verdict", tables.VERDICTS)
+def test_every_verdict_of_a_record_has_a_word_and_a_place_in_the_tally(verdict):
+    row = Row("optimized", "baseline", verdict)
+    assert tables.tally([row, row]) == f"2 {tables.word(verdict)}"
+    schema = json.loads(SCHEMA_FILE.read_text())["definitions"]["row"]["properties"]["verdict"]["enum"]
+    assert {*schema} == {*tables.VERDICTS}
+
+
+def test_a_tally_counts_versions_and_not_their_comparisons_with_each_other():
+    rows = [faster({}), faster({}, "optimized/b"), Row("optimized/b", "optimized", "same", "", 1.0, (0.99, 1.01))]
+    rows += [Row("optimized/c", "baseline", "slower", "", 0.5, (0.5, 0.5)), Row("optimized/d", "baseline", "died")]
+    assert tables.tally(rows) == "2 faster, 1 slower, 1 crashed"
+
+
+def remarked(*texts, name="double", variant="optimized"):
+    return pair_result(name, rows=[Row(variant, "baseline", "skipped", text) for text in texts], arms={})
+
+
+def test_remarks_are_one_line_a_cause_and_a_pair_stands_for_all_of_its_versions():
+    rows = [Row(f"optimized/{name}", "baseline", "skipped", "needs an NVIDIA GPU") for name in "ab"]
+    pairs = [pair_result("one", rows=rows, arms={}), remarked("needs an NVIDIA GPU", name="two")]
+    some = [*rows[:1], Row("optimized/c", "baseline", "verified")]
+    pairs.append(pair_result("three", rows=some, arms={}))
+    assert tables.by_cause(pairs) == ["needs an NVIDIA GPU: one, two, three a"]
+
+
+def test_what_is_said_of_a_version_alone_stands_beside_its_name():
+    crashed, hung = "crashed: exit code 1", "crashed: no progress for 120 s"
+    assert tables.by_cause([remarked(crashed)]) == ["crashed (exit code 1): double"]
+    both = [remarked(crashed), remarked(hung, name="other")]
+    assert tables.by_cause(both) == ["crashed: double (exit code 1), other (no progress for 120 s)"]
+    allocates = "allocates 1.0 MiB a call, the baseline 2.0 MiB"
+    assert tables.by_cause([remarked(allocates)]) == [f"{allocates}: double"]
+    assert tables.by_cause([remarked(allocates)], left_out=tables.UNTIMED_FACTS) == []
+
+
+def test_a_baseline_that_its_host_issues_too_slowly_is_named():
+    arms = pair_result().arms
+    arms["baseline"] = replace(arms["baseline"], host_s=7e-3)
+    (said,) = tables.by_cause([replace(pair_result(), arms=arms)])
+    assert said == "launch-bound (the host needs 7000 us to issue 2000 us of device work): double baseline"
 
 
 # A run
@@ -156,10 +218,10 @@ def test_the_fastest_library_is_of_those_that_do_the_same_work():
 def test_a_run_is_written_as_markdown(tmp_path):
     summary.save_markdown(record(*THREE), tmp_path / "table.md")
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
-    assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair | size | variant | verdict |")
-    assert [row[:4] for row in rows_of(text)[1:]] == [[name, "default", "optimized", "faster"] for name in "abc"]
-    spreads = ["time ± half its interquartile range", *["2.00 ms ±0.0% -> 1.00 ms ±0.0%"] * 3]
-    assert [row[5] for row in rows_of(text)] == spreads
+    assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair and version | verdict | speedup | 95 % interval |")
+    expected = [line for name in "abc" for line in ([f"**{name}**", ""], ["optimized", "faster"])]
+    assert [row[:2] for row in rows_of(text)[1:]] == expected
+    assert [row[4] for row in rows_of(text)] == ["time", *["2.00 ms ±0.0 %", "1.00 ms ±0.0 %"] * 3]
     assert text.endswith(f"- {summary.standings(record(*THREE))[1]}\n")
 
 
@@ -176,29 +238,31 @@ def test_a_recorded_row_is_shown_with_device_date_versions_file_and_page():
     text = by_device(record(pair_result(ratio=2.5), name="H200"))
     assert text.startswith("Recorded on H200, 2026-01-02 (torch 2.11.0): [h200/ch1.json](/recorded/h200/ch1.json)\n\n|")
     assert text.endswith("|\n\nAll sizes, with the spread of the times: [h200/ch1.md](/recorded/h200/ch1.md).")
-    times = ["2.50x [2.48, 2.52]", "2.50 ms -> 1.00 ms", "8.00e-06 GB/s"]  # 8 bytes in 1 ms
-    assert rows_of(text)[1:] == [["double", "optimized", "faster", *times, "50% / 25% dram", ""]]
+    title = ["**double**", "", "", "", "2.50 ms", "dram 50 %", "3.20e-06 GB/s", "25 %"]  # 8 bytes in 2.5 ms
+    optimized = ["optimized", "faster", "2.50x", "[2.48, 2.52]", "1.00 ms", "50 %", "8.00e-06 GB/s", "25 %"]
+    assert rows_of(text)[1:] == [title, optimized]
 
 
 def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure():
     text = by_device(record(pair_result("double"), pair_result("other", ratio=3.0)), stale=["double"])
-    _, stale, fresh = rows_of(text)
-    assert stale == ["double", "optimized", "stale: the pair has changed since", *[""] * 5]
-    assert fresh[2:4] == ["faster", "3.00x [2.97, 3.03]"]
+    _, stale, title, fresh = rows_of(text)
+    assert stale == ["**double**", "stale: the pair has changed since", *[""] * 6]
+    assert title[0] == "**other**" and fresh[1:4] == ["faster", "3.00x", "[2.97, 3.03]"]
 
 
 def test_rungs_and_failures_have_their_rows():
     same = Row("optimized/b", "optimized", "same", "", 1.0, (0.99, 1.01))
     rows = [faster({}, "optimized/b"), same, Row("optimized/c", "baseline", "skipped", "needs 2 GPUs")]
     arms = {label: arm() for label in ("baseline", "optimized", "optimized/b")}
-    assert [cells[1:4] for cells in rows_of(by_device(record(pair_result(rows=rows, arms=arms))))[1:]] == [
-        ["b", "faster", "2.00x [1.90, 2.10]"], ["b vs optimized", "same", "1.00x [0.990, 1.01]"], ["c", "skipped", ""]
+    assert [cells[:4] for cells in rows_of(by_device(record(pair_result(rows=rows, arms=arms))))[2:]] == [
+        ["b", "faster", "2.00x", "[1.90, 2.10]"], ["b vs optimized", "same", "1.00x", "[0.990, 1.01]"],
+        ["c", "skipped", "", ""],
     ]  # fmt: skip
 
 
 def test_every_device_has_its_table_and_no_record_says_so():
     text = by_device(record(pair_result(ratio=4.0), name="B200"), record(pair_result(), name="H200"))
-    assert text.index("B200") < text.index("4.00x [") < text.index("H200") < text.index("2.00x [")
+    assert text.index("B200") < text.index("4.00x") < text.index("H200") < text.index("2.00x")
     assert by_device() == "Nothing is recorded yet."
 
 
@@ -215,7 +279,8 @@ def test_several_files_of_a_device_are_one_table_that_names_each():
     dates = {"triple": "2026-01-02", "double": "2026-01-02", "half": "2026-01-01"}
     files = [(Path(f"/gpu/{name}.json"), record(pair_result(name), date=date)) for name, date in dates.items()]
     text = summary.by_device(files, lambda pair: True, [])
-    assert [row[0] for row in rows_of(text)] == ["pair", "double", "half", "triple"]
+    titles = ["**double**", "**half**", "**triple**"]
+    assert [row[0] for row in rows_of(text) if row[0] != "optimized"] == ["pair and version", *titles]
     assert text.startswith(
         "Recorded on NVIDIA H200, 2026-01-02 (torch 2.11.0): [gpu/triple.json](/recorded/gpu/triple.json) (triple), "
         "[gpu/double.json](/recorded/gpu/double.json) (double)\n\n"
