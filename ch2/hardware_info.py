@@ -39,7 +39,7 @@ def run() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    parser = Parser("hardware_info.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("hardware_info.py", description=__doc__)
     parser.add_argument(
         "--device", type=device_name, metavar="DEV", help="cpu or cuda:N (default: the first GPU, else the CPU)"
     )

@@ -59,8 +59,7 @@ def run() -> int:
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     """Raises UsageError."""
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = Parser("tune.py", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    parser = Parser("tune.py", description=__doc__, epilog=EXAMPLES)
     what = parser.add_argument_group("what")
     what.add_argument(
         "--problem", type=sides, default=(4096, 4096, 4096), metavar="MxNxK", help="(default 4096x4096x4096)"

@@ -125,8 +125,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     from common.machine.device import default_device
     from common.record.files import check_writable
 
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = Parser("train.py", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    parser = Parser("train.py", description=__doc__, epilog=EXAMPLES)
     parser.add_argument("--steps", type=whole(1, 1_000_000), default=200, metavar="N", help="(default 200)")
     parser.add_argument("--seed", type=whole(0, 1 << 32), default=0, metavar="S", help="of bodies and weights")
     parser.add_argument("--features", type=whole(1, 1024), default=16, metavar="N", help="of a blade (default 16)")

@@ -11,7 +11,6 @@ t = alpha + S / beta, with the least squares of relative errors.
 exit status of a process: 0 done; 2 usage, or a file that cannot be written
 """
 
-import argparse
 import json
 import math
 import os
@@ -148,8 +147,8 @@ def draw(found, path):
 
 def arguments(on_gpu):
     """Raises UsageError."""
-    raw, ranks = argparse.RawDescriptionHelpFormatter, int(os.environ.get("WORLD_SIZE", 1))
-    parser = program.Parser("collectives.py", description=__doc__, formatter_class=raw)
+    ranks = int(os.environ.get("WORLD_SIZE", 1))
+    parser = program.Parser("collectives.py", description=__doc__)
     parser.add_argument("--least", type=int, default=1 << 10, metavar="BYTES", help="the smallest size")
     largest, said = 1 << 30 if on_gpu else 1 << 24, "the largest (1 GiB with NCCL, 16 MiB with gloo)"
     parser.add_argument("--most", type=int, default=largest, metavar="BYTES", help=said)

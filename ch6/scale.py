@@ -50,8 +50,7 @@ def run() -> int:
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     """Raises UsageError."""
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = Parser("scale.py", description=__doc__, epilog=EXAMPLES, formatter_class=raw)
+    parser = Parser("scale.py", description=__doc__, epilog=EXAMPLES)
     what = parser.add_argument_group("what")
     what.add_argument("--model", choices=MODELS, default="llama3-70b", help="(default llama3-70b)")
     what.add_argument("--machine", choices=MACHINES, default="h100", help="of 8 GPUs (default h100)")

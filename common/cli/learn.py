@@ -35,8 +35,7 @@ def _main(argv: list[str] | None) -> int:
 
 def _parse(argv: list[str] | None) -> argparse.Namespace:
     """Raises UsageError."""
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = program.Parser("learn.py", description="Exercises.", epilog="examples:" + EXAMPLES, formatter_class=raw)
+    parser = program.Parser("learn.py", description="Exercises.", epilog="examples:" + EXAMPLES)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=program.Parser)
 
     for name, function, of in COMMANDS:

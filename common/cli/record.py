@@ -99,8 +99,7 @@ def seconds(text: str) -> float:
 
 def parse(argv: list[str] | None) -> argparse.Namespace:
     """Parse the arguments. Raises UsageError."""
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = Parser("python -m common.cli.record", description=str(__doc__), formatter_class=raw)
+    parser = Parser("python -m common.cli.record", description=str(__doc__))
     add = parser.add_argument
     add("--budget", type=seconds, default=math.inf, metavar="SECONDS", help="begin no step expected to end later")
     add("--only-default", action="store_true", help="default sizes, the sheet and the calibration only")
