@@ -17,7 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from script import Parser, Timing, positive, si, spread, start, timed, where
+from script import Parser, Timing, positive, say, si, spread, start, timed, where
 
 from common.program import picture
 from common.record.files import check_writable
@@ -145,17 +145,17 @@ def measure(n: int, device: str, repeats: int) -> dict[int, Timing]:
     x = torch.rand(n, device=device)
     out = torch.zeros_like(x)
     chain = (cpu_chain if device == "cpu" else cuda_chain)(x, out)
-    print(f"verified: every chain agrees with float64, largest error {check(chain, x, out):.1e}")
+    say(f"verified: every chain agrees with float64, largest error {check(chain, x, out):.1e}")
     how = "passes over chunks that stay in L2" if device == "cpu" else "four chains per thread, in registers"
-    print(f"{where(device)}: {n} floats, {8 * n / 1e6:.0f} MB of DRAM traffic; {how}")
+    say(f"{where(device)}: {n} floats, {8 * n / 1e6:.0f} MB of DRAM traffic; {how}")
     return {flops: timed(chain(flops), device, repeats) for flops in FLOPS}
 
 
 def print_table(timings: dict[int, Timing], n: int) -> None:
-    print(f"\n{'FLOP/element':>12}{'AI, FLOP/B':>12}{'ms (min-max)':>30}{'FLOP/s':>15}{'bytes/s':>12}")
+    print(f"\n{'FLOP/element':>12}{'AI, FLOP/B':>12}{'ms (min-max)':>29}{'FLOP/s':>15}{'bytes/s':>12}")
     for flops, timing in timings.items():
         rate, traffic = si(flops * n / timing.median_s, "FLOP/s"), si(8 * n / timing.median_s, "B/s")
-        print(f"{flops:>12}{flops / 8:>12.3f}{spread(timing.warm_s, 1e3):>30}{rate:>15}{traffic:>12}")
+        print(f"{flops:>12}{flops / 8:>12.3f}{spread(timing.warm_s, 1e3):>29}{rate:>15}{traffic:>12}")
 
 
 def knee(timings: dict[int, Timing], n: int) -> tuple[float, float]:
@@ -168,18 +168,16 @@ def conclude(timings: dict[int, Timing], n: int, limits: dict[str, Any]) -> None
     """The knee from the data beside the ridge point from the measured roofs."""
     memory, compute = knee(timings, n)
     copy, peak = limits["dram_bytes"].measured, limits["fp32_flops"].measured
-    print(f"\nknee: {compute / memory:.2f} FLOP/B, where the sweep's best meet: ", end="")
-    print(f"{si(memory, 'B/s')} and {si(compute, 'FLOP/s')}")
-    print(f"ridge point: {peak / copy:.2f} FLOP/B, from the measured roofs: ", end="")
-    print(f"{si(copy, 'B/s')} (copy) and {si(peak, 'FLOP/s')} (fp32 product)")
-    print(
-        f"the sweep reaches {memory / copy:.0%} of the copy's bytes/s and {compute / peak:.0%} of the product's FLOP/s"
-    )
+    best = f"{si(memory, 'B/s')} and {si(compute, 'FLOP/s')}"
+    say(f"\nknee: {compute / memory:.2f} FLOP/B, where the sweep's best meet: {best}")
+    roofs = f"{si(copy, 'B/s')} (copy) and {si(peak, 'FLOP/s')} (fp32 product)"
+    say(f"ridge point: {peak / copy:.2f} FLOP/B, from the measured roofs: {roofs}")
+    say(f"the sweep reaches {memory / copy:.0%} of the copy's bytes/s and {compute / peak:.0%} of the product's FLOP/s")
     free = list(takewhile(lambda flops: timings[flops].median_s <= 1.1 * timings[1].median_s, FLOPS))[-1]
-    print(f"arithmetic is free (within 10% of the time of 1 FLOP) up to {free} FLOP per element")
+    say(f"arithmetic is free (within 10% of the time of 1 FLOP) up to {free} FLOP per element")
     last, before = (flops * n / timings[flops].median_s for flops in (FLOPS[-1], FLOPS[-2]))
     if last >= compute and last > 1.1 * before:
-        print("FLOP/s still grows at the end of the sweep: the knee may lie further right")
+        say("FLOP/s still grows at the end of the sweep: the knee may lie further right")
 
 
 def save(path: Path, timings: dict[int, Timing], n: int, limits: dict[str, Any], title: str) -> None:

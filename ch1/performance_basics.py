@@ -12,7 +12,7 @@ and that wait counts as useful. A loop can have a high goodput and be slow. perf
 times.
 """
 
-from script import Parser, positive, spread, start, where
+from script import Parser, positive, say, spread, start, where
 
 
 def main() -> None:
@@ -35,12 +35,12 @@ def main() -> None:
     useful_s, total_s = sum(one.useful_s for one in passes), sum(one.total_s for one in passes)
     steps = args.repeats * len(losses)
     rate = args.repeats * args.samples * flops_per_sample() / useful_s
-    print(f"{where(device)}: {args.repeats} passes of {len(losses)} steps, batch {args.batch}, warm-up excluded")
-    print(f"goodput={100 * useful_s / total_s:.2f}% (useful={useful_s:.5f}s total={total_s:.5f}s)")
-    print(f"of each pass, median (min-max): {spread([one.goodput for one in passes], 100)}%")
-    print(f"outside the step (loader, copies, Python): {1e6 * (total_s - useful_s) / steps:.1f} us per step")
-    print(f"inside the step: {1e6 * useful_s / steps:.1f} us, {rate / 1e9:.1f} GFLOP/s")
-    print(f"loss: {losses[0]:.3f} in the first step, {losses[-1]:.3f} in the last")
+    say(f"{where(device)}: {args.repeats} passes of {len(losses)} steps, batch {args.batch}, warm-up excluded")
+    say(f"goodput={100 * useful_s / total_s:.2f}% (useful={useful_s:.5f}s total={total_s:.5f}s)")
+    say(f"of each pass, median (min-max): {spread([one.goodput for one in passes], 100)}%")
+    say(f"outside the step (loader, copies, Python): {1e6 * (total_s - useful_s) / steps:.1f} us per step")
+    say(f"inside the step: {1e6 * useful_s / steps:.1f} us, {rate / 1e9:.1f} GFLOP/s")
+    say(f"loss: {losses[0]:.3f} in the first step, {losses[-1]:.3f} in the last")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import statistics
 from functools import partial
 from typing import Any
 
-from script import Parser, positive, si, spread, start, where
+from script import Parser, positive, say, si, spread, start, where
 
 SWEEP = {"cpu": (8, 32, 128, 512, 2048, 8192), "cuda": (32, 128, 512, 2048, 8192, 32768, 131072)}
 SWEEP_S = 0.02  # one sample of the sweep takes about as long: far above the clock's resolution
@@ -33,14 +33,14 @@ def main() -> None:
     from training import flops_per_sample, make_data
 
     work = f"{args.samples} samples a pass, {si(flops_per_sample(), 'FLOP')} each (forward + backward + optimizer)"
-    print(f"{where(device)}: {work}")
-    print(f"{args.repeats} passes a variant, in turns, warm-up excluded; times: median (min-max)")
+    say(f"{where(device)}: {work}")
+    say(f"{args.repeats} passes a variant, in turns, warm-up excluded; times: median (min-max)")
     runs = run_all(variants(make_data(args.samples), device, args.batch, args.large_batch), args.repeats)
     check(runs, args.samples)
     report(runs, device)
     sweep(device, args.batches or SWEEP[device.split(":")[0]], args.repeats)
     last = list(runs)[-1]
-    print(f"\noverall: {last} against original, per sample: {compare(times(runs['original']), times(runs[last]))}")
+    say(f"\noverall: {last} against original, per sample: {compare(times(runs['original']), times(runs[last]))}")
 
 
 def arguments(parser: Parser) -> argparse.Namespace:
@@ -104,20 +104,20 @@ def check(runs: Runs, samples: int) -> None:
         moved, apart = (one - start).abs().max().item(), (one - other).abs().max().item()
         if not apart <= AGREE * one.abs().max().item() < moved:
             raise SystemExit(f"{first} and {second}: weights that moved by {moved:.1e} end {apart:.1e} apart")
-        print(f"verified: {first} and {second} end with equal weights (moved by {moved:.1e}, {apart:.1e} apart)")
+        say(f"verified: {first} and {second} end with equal weights (moved by {moved:.1e}, {apart:.1e} apart)")
 
 
 def report(runs: Runs, device: str) -> None:
     names = list(runs)
-    print("\ntest 1: original")
+    say("\ntest 1: original")
     print_variant(runs, names[0])
-    print("\ntest 2: pinned DataLoader")
+    say("\ntest 2: pinned DataLoader")
     if device == "cpu":
-        print("  no GPU to copy to, so nothing is pinned: the original once more, as an A/A control")
+        say("  no GPU to copy to, so nothing is pinned: the original once more, as an A/A control")
     print_variant(runs, names[1])
-    print("\ntest 3: CUDA Graphs + larger batch")
+    say("\ntest 3: CUDA Graphs + larger batch")
     if device == "cpu":
-        print("  graphs need CUDA: this is the larger batch alone")
+        say("  graphs need CUDA: this is the larger batch alone")
     for name in names[2:]:
         print_variant(runs, name)
 
@@ -128,7 +128,7 @@ def print_variant(runs: Runs, name: str) -> None:
         result = f" -> {compare(times(runs['original']), times(passes))}"
     goodput = 100 * statistics.median(one.goodput for one in passes)
     rest = f"{len(passes[0].losses)} steps, goodput {goodput:.1f}%"
-    print(f"  {name}: {spread(times(passes), 1e6)} us per sample, {rest}{result}")
+    say(f"  {name}: {spread(times(passes), 1e6)} us per sample, {rest}{result}")
 
 
 def times(passes: list[Any]) -> list[float]:
@@ -148,7 +148,7 @@ def sweep(device: str, batches: list[int], repeats: int) -> None:
     """Test 4. The samples are on the device already: this is the step and nothing else."""
     from training import flops_per_sample
 
-    print("\ntest 4: batch-size sweep: the step alone, samples already on the device, no graph")
+    say("\ntest 4: batch-size sweep: the step alone, samples already on the device, no graph")
     print(f"{'batch':>8}{'ms/iter (min-max)':>30}{'samples/s':>14}{'FLOP/s':>16}")
     rates = {}
     for batch in batches:
@@ -162,7 +162,7 @@ def sweep(device: str, batches: list[int], repeats: int) -> None:
     if rates:
         best = max(rates.values())
         enough = min(batch for batch, rate in rates.items() if rate >= 0.9 * best)
-        print(f"batch {enough} is the smallest with at least 90% of the best samples/s ({best:.4g})")
+        say(f"batch {enough} is the smallest with at least 90% of the best samples/s ({best:.4g})")
 
 
 def time_step(device: str, batch: int, repeats: int) -> list[float]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from script import Parser, Timing, positive, si, spread, start, timed, where
+from script import Parser, Timing, positive, say, si, spread, start, timed, where
 
 from common.program import picture
 from common.record.files import check_writable
@@ -103,17 +103,13 @@ def main() -> None:
 
     from common.machine.limits import measure_limits
 
-    print(where(device))
+    say(where(device))
     limits = measure_limits(device)
     print_roofs(limits)
-    print(f"\n{'operation':<18}{'FLOP/B':>8}{'first, ms':>11}{'warm, ms (min-max)':>30}{'FLOP/s':>14}", end="")
-    print(f"{'bytes/s':>11}{'bound':>9}{'of roof':>9}{'of datasheet':>13}")
-    rows = []
-    for operation, call in operations(device, args.quick):
-        timing = timed(call, device, args.repeats)
-        rows.append((operation, timing, print_row(operation, timing, limits)))
-    conclude(rows)
-    points = [(operation.name, operation.intensity, operation.flops / timing.median_s) for operation, timing, _ in rows]
+    timings = [(operation, timed(call, device, args.repeats)) for operation, call in operations(device, args.quick)]
+    print_operations(timings, limits)
+    conclude([(operation, timing, part_of_roof(operation, timing, limits)) for operation, timing in timings])
+    points = [(operation.name, operation.intensity, operation.flops / timing.median_s) for operation, timing in timings]
     save(args.output, points, limits, where(device))
 
 
@@ -135,23 +131,32 @@ def print_roofs(limits: dict[str, Any]) -> None:
     """Every roof that is used here, and the ridge point of each precision."""
     for key in ("dram_bytes", "dram_read_bytes", *(f"{precision}_flops" for precision in used(limits))):
         limit, unit = limits[key], "FLOP/s" if key.endswith("flops") else "B/s"
-        print(f"roof {key:<15} {si(limit.measured, unit):>13} measured ({limit.how})", end="")
-        print(f"; {si(limit.datasheet, unit)} in the {limit.source}" if limit.datasheet else "")
+        sheet = f"; {si(limit.datasheet, unit)} in the {limit.source}" if limit.datasheet else ""
+        say(f"roof {key:<15} {si(limit.measured, unit):>13} measured ({limit.how}){sheet}")
     for precision in used(limits):
         ridge = limits[f"{precision}_flops"].measured / limits["dram_bytes"].measured
-        print(f"ridge point {precision}: {ridge:.2f} FLOP/B, from the measured roofs")
+        say(f"ridge point {precision}: {ridge:.2f} FLOP/B, from the measured roofs")
 
 
-def print_row(operation: Operation, timing: Timing, limits: dict[str, Any]) -> float:
-    """Prints one line of the table; returns the part of the measured roof that was reached."""
-    rate = operation.flops / timing.median_s
-    top, bound = roof(operation, limits, "measured")
-    sheet, _ = roof(operation, limits, "datasheet")
-    print(f"{operation.name:<18}{operation.intensity:>8.3g}{1e3 * timing.cold_s:>11.4g}", end="")
-    print(f"{spread(timing.warm_s, 1e3):>30}{si(rate, 'FLOP/s'):>14}", end="")
-    print(f"{si(operation.bytes / timing.median_s, 'B/s'):>11}{bound:>9}{rate / top:>9.1%}", end="")
-    print(f"{rate / sheet:>13.1%}" if sheet else f"{'-':>13}")
-    return rate / top
+def print_operations(timings: list[tuple[Operation, Timing]], limits: dict[str, Any]) -> None:
+    from common.pairs.wide_tables import print_table
+    from common.show.console import make_console
+
+    rows = []
+    for operation, timing in timings:
+        rate, (_, bound) = operation.flops / timing.median_s, roof(operation, limits, "measured")
+        sheet, _ = roof(operation, limits, "datasheet")
+        rates = [si(rate, "FLOP/s"), si(operation.bytes / timing.median_s, "B/s"), bound]
+        shares = [f"{part_of_roof(operation, timing, limits):.1%}", f"{rate / sheet:.1%}" if sheet else "-"]
+        times = [spread(timing.warm_s, 1e3), f"{1e3 * timing.cold_s:.4g}"]
+        rows.append([operation.name, f"{operation.intensity:.3g}", *rates, *shares, *times])
+    shares_and_times = ("of roof", "of datasheet", "warm, ms (min-max)", "first, ms")
+    headings = ("operation", "FLOP/B", "FLOP/s", "bytes/s", "bound", *shares_and_times)
+    print_table("operations, each against its roof", headings, rows, make_console(), whole=True)
+
+
+def part_of_roof(operation: Operation, timing: Timing, limits: dict[str, Any]) -> float:
+    return operation.flops / timing.median_s / roof(operation, limits, "measured")[0]
 
 
 def conclude(rows: list[tuple[Operation, Timing, float]]) -> None:
@@ -160,14 +165,14 @@ def conclude(rows: list[tuple[Operation, Timing, float]]) -> None:
     cold, coldest = max((timing.cold_s / timing.median_s, operation.name) for operation, timing, _ in rows)
     loose = [operation.name for operation, timing, _ in rows if max(timing.warm_s) > 1.5 * min(timing.warm_s)]
     at_roof = f"{1e6 * timing.median_s:.1f} us, {1e6 * timing.median_s * part:.1f} us at the roof"
-    print(f"\nat 70% of their roof or more: {', '.join(near) or 'none'}")
-    print(f"furthest from its roof: {least.name}, {part:.1%} of it ({at_roof})")
-    print(f"first call against a warm one: up to {cold:.1f}x ({coldest})")
+    say(f"at 70% of their roof or more: {', '.join(near) or 'none'}")
+    say(f"furthest from its roof: {least.name}, {part:.1%} of it ({at_roof})")
+    say(f"first call against a warm one: up to {cold:.1f}x ({coldest})")
     above = [operation.name for operation, _, part in rows if part > 1.05]
     if above:
-        print(f"above their roof, by a cache or because this machine was busy when it was measured: {', '.join(above)}")
+        say(f"above their roof, by a cache or because this machine was busy when it was measured: {', '.join(above)}")
     if loose:
-        print(f"unsteady, the slowest warm call over 1.5x the fastest: {', '.join(loose)}")
+        say(f"unsteady, the slowest warm call over 1.5x the fastest: {', '.join(loose)}")
 
 
 def save(path: Path, points: list[tuple[str, float, float]], limits: dict[str, Any], title: str) -> None:

@@ -57,6 +57,14 @@ def start(main: Callable[[], None]) -> NoReturn:
     program.finish(lambda: program.status_of(Path(sys.argv[0]).name, run))
 
 
+def say(text: str) -> None:
+    """Print lines, each wrapped between words at a terminal's width."""
+    from common.pairs.one_line import width_of, wrapped
+
+    for line in text.split("\n"):
+        print(wrapped(line, width_of(sys.stdout)))
+
+
 def positive(text: str) -> int:
     """For argparse: a whole number above zero."""
     if not re.fullmatch(r"[0-9]+", text) or int(text) == 0:
