@@ -13,22 +13,28 @@ from common.cli import answers, counts_page
 from common.hardware import markdown as sheets
 from common.hardware import sheet
 from common.pairs.one_line import OneLine
-from common.pairs.pair import ROOT, discover
+from common.pairs.pair import ROOT, discover, short
+from common.pairs.sizes import class_of
 from common.pairs.source import source_hash
 from common.record import archive, files
+from common.record.result import PairResult
 from common.show import another, quoted, summary
-from common.show.tables import NOTHING, link
+from common.show.formats import binary
+from common.show.tables import NOTHING, head, line, link, origin
 
 MARKER = "<!-- results of {} from recorded/: python -m common.cli.readmes -->"
 HARDWARE = "<!-- hardware from recorded/: python -m common.cli.readmes -->"
+MEMORY = "<!-- peak memory of {} from recorded/: python -m common.cli.readmes -->"
 CALIBRATION = "<!-- calibration from recorded/: python -m common.cli.readmes -->"
 END = "<!-- end of results -->"
+SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
 
 
 def filled_in(text: str, problems: files.Problems | None = None) -> str:
     """A README's text with new tables between its markers. `problems`: as in `archive.recorded`."""
     makers: dict[str, Callable[..., str]] = {
         MARKER: partial(_results, problems),
+        MEMORY: partial(_memory, problems),
         HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
             checks.FORMAT.recorded(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
@@ -47,6 +53,35 @@ def _results(problems: files.Problems | None, chapter: str) -> str:
     is_counted = found and any(pair.ranks == 1 for pair in pairs)
     links = ", ".join(map(link, counts_page.paths(problems))) if is_counted else ""
     return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text
+
+
+def _memory(problems: files.Problems | None, chapter: str) -> str:
+    """The peak memory of each pair's best version and of the source's compiled formula, where that is recorded."""
+    names = {label.replace("/", "_") for label in SOURCES}
+    pairs = [pair for pair in discover(ROOT / chapter) if any(names & {*each.functions} for each in pair.versions)]
+    record = archive.together([record for _, record in archive.recorded_sizes(chapter, problems=problems)])
+    results = filter(archive.current(pairs), record.pairs if record else [])
+    rows = [cells for result in results if (cells := _memory_cells(result))]
+    if not record or not rows:
+        return ""
+    headings = ("pair", "size", "best version", "its peak", "the source's formula, compiled", "reduction")
+    table = "\n".join([*head(headings), *map(line, rows)])
+    text = f"<details><summary>{len(rows)} sizes, recorded on {origin(record)}</summary>\n\n{table}\n\n</details>"
+    missing = ", ".join(pair.name for pair in pairs if pair.name not in {name for name, *_ in rows})
+    return f"{text}\n\nNot recorded: {missing}." if missing else text
+
+
+def _memory_cells(result: PairResult) -> list[str]:
+    """The cells of a line; none if nothing was timed, or at a special size without a compiled formula of SOURCES."""
+    source, precision = next(((label, of) for label, of in SOURCES.items() if label in result.arms), ("", ""))
+    row, of_source = summary.best_row(result, precision), result.arms[source].peak_bytes if source else None
+    peak = result.arms[row.variant].peak_bytes if row else None
+    if not row or peak is None or not (of_source or class_of(result.size) in ("default", "2d")):
+        return []
+    start = [result.name, result.size, short(row.variant), binary(peak)]
+    if not of_source:
+        return [*start, "not recorded", ""]
+    return [*start, f"{binary(of_source)} `{source}`", f"{round(100 * (1 - peak / of_source))} %"]
 
 
 def readmes() -> list[Path]:

@@ -60,7 +60,7 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     return replace(arm, by_rank=by_rank, sent_bytes=samples.sent.get(label, [])) if by_rank[0][0] else arm
 
 
-def _errors(by_path: Errors | None) -> dict[str, float]:
+def _errors(by_path: Errors | None) -> dict[str, Any]:
     """The errors of the worst array of an answer: 0 if none is of a floating type, nothing if it was not judged."""
     if by_path is None:
         return {}

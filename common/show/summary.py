@@ -59,12 +59,13 @@ def standings(record: Record) -> list[str]:
     return [f"{which} {words}: {name}, {digits(ratio)}x" for which, (ratio, name) in named.items()]
 
 
-def best_row(pair: PairResult) -> Row | None:
-    """The row of a pair's fastest version of the baseline's precision. None if it has none, or one was not timed."""
+def best_row(pair: PairResult, precision: str = "") -> Row | None:
+    """The row of a pair's fastest version of this precision. None if it has none, or if a version was not timed."""
     rows = [row for row in pair.rows if row.versus == "baseline"]
     if any(row.verdict in UNTIMED for row in rows):
         return None
-    return max((row for row in rows if row.ratio and not row.precision), key=lambda row: row.ratio or 0, default=None)
+    of_it = [row for row in rows if row.ratio and row.precision == precision]
+    return max(of_it, key=lambda row: row.ratio or 0, default=None)
 
 
 def class_averages(record: Record) -> list[str]:
@@ -150,9 +151,10 @@ def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> 
     """The section of one class. Only rows that are not stale count for best and worst."""
     is_current = current(pairs)
     known = [pair for pair in record.pairs if is_current(pair)]
-    best = standings(replace(record, pairs=known))
+    now = replace(record, pairs=known)
     shared = [named(result) for result in known if result.neighbours]
-    remarks = [*best, *_not_recorded(record, name, pairs), *([f"{OTHER_LOAD}{', '.join(shared)}"] if shared else [])]
+    remarks = [*class_averages(now), *standings(now), *_not_recorded(record, name, pairs)]
+    remarks += [f"{OTHER_LOAD}{', '.join(shared)}"] if shared else []
     remarks += by_cause(known, left_out=UNTIMED_FACTS)
     table = _table(record.pairs, is_current, spread=True)
     return "\n".join([f"## {name}", "", tables.source(*files), "", *table, "", *map("- {}".format, remarks)]).rstrip()

@@ -136,6 +136,8 @@ def test_a_page_says_how_its_results_were_measured(course):
     launched = "double large/a (the host needs 9 us to issue 2 us of device work), "
     launched += "double large/b baseline (the host needs 7000 us to issue 2000 us of device work)"
     shared = "other load while measured: "
+    average, *said = said
+    assert average == "large, best versions of 1 pair at 2 sizes: mean 50 % of the limit"
     assert said == [f"{shared}double large/b", f"launch-bound: {launched}", "library (it died): double large/a"]
     assert f"\n\n{shared.capitalize()}double.\n\n" in readmes.filled_in(README)
 
