@@ -1,10 +1,13 @@
 """What all tests share: those marked `gpu` are skipped, with the reason, where there is no GPU to run them on."""
 
+import os
 import signal
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
+
+os.environ.pop("COLUMNS", None)  # of who runs the tests, or of pytest-xdist: what is printed would depend on it
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups

@@ -102,7 +102,7 @@ def _measured(results: list[tuple[str, PairResult]], version: Version) -> list[s
     for where, result in results:
         lines: list[str] = []
         for row in [row for row in result.rows if row.variant == version.label and row.ratio]:
-            limit = f", {text} limit" if (text := share(result, row)) else ""
+            limit = f", {text}" if (text := share(result, row)) else ""
             said = f"{variant(row)}{where}: {row.verdict}, {ratio(row)}, {times(result, row)}{limit}"
             lines += [f"*Measured.* {said}", ""]
         if lines:

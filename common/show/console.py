@@ -2,19 +2,18 @@
 
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Column, Table
-from rich.text import Text
+from rich.table import Column
 
 from common.pairs.one_line import printable, width_of, wrapped
 from common.pairs.pair import Pair
+from common.pairs.wide_tables import TIE, print_table
 from common.record.result import PairResult, Record
 from common.show.layout import layout
 from common.show.recorded_column import OnGpu, on_gpu
@@ -36,10 +35,10 @@ class _Console(Console):
 def make_console(stderr: bool = False) -> Console:
     """A console for stdout or stderr: colours on a terminal, plain text in a pipe and under NO_COLOR."""
     file = sys.stderr if stderr else sys.stdout
-    width = width_of(file) or PLAIN_WIDTH
+    width = None if file.isatty() else width_of(file) or PLAIN_WIDTH  # a terminal's may change while a bar is shown
     if os.environ.get("NO_COLOR") or not file.isatty():
         return _Console(file=file, width=width, force_terminal=False, no_color=True, highlight=False, emoji=False)
-    return _Console(file=file, width=width, highlight=False, emoji=False)
+    return _Console(file=file, highlight=False, emoji=False)
 
 
 @contextmanager
@@ -93,18 +92,6 @@ def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
 def _plain(text: str) -> str:
     """The text with its brackets escaped (they are no markup) and its control characters written out."""
     return escape(printable(text))
-
-
-def grid(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[str | Text]], whole: Container[int] = ()
-) -> Table:
-    """A table for the console. Texts are shown literally. `whole`: indices of columns that are never wrapped."""
-    shown = Table(title=_plain(title), box=SIMPLE, title_justify="left")
-    for column, heading in enumerate(headings):
-        shown.add_column(_plain(heading), no_wrap=column in whole, overflow="fold")  # nothing is cut off
-    for row in rows:
-        shown.add_row(*(cell if isinstance(cell, Text) else _plain(cell) for cell in row))
-    return shown
 
 
 def title(record: Record) -> str:
@@ -173,4 +160,8 @@ def say(text: str, console: Console) -> None:
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
     """Print what a machine can do: measured, and from its datasheet."""
-    console.print(grid(info["name"], LIMIT_HEADINGS, limit_rows(limits)))
+    rows = limit_rows(limits)
+    tied = [[*(cell.replace(" ", TIE) for cell in row[:3]), row[3]] for row in rows]
+    print_table(info["name"], LIMIT_HEADINGS[:4], tied, console)
+    for source in dict.fromkeys(row[4] for row in rows if row[4]):
+        say(f"datasheet: {source}", console)

@@ -59,7 +59,7 @@ def ratio_bars(record: Record) -> Figure:
         right, text = (max(ends[place, 1], 1), place), f"{digits(ratios[place])}x {row.verdict}"
         axes.annotate(text, right, (6, 0), textcoords="offset points", va="center", fontsize=9)
     axes.axvline(1, color="black", linewidth=1)
-    label = "time of what it is compared with / time of the variant (95 % interval)"
+    label = "speedup over what it is compared with (95 % interval)"
     axes.set(xscale="log", yticks=places, yticklabels=labels, xlabel=label, title=origin(record))
     _plain_ticks(axes.xaxis)
     axes.set_xlim(min(0.5, ends.min(initial=1) / 1.5), max(2, ends.max(initial=1)) * 3)  # room for the words
@@ -145,7 +145,7 @@ def _ratios(axes: Any, pairs: list[PairResult]) -> None:
     axes.set_xticks(range(len(place)), list(place))
     if len(place) > MOST_UPRIGHT:
         axes.tick_params("x", labelrotation=90, labelsize=7)
-    axes.set(yscale="log", xlabel="size", ylabel="time of the baseline / time of the variant")
+    axes.set(yscale="log", xlabel="size", ylabel="speedup over the baseline")
     _plain_ticks(axes.yaxis)
     axes.legend(fontsize=8)
 

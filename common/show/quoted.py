@@ -21,7 +21,7 @@ from common.record.files import on_one_gpu
 from common.record.result import Arm, PairResult
 from common.show.formats import binary, digits, seconds
 from common.show.summary import fastest_library
-from common.show.tables import variant
+from common.show.tables import variant, word
 
 QUOTED = re.compile(r'\[[^\[\]]*\]\(/recorded/(?P<device>\w+)/(?P<chapter>ch\d+)\.md "(?P<title>[^"]+)"\)')
 TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>\w+)(?: at (?P<size>[\w/]+))?")
@@ -87,7 +87,7 @@ def _fields(result: PairResult, label: str) -> dict[str, str]:
     if label == "baseline":
         return _of_arm(result.arms[label]) if result.arms else {}
     row = next((row for row in result.rows if variant(row) == label), None)
-    fields = {"verdict": row.verdict} if row else {}
+    fields = {"verdict": word(row.verdict)} if row else {}
     if row and row.ratio is not None:
         arm = result.arms[row.variant]
         fields |= {"ratio": f"{digits(row.ratio)}x", **_of_arm(arm)}

@@ -70,7 +70,7 @@ def test_bars_are_labelled_and_coloured_by_verdict(full):
     (axes,) = figure.axes
     labels = ["first", "first b", "first c", "first d", "first b vs optimized", "second"]
     assert [label.get_text() for label in axes.get_yticklabels()] == labels
-    for said in ("time of what it is compared with / time of the variant", "95 %"):
+    for said in ("speedup over what it is compared with", "95 %"):
         assert said in axes.get_xlabel()
     assert (axes.get_xscale(), axes.get_title()) == ("log", "NVIDIA H200, 2026-01-02")
     colors = [tuple(bar.get_facecolor()) for bar in only(axes, BarContainer)]
@@ -133,7 +133,7 @@ def test_a_sweep_has_a_panel_a_pair_and_points_over_the_sizes():
     rendered(figure)
     for axes in panels:
         assert [label.get_text() for label in axes.get_xticklabels()] == ["small", "large"]
-        assert axes.get_xlabel() == "size" and "time of the baseline / time of the variant" in axes.get_ylabel()
+        assert axes.get_xlabel() == "size" and "speedup over the baseline" in axes.get_ylabel()
 
 
 def of_shape(ratio, size, label="optimized", **sizes):
