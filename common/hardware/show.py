@@ -7,9 +7,8 @@ from rich.console import Console
 
 from common.hardware.sheet import Sheet
 from common.pairs.wide_tables import TIE, print_table
-from common.show.console import say
+from common.show.console import print_limits, say
 from common.show.formats import binary, four
-from common.show.tables import LIMIT_HEADINGS, limit_rows
 
 FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
 ON_SOME_GPUS = {  # limits, and their requirements
@@ -39,10 +38,7 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
         [name, rate(points[0][1]), binary(points[0][0])] for name, points in sheet.bandwidth.items() if len(points) == 1
     ]
     _print("loops of STREAM", ("loop", "GB/s", "working set"), loops, console)
-    limits = [[*(cell.replace(" ", TIE) for cell in row[:3]), row[3]] for row in limit_rows(sheet.limits)]
-    _print("limits", LIMIT_HEADINGS[:4], limits, console)
-    for source in dict.fromkeys(row[4] for row in limit_rows(sheet.limits) if row[4]):
-        say(f"datasheet: {source}", console)
+    print_limits(device, sheet.limits, console)
     sizes = sorted({size for points in sheet.transfers.values() for size, _ in points})
     by_size = {name: {point[0]: point[1] for point in points} for name, points in sheet.transfers.items()}
     rows = [[binary(size), *(rate(found.get(size)) for found in by_size.values())] for size in sizes]
