@@ -22,6 +22,7 @@ At the default size u is 64 MiB (2D: 32 MiB). The least is 3 u: read x and y, wr
 Predict: at an H200's datasheet rate of 4.8 TB/s, 49 u take 0.69 ms. How many times as long does this version take?
 """
 
+import published
 import torch
 from clifford import reference as formulas
 from compiled import compiled
@@ -85,6 +86,10 @@ def library(x, y, w, normalized):
 
 def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
     return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def library_source(x, y, w, normalized):  # what the layer's published kernels are compared with
+    return compiled(published.sgp, x, normalized)(x, y, w, normalized)
 
 
 def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u

@@ -19,6 +19,7 @@ take?
 
 from functools import partial
 
+import published
 import torch
 from clifford import reference as formulas
 from compiled import compiled
@@ -82,6 +83,10 @@ def library(x, y, w, gradient, normalized):
 
 def library_inlined(x, y, w, gradient, normalized):  # told to keep nothing that it can compute again
     return both_ways(inlined, x, y, w, gradient, normalized)
+
+
+def library_source(x, y, w, gradient, normalized):  # what the layer's published kernels are compared with
+    return gradients(compiled(published.sgp, x, normalized), x, y, w, gradient, normalized)
 
 
 def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing

@@ -19,6 +19,7 @@ Predict: in 3D this version does an eighth of the multiplications, moves 1.75x t
 Is it faster or slower than the einsum at the default size? And at size sweep/3d/1024x128?
 """
 
+import published
 import torch
 from clifford import reference as formulas
 from compiled import compiled
@@ -43,6 +44,10 @@ def library(x, y, w, normalized):
 
 def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
     return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def library_source(x, y, w, normalized):  # what the layer's published kernels are compared with
+    return compiled(published.sgp, x, normalized)(x, y, w, normalized)
 
 
 def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u

@@ -20,6 +20,7 @@ Predict: in 3D this version moves 2x the bytes of `baseline_sgp_backward.py` and
 or slower? And what share of its time does torch.compile take, which joins the operations between two reductions?
 """
 
+import published
 import torch
 from clifford import reference as formulas
 from compiled import compiled
@@ -44,6 +45,10 @@ def library(x, y, w, gradient, normalized):
 
 def library_inlined(x, y, w, gradient, normalized):  # told to keep nothing that it can compute again
     return both_ways(inlined, x, y, w, gradient, normalized)
+
+
+def library_source(x, y, w, gradient, normalized):  # what the layer's published kernels are compared with
+    return gradients(compiled(published.sgp, x, normalized), x, y, w, gradient, normalized)
 
 
 def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing

@@ -22,12 +22,13 @@ Predict: `yardstick_add` moves 8 u in four kernels. Does this version come as ne
 forward kernel alone, `optimized_sgp_fused.py`?
 """
 
+import published
 import torch
 from clifford import reference as formulas
 from clifford.sgp import backward, forward
 from compiled import compiled
 from inlined import inlined
-from multivectors import both_ways, drawn
+from multivectors import both_ways, drawn, gradients
 
 VERSUS = ""
 TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum
@@ -49,6 +50,10 @@ def library(x, y, w, gradient, normalized):
 
 def library_inlined(x, y, w, gradient, normalized):  # told to keep nothing that it can compute again
     return both_ways(inlined, x, y, w, gradient, normalized)
+
+
+def library_source(x, y, w, gradient, normalized):  # what the layer's published kernels are compared with
+    return gradients(compiled(published.sgp, x, normalized), x, y, w, gradient, normalized)
 
 
 def yardstick_add(x, y, w, gradient, normalized):  # moves 8 u and computes next to nothing

@@ -20,6 +20,7 @@ How many percent of the measured memory limit does this kernel reach? And how ma
 take, which is given the lines of `optimized_sgp.py`?
 """
 
+import published
 import torch
 from clifford import reference as formulas
 from clifford.sgp import forward
@@ -47,6 +48,10 @@ def library(x, y, w, normalized):
 
 def library_inlined(x, y, w, normalized):  # told to keep nothing that it can compute again
     return inlined(formulas.sgp, x, normalized)(x, y, w, normalized)
+
+
+def library_source(x, y, w, normalized):  # what the layer's published kernels are compared with
+    return compiled(published.sgp, x, normalized)(x, y, w, normalized)
 
 
 def yardstick_add(x, y, w, normalized):  # reads two tensors and writes one, 3 u

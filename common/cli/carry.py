@@ -112,7 +112,7 @@ def difference(move: Move, found: Works) -> str:
         if new is None:
             return f"{old.label} is gone"
         before, after = found[old.path, repr(move.then)], found[new.path, repr(move.now)]
-        if before.keys() != after.keys():
+        if before.keys() - after.keys():  # of a library that was added since, the row says nothing
             return f"{new.label} has {', '.join(after)} instead of {', '.join(before)}"
         for name, lines in before.items():
             for then, now in zip([*lines, "the end"], [*after[name], "the end"], strict=False):

@@ -6,6 +6,7 @@ The formulas' gradients are compared with differences in float64. test_clifford_
 from functools import partial
 from itertools import product as combined
 
+import published
 import pytest
 import torch
 from clifford import CliffordLayer, FCGP2d, FCGP3d, SGP2d, SGP3d, algebra, reference
@@ -86,6 +87,19 @@ def test_the_formulas_and_their_gradients(dimensions, normalized, product):
     found = torch.autograd.grad(out, leaves, dout)
     torch.testing.assert_close(backward(dout, *(leaf.detach() for leaf in leaves), normalized), found)
     torch.testing.assert_close(torch.autograd.grad(by_operator, leaves, dout), found)
+
+
+@DIMENSIONS
+@NORMALIZED
+def test_the_published_form_is_the_same_formula_in_one_graph(dimensions, normalized):
+    *leaves, dout = (t.double() for t in drawn("sgp", dimensions, 2, 3))
+    leaves = [leaf.requires_grad_() for leaf in leaves]
+    out, expected = (form(*leaves, normalized) for form in (published.sgp, reference.sgp))
+    torch.testing.assert_close(out, expected)
+    gradients = [torch.autograd.grad(of, leaves, dout) for of in (out, expected)]
+    torch.testing.assert_close(*gradients)
+    whole = torch.compile(published.sgp, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(whole(*leaves, normalized), expected)
 
 
 @DIMENSIONS

@@ -111,6 +111,11 @@ def test_a_further_constant_that_changes_no_machine_code_keeps_the_row(carried):
 
 
 @pytest.mark.rest
+def test_a_library_that_was_not_there_yet_keeps_the_row(carried):
+    assert carried(TEXT + "\n\ndef library(x):\n    return x + x\n")[1]
+
+
+@pytest.mark.rest
 def test_a_view_is_no_work(carried):
     assert carried(changed(TEXT, {"return result": "return result[:]"}))[1]
 
