@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
-from common.calibration.findings import SCHEMA, Check, Findings, Known, Run, Said, Spin, from_dict, from_schema_1
+from common.calibration.findings import SCHEMA, Check, Findings, Known, Run, Said, Spin, from_dict
 from common.record import stats
 from common.record.files import Format, RecordError
 
@@ -146,4 +146,4 @@ def _read(data: dict[str, Any]) -> Findings:
     return findings
 
 
-FORMAT = Format("a calibration", SCHEMA, _read, from_schema_1)
+FORMAT = Format("a calibration", SCHEMA, _read)

@@ -121,17 +121,6 @@ def _run(data: dict[str, Any]) -> Run:
     return Run(**{**data, "said": {name: Said(**said) for name, said in data["said"].items()}})
 
 
-def from_schema_1(data: dict[str, Any]) -> dict[str, Any]:
-    """Convert schema 1 to 2: halves become versions; `checked` of an empty call becomes `too short`."""
-    checks = [{**check, "check": check["check"].replace("halves", "versions")} for check in data["checks"]]
-    nothing = [{**run, "said": {name: _refused(said) for name, said in run["said"].items()}} for run in data["nothing"]]
-    return {**data, "schema": SCHEMA, "checks": checks, "nothing": nothing}
-
-
-def _refused(said: dict[str, Any]) -> dict[str, Any]:
-    return {**said, "verdict": "too short" if said["verdict"] == "checked" else said["verdict"]}
-
-
 def keep(findings: Findings, folder: Path | None = None) -> Path:
     """Save as recorded/<device>/calibration.json. Raises RecordError."""
     write_text(path := file_of_device(findings.environment, FILE, folder), to_json(findings))

@@ -69,14 +69,13 @@ def _validator(form: Path) -> Callable[[Any], Any]:
 class Format:
     """A kind of JSON file: its name, its version (0: it has none), and how its data are read.
 
-    `read` may raise RecordError without the path, or any error caused by a missing value or a wrong type. `older`
-    converts data of the previous version. `form`: a JSON Schema's file.
+    `read` may raise RecordError without the path, or any error caused by a missing value or a wrong type. `form`: a
+    JSON Schema's file.
     """
 
     what: str
     version: int
     read: Callable[[dict[str, Any]], Any]
-    older: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     form: Path | None = None
 
     def load(self, path: Path | str) -> Any:
@@ -92,12 +91,10 @@ class Format:
 
     def _checked(self, data: Any) -> Any:
         version = data.get("schema") if isinstance(data, dict) else None
-        if self.older and version == self.version - 1:
-            data = self.older(data)
-        elif self.version and type(version) is int and version != self.version:  # True is no version
-            age = "a newer" if version > self.version else "an older"
+        if self.version and type(version) is int and version != self.version:  # True is no version
+            age, way = ("a newer", "") if version > self.version else ("an older", ": measure again")
             reads = f"schema {version}; this one reads {self.version}"
-            raise RecordError(f"written by {age} version of the course ({reads})")
+            raise RecordError(f"written by {age} version of the course ({reads}){way}")
         if self.form is None:
             return data
         import fastjsonschema  # only for files from outside

@@ -1,4 +1,4 @@
-"""Read and write records, also those of the previous schema; refuse a record whose figures contradict its samples."""
+"""Read and write records; refuse a record whose figures contradict its samples."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from common.record.figures import contradiction
 from common.record.files import Format, RecordError, write_text
-from common.record.result import CONTROL, SCHEMA, Record, from_dict, to_json
+from common.record.result import SCHEMA, Record, from_dict, to_json
 
 
 def read(data: dict[str, Any]) -> Record:
@@ -20,30 +20,8 @@ def read(data: dict[str, Any]) -> Record:
     return record
 
 
-def from_schema_2(data: dict[str, Any]) -> dict[str, Any]:
-    """Convert schema 2 to 3: `repeat` becomes `control`; `checked` becomes `too short` or `verified`."""
-
-    def named(label: str) -> str:
-        return CONTROL if label == "repeat" else label
-
-    pairs = []
-    for pair in data["pairs"]:
-        arms = {named(label): arm for label, arm in pair["arms"].items()}
-        orders = [[list(map(named, order)) for order in block] for block in pair["orders"]]
-        rows = [{**row, "verdict": _verdict(row)} for row in pair["rows"]]
-        pairs.append({**pair, "arms": arms, "orders": orders, "rows": rows})
-    return {**data, "schema": SCHEMA, "pairs": pairs}
-
-
-def _verdict(row: dict[str, Any]) -> str:
-    """The verdict in schema 3."""
-    if row["verdict"] != "checked":
-        return str(row["verdict"])
-    return "too short" if row["reason"].startswith("too short") else "verified"
-
-
 SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
-FORMAT = Format("a benchmark record", SCHEMA, read, from_schema_2, SCHEMA_FILE)
+FORMAT = Format("a benchmark record", SCHEMA, read, SCHEMA_FILE)
 load_record = FORMAT.load
 
 
