@@ -1,6 +1,5 @@
 """The sheet on the console: facts, levels, limits with the datasheet's, transfers, links, and what is missing."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -31,23 +30,23 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
         f"{device['name']}, measured {sheet.environment['date'][:10]}, torch {sheet.environment['versions']['torch']}"
     )
     facts = [[fact["name"], value(fact).replace(" ", TIE), fact["source"]] for fact in sheet.facts]
-    _print(title, ("fact", "value", "source"), facts, console)
+    print_table(title, ("fact", "value", "source"), facts, console)
     headings, levels = level_rows(sheet)
-    _print("levels of the memory hierarchy, in GB/s", headings, levels, console, whole=True)
+    print_table("levels of the memory hierarchy, in GB/s", headings, levels, console, whole=True)
     loops = [
         [name, rate(points[0][1]), binary(points[0][0])] for name, points in sheet.bandwidth.items() if len(points) == 1
     ]
-    _print("loops of STREAM", ("loop", "GB/s", "working set"), loops, console)
+    print_table("loops of STREAM", ("loop", "GB/s", "working set"), loops, console)
     print_limits(device, sheet.limits, console)
     sizes = sorted({size for points in sheet.transfers.values() for size, _ in points})
     by_size = {name: {point[0]: point[1] for point in points} for name, points in sheet.transfers.items()}
     rows = [[binary(size), *(rate(found.get(size)) for found in by_size.values())] for size in sizes]
-    _print("transfers, in GB/s", ("bytes", *by_size), rows, console, whole=True)
+    print_table("transfers, in GB/s", ("bytes", *by_size), rows, console, whole=True)
     links = [
         [" - ".join(map(str, link["between"])), link["link"], "yes" if link["peer_access"] else "no"]
         for link in sheet.links
     ]
-    _print("links", ("GPUs", "link", "peer access"), links, console)
+    print_table("links", ("GPUs", "link", "peer access"), links, console)
     for line in remarks(sheet):
         say(line, console)
 
@@ -83,9 +82,3 @@ def remarks(sheet: Sheet) -> list[str]:
     if not any(limit["datasheet"] for limit in sheet.limits.values()):
         found.append(f"datasheet: there is none for {device['name']}")
     return found
-
-
-def _print(title: str, headings: Sequence[str], rows: list[list[str]], console: Console, whole: bool = False) -> None:
-    """Print a table unless it is empty."""
-    if rows:
-        print_table(title, headings, rows, console, whole=whole)

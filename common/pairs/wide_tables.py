@@ -13,24 +13,22 @@ from common.pairs.one_line import printable, wrapped
 TIE = "\u00a0"  # in a cell: a space at which no line is broken
 GAP = 2  # columns of the terminal between two cells
 EDGES = 3  # columns of the terminal beside the first and the last cell
+Rows = Sequence[Sequence[str | Text]]
 
 
 def print_table(
-    title: str,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str | Text]],
-    console: Console,
-    keys: int = 1,
-    whole: bool = False,
+    title: str, headings: Sequence[str], rows: Rows, console: Console, keys: int = 1, whole: bool = False
 ) -> None:
-    """Print a title and its table. Texts are shown literally.
+    """Print a title and its table; nothing without rows. Texts are shown literally.
 
     `keys`: the number of first columns that each part of a table that is too wide has. `whole`: only headings are
     broken, no cells.
     """
+    if not rows:
+        return
     console.print(wrapped(printable(title), console.width), markup=False, soft_wrap=True)
     columns = list(zip(headings, *rows, strict=True))
-    cells = [max((len(str(cell)) for cell in column[1:]), default=0) for column in columns]
+    cells = [max(len(str(cell)) for cell in column[1:]) for column in columns]
     words = [max(len(word) for cell in column for word in str(cell).split(" ")) for column in columns]
     bounds = list(zip(words, map(max, words, cells), (max(len(str(cell)) for cell in c) for c in columns), strict=True))
     for part in _parts([low[whole] for low in bounds], console.width - EDGES, keys):

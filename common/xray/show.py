@@ -127,9 +127,8 @@ def print_pictures(title: str, pictures: list[Picture], console: Console, code: 
         return
     for architecture, mine in by_architecture(pictures).items():
         heading, *body = rows(mine)
-        if body:
-            name = f"{title}, compiled for {architecture} ({MACHINES[architecture].name})"
-            print_table(name, heading, [[_tied(cell) for cell in row] for row in body], console)
+        name = f"{title}, compiled for {architecture} ({MACHINES[architecture].name})"
+        print_table(name, heading, [[_tied(cell) for cell in row] for row in body], console)
         for line in words(mine):
             _say(line, console)
         for picture in mine if code else []:
