@@ -6,6 +6,7 @@ torch is imported where it is needed and not here, so that `--help` answers at o
 """
 
 import argparse
+import os
 import re
 import statistics
 import subprocess
@@ -131,12 +132,13 @@ def printed(name: str, device: str) -> str:
     from common.pairs.one_line import OneLine
 
     command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), "--device", device]
+    wide = {**os.environ, "COLUMNS": "120"}  # so that no table is broken
     with TemporaryDirectory() as folder:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=folder, env=wide, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip() or "no message").splitlines()[-1]
         raise OneLine(f"{name}.py ended with status {done.returncode}: {reason}")
-    return done.stdout.strip()
+    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 
 
 def page(device: str, texts: dict[str, str]) -> str:
