@@ -66,7 +66,7 @@ def present(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str
     from common.show.console import make_console, print_record, print_spent
 
     written = write(args, pairs, record, unwritten)  # first: a closed pipe or a full disk ends the printing
-    print_record(record, make_console(), pairs)
+    print_record(record, make_console(), pairs, args.stats)
     if args.verbose:
         print_spent(record, make_console())
     for line in written:
@@ -94,7 +94,7 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
         from common.show.summary import save_markdown
 
         with noting(unwritten):
-            save_markdown(record, args.markdown)
+            save_markdown(record, args.markdown, args.stats)
     for chapter, group in groupby(record.pairs, lambda pair: pair.chapter) if args.record else ():
         part = replace(record, pairs=list(group))
         is_whole = args.only == "*" and not (has_failed(part) or record.environment["interrupted"])

@@ -7,8 +7,8 @@ from common.record.files import RecordError
 from common.record.load import load_record
 from common.record.result import FAILED, UNTIMED, PairResult, Record, Row
 from common.record.stats import MARGIN
-from common.show.console import make_console, say
-from common.show.layout import Entry, layout
+from common.show.console import make_console, print_entries, say
+from common.show.layout import Entry
 from common.show.tables import interval, named, speedup, word
 
 HEADINGS = ("compared", "verdict", "old", "new", "new interval", "old interval")  # the last goes first
@@ -22,8 +22,7 @@ def compare_files(old: Path, new: Path) -> int:
     if not worse:
         raise RecordError(f"{new}: has no row in common with {old}{interrupted}")
     console = make_console()
-    for line in layout(HEADINGS, entries, console.width):
-        console.print(line, soft_wrap=True)
+    print_entries(HEADINGS, entries, console)
     names = [record.environment["device"]["name"] for record in records]
     if names[0] != names[1]:
         say(f"different devices, {' and '.join(names)}: regressions cannot be determined", console)

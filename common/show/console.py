@@ -15,9 +15,10 @@ from common.pairs.one_line import printable, width_of, wrapped
 from common.pairs.pair import Pair
 from common.pairs.wide_tables import TIE, print_table
 from common.record.result import PairResult, Record
-from common.show.layout import layout
+from common.show import stats_table
+from common.show.layout import Entry, layout
 from common.show.recorded_column import OnGpu, on_gpu
-from common.show.summary import standings
+from common.show.summary import FEWEST, class_averages, standings
 from common.show.tables import HEADINGS, LIMIT_HEADINGS, ON_GPU, by_cause, limit_rows, named, table, tally
 
 PLAIN_WIDTH = 220  # columns where there is no terminal to fit
@@ -101,22 +102,29 @@ def title(record: Record) -> str:
     return device["name"] + cpu + (", fast" if record.environment["fast"] else "")
 
 
-def print_record(record: Record, console: Console, pairs: Sequence[Pair] = ()) -> None:
+def print_record(record: Record, console: Console, pairs: Sequence[Pair] = (), stats: bool = False) -> None:
     """Print the table of a record and its tally, then the remarks, one line a cause.
 
     `pairs`: the measured pairs. What was recorded of them on a GPU stands in the table of a machine without one.
+    `stats`: also a table of all candidates' samples, errors and memory.
     """
     old = on_gpu(record, pairs)
     is_sweep = any(named(pair) != pair.name for pair in record.pairs)
     entries = table(record.pairs, old, is_sweep)
     say(title(record), console)
-    for line in layout(HEADINGS, entries, console.width):
-        console.print(line, soft_wrap=True)
+    print_entries(HEADINGS, entries, console)
     say(tally(row for pair in record.pairs for row in pair.rows), console)
     if any("" in entry.styles or ON_GPU in entry.cells for entry in entries):  # as the styles of another device's lines
         say(f"{old.device}: recorded on {old.origin}; its speedups are over the baseline there", console)
-    for text in remarks(record, old):
+    if stats:
+        print_entries(stats_table.HEADINGS, stats_table.stats_entries(record), console)
+    for text in [*(stats_table.stats_remarks(record) if stats else []), *remarks(record, old)]:
         say(text, console)
+
+
+def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Console) -> None:
+    for line in layout(headings, entries, console.width):
+        console.print(line, soft_wrap=True)
 
 
 def remarks(record: Record, old: OnGpu) -> list[str]:
@@ -131,7 +139,8 @@ def remarks(record: Record, old: OnGpu) -> list[str]:
     texts += [f"rounds voided for thermal or hardware slowdown: {', '.join(voided)}"] if voided else []
     for load in dict.fromkeys(load for pair in pairs for load in pair.neighbours):
         texts.append(f"other load ({', '.join(named(pair) for pair in pairs if load in pair.neighbours)}): {load}")
-    return [*texts, *standings(record), *(f"recorded, but not shown: {text}" for text in old.problems.values())]
+    texts += [*class_averages(record), *standings(record)] if len(pairs) >= FEWEST else []
+    return [*texts, *(f"recorded, but not shown: {text}" for text in old.problems.values())]
 
 
 def _with_verdict(pairs: Sequence[PairResult], verdict: str) -> list[str]:

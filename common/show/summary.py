@@ -11,7 +11,7 @@ from common.pairs.sizes import class_of
 from common.record.archive import CLASSES, added, current, recorded, recorded_classes, together
 from common.record.files import Problems, classes, write_text
 from common.record.result import UNTIMED, PairResult, Record, Row
-from common.show import tables
+from common.show import stats_table, tables
 from common.show.formats import digits
 from common.show.layout import Entry, markdown
 from common.show.tables import HEADINGS, NOTHING, STALE, UNTIMED_FACTS, by_cause, entries_of, named, variant
@@ -95,10 +95,16 @@ def _average(name: str, best: Sequence[tuple[PairResult, Row]]) -> str:
     return f"{of}: {', '.join(texts) or 'no limit and no library'}"
 
 
-def save_markdown(record: Record, path: Path) -> None:
-    """Write the rows of a run as a table under their origin, then the remarks on them. Raises RecordError."""
-    remarks = [*by_cause(record.pairs), *standings(record)]
+def save_markdown(record: Record, path: Path, stats: bool = False) -> None:
+    """Write the rows of a run as a table under their origin, then the remarks on them. Raises RecordError.
+
+    `stats`: also a table of all candidates' samples, errors and memory.
+    """
+    remarks = [*by_cause(record.pairs), *class_averages(record), *standings(record)]
     table = markdown(HEADINGS, tables.table(record.pairs, spread=True))
+    if stats:
+        table += ["", *markdown(stats_table.HEADINGS, stats_table.stats_entries(record))]
+        remarks = [*stats_table.stats_remarks(record), *remarks]
     lines = [f"*{tables.origin(record)}*", "", *table, "", *(f"- {text}" for text in remarks)]
     write_text(path, "\n".join(lines).rstrip() + "\n")
 
