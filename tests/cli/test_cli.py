@@ -338,12 +338,13 @@ def test_every_chapter_of_all_is_recorded_in_its_own_file(ran, kept, printed):
     assert "not recorded: rms_norm default: failed default\n" in out
 
 
-@pytest.mark.parametrize("options", [[], ["--verbose"]])
+@pytest.mark.parametrize("options", [[], ["--verbose"], ["--stats"]])
 def test_a_record_is_shown_as_when_it_was_measured(options, pairs, ran, tmp_path, printed):
     files = [tmp_path / name for name in ("r.json", "measured.md", "shown.md")]
     measured = printed("--path", pairs, "--json", files[0], "--markdown", files[1], *options).out
     assert printed("--show", files[0], "--markdown", files[2], *options).out == measured
     assert files[1].read_text() == files[2].read_text()
+    assert (re.search(r"\bmean +sd\b", measured) is not None) == ("--stats" in options)
     assert "beyond.md: cannot be written" in printed("--show", files[0], "--markdown", "no/beyond.md", status=1).err
 
 
