@@ -108,7 +108,7 @@ def main() -> int:
         made = pages(problems)
         damaged = {path.parent for path in problems}
         for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*made}:
-            if useless.parent not in damaged:
+            if useless.parent not in damaged and useless.stem[2:].isdigit():  # a chapter's page: ch1_scripts is none
                 useless.unlink()
         made |= {path: filled_in(path.read_text(encoding="utf-8"), problems) for path in readmes()}
         for path, text in made.items():
