@@ -12,12 +12,9 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from common.pairs.pair import ROOT, discover, load
 from common.traffic.cache import L2
-from common.traffic.data import SECTOR
+from common.traffic.data import SECTOR, Addresses, Mask
 from common.traffic.meter import Meter, different
 from common.xray.occupancy import MACHINES, Machine
 
@@ -109,9 +106,7 @@ class ColdMeter(Meter):
         for model in self._models.values():
             model.program()
 
-    def access(
-        self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False
-    ) -> None:
+    def access(self, addresses: Addresses, mask: Mask, size: int, kind: str, tma: bool = False) -> None:
         super().access(addresses, mask, size, kind, tma)
         touched = different(addresses[mask].reshape(-1) // SECTOR)
         self.found[self._launch.kernel.name][f"TMA {kind}" if tma else kind] += touched.size

@@ -14,7 +14,6 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from common.checks.conditions import filled_memory
 from common.isolation import process
@@ -23,7 +22,7 @@ from common.learn.heard import Arrays, Made, apart, extent, outside
 from common.learn.told import sized
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, load
-from common.traffic import Access
+from common.traffic.data import Access, Addresses, Mask
 from common.traffic.meter import Meter
 
 DEADLINE_S = 60.0  # without a word: each size is one
@@ -129,9 +128,7 @@ class _Looking(Meter):
         super().program()
         self.programs += 1
 
-    def access(
-        self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False
-    ) -> None:
+    def access(self, addresses: Addresses, mask: Mask, size: int, kind: str, tma: bool = False) -> None:
         """Raises Outside."""
         active = addresses[mask]
         tensors = [*self._inputs.values(), *self._made.tensors]

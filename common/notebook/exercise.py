@@ -22,6 +22,8 @@ from common.xray.occupancy import MACHINES
 from common.xray.sass import Anatomy, dissect
 
 Shape = tuple[int, ...]
+Run = Callable[..., None]  # run(*inputs, out)
+Expected = Callable[..., torch.Tensor]  # expected(*inputs)
 FILLS = tuple(f"torch.{name}" for name in ("zero", "fill_", "full", "ones"))  # what a kernel may add to
 MUCH = 1.5  # times the least traffic
 
@@ -36,9 +38,8 @@ class NoTriton(OneLine):
 def need_triton() -> None:
     """Raises NoTriton."""
     if not find_spec("triton"):
-        raise NoTriton(
-            "This notebook needs Triton, which exists for Linux only (on Windows: in WSL; else in a container)."
-        )
+        where = "exists for Linux only (on Windows: in WSL; else in a container)"
+        raise NoTriton(f"This notebook needs Triton, which {where}.")
 
 
 def compiled(kernel: Any, *arguments: Any, arch: str = "sm_90", **options: Any) -> Anatomy:
@@ -50,9 +51,7 @@ def compiled(kernel: Any, *arguments: Any, arch: str = "sm_90", **options: Any) 
     return dissect(compile_for(launch, MACHINES[arch]), MACHINES[arch])
 
 
-def check_kernel(
-    run: Callable[..., None], expected: Callable[..., torch.Tensor], shapes: Sequence[Shape], block: int | None = None
-) -> None:
+def check_kernel(run: Run, expected: Expected, shapes: Sequence[Shape], block: int | None = None) -> None:
     """Says whether `run(*inputs, out)` writes `expected(*inputs)` into `out`, and how it does not, in one line.
 
     `run` launches one Triton kernel. All its inputs are float32 and of one shape, one of `shapes` after the other; the
@@ -68,9 +67,7 @@ def check_kernel(
     print(f"not yet: {problem}" if problem else _praise(run, expected, shapes))
 
 
-def _problems(
-    run: Callable[..., None], expected: Callable[..., torch.Tensor], shapes: Sequence[Shape], block: int | None
-) -> Iterator[str]:
+def _problems(run: Run, expected: Expected, shapes: Sequence[Shape], block: int | None) -> Iterator[str]:
     """What is wrong, in the order in which it is looked for; empty where nothing is."""
     for shape in shapes:
         problem = _wrong_call(run, expected, shape, block)
@@ -82,7 +79,7 @@ def _problems(
         yield problem and f"right in the interpreter, but on this GPU, inputs of {_written(shape)}: {problem}"
 
 
-def _praise(run: Callable[..., None], expected: Callable[..., torch.Tensor], shapes: Sequence[Shape]) -> str:
+def _praise(run: Run, expected: Expected, shapes: Sequence[Shape]) -> str:
     """What is right, and what it costs."""
     arrays, _ = _arrays(run, expected, shapes[0])
     found = count(run, *arrays.values())
@@ -97,9 +94,7 @@ def _praise(run: Callable[..., None], expected: Callable[..., torch.Tensor], sha
     return f"right: inputs of {', '.join(map(_written, shapes))}, {where}\n{at}, {times}{asks}"
 
 
-def _arrays(
-    run: Callable[..., None], expected: Callable[..., torch.Tensor], shape: Shape
-) -> tuple[Arrays, torch.Tensor]:
+def _arrays(run: Run, expected: Expected, shape: Shape) -> tuple[Arrays, torch.Tensor]:
     """Inputs by the names of `run`'s parameters, an output that holds nothing but NaN, and what should be in it."""
     *names, last = inspect.signature(run).parameters
     draw = torch.Generator().manual_seed(0)
@@ -108,9 +103,7 @@ def _arrays(
     return {**inputs, last: apart(torch.full(tuple(want.shape), float("nan")))}, want
 
 
-def _wrong_call(
-    run: Callable[..., None], expected: Callable[..., torch.Tensor], shape: Shape, block: int | None
-) -> str:
+def _wrong_call(run: Run, expected: Expected, shape: Shape, block: int | None) -> str:
     """What is wrong with one call; empty if nothing."""
     arrays, want = _arrays(run, expected, shape)
     if problem := _wrong_accesses(hear(run, arrays, is_real=False), arrays, block):
@@ -148,7 +141,7 @@ def _wrong_accesses(heard: Heard, arrays: Arrays, block: int | None) -> str:
     return ""
 
 
-def _not_compiled(run: Callable[..., None], arrays: Arrays) -> str:
+def _not_compiled(run: Run, arrays: Arrays) -> str:
     """The compiler's error for an H100; empty if there is none."""
     from triton.runtime.jit import JITFunction  # optional: not in macOS
 
@@ -167,7 +160,7 @@ def _not_compiled(run: Callable[..., None], arrays: Arrays) -> str:
     return ""
 
 
-def _wrong_on_gpu(run: Callable[..., None], expected: Callable[..., torch.Tensor], shape: Shape) -> str:
+def _wrong_on_gpu(run: Run, expected: Expected, shape: Shape) -> str:
     arrays, want = _arrays(run, expected, shape)
     on_gpu = {name: array.cuda() for name, array in arrays.items()}
     run(*on_gpu.values())

@@ -45,7 +45,8 @@ def show(name: str) -> Markdown:
 def check(name: str) -> None:
     """Grades the functions or answers of the cell that runs; if it has none, the reader's file, made where it lacks."""
     exercise = find(name)
-    path = own.from_cell(exercise, _running()) or exercise.work
+    shell = get_ipython()  # None outside a notebook
+    path = own.from_cell(exercise, shell.user_ns["In"][-1] if shell else "") or exercise.work
     if not path.exists():
         own.begin(exercise)
         print(f"{own.named(path)} is yours: change it, and run this cell again")
@@ -59,12 +60,6 @@ def check(name: str) -> None:
     except RecordError as error:
         print(f"this grade is not kept: {error}")
     _draw(found)
-
-
-def _running() -> str:
-    """The text of the cell that runs; empty outside a notebook."""
-    shell = get_ipython()
-    return str(shell.user_ns["In"][-1]) if shell else ""
 
 
 def _say(gate: Gate) -> None:
@@ -117,12 +112,8 @@ def _columns(answer: Any) -> int:
 def _widest(pair: Pair, size: str, say: Say) -> Drawn:
     """A warp of the load or store that uses the smallest share of its sectors: bytes of an element, then addresses."""
     _, _, heard = hints.followed(pair, size)
-    warps = [
-        (each.size, lanes)
-        for each in heard.accesses
-        if len(lanes := each.addresses[each.mask].reshape(-1)[:WARP]) == WARP
-    ]
-    if not warps:
+    warps = [(each.size, each.addresses[each.mask].reshape(-1)[:WARP]) for each in heard.accesses]
+    if not (warps := [(size, lanes) for size, lanes in warps if len(lanes) == WARP]):
         return None
     bytes_, lanes = min(warps, key=lambda warp: _used(*warp))
     return np.array([bytes_, *(lanes - lanes.min() // SECTOR * SECTOR).tolist()])

@@ -12,11 +12,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from common.show.plot import SERIES, new_figure
-from common.traffic import Access
-from common.traffic.data import SECTOR
+from common.traffic.data import SECTOR, Access, Addresses
 from common.xray.occupancy import WARP
 
-Addresses = NDArray[np.uint64]
+Map = NDArray[np.int64]
 USED, UNUSED, MASKED, HATCH = SERIES[0], "#EEEEEE", "#BBBBBB", "////"
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")  # of bars, as many as there are colours
 NOT_TOUCHED, BEYOND = -1, -2  # in the map of a tensor: no program was here; a masked lane would have been
@@ -76,9 +75,7 @@ def _lanes(axes: Any, addresses: Addresses, size: int, touched: Mapping[int, set
     axes.spines[:].set_visible(False)
 
 
-def tile_map(
-    accesses: Sequence[Access], tensor: torch.Tensor, kind: str = "store", columns: int | None = None
-) -> NDArray[np.int64]:
+def tile_map(accesses: Sequence[Access], tensor: torch.Tensor, kind: str = "store", columns: int = 0) -> Map:
     """Which program of a launch touches each element of a tensor on the CPU, by `kind` of access: the last that does.
 
     A row for each of the tensor's (a vector is cut into rows of `columns`), and further rows and columns where masked
@@ -86,9 +83,8 @@ def tile_map(
     """
     columns = columns or tensor.shape[-1]
     begin, size = tensor.data_ptr(), tensor.element_size()
-    inside = [
-        each for each in accesses if each.kind == kind and begin <= int(each.addresses.min()) < begin + tensor.nbytes
-    ]
+    of_kind = [each for each in accesses if each.kind == kind]
+    inside = [each for each in of_kind if begin <= int(each.addresses.min()) < begin + tensor.nbytes]
     if not inside:
         raise ValueError(f"no {kind} of these accesses touches the tensor")
     found = [_places(each, begin, size, columns) for each in inside]
@@ -102,7 +98,7 @@ def tile_map(
     return drawn
 
 
-def _places(access: Access, begin: int, size: int, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _places(access: Access, begin: int, size: int, columns: int) -> tuple[Map, Map]:
     """Row and column of each lane. Where lanes lie side by side, masked ones stay in the row, beyond its end."""
     elements = np.atleast_1d(access.addresses.astype(np.int64) - begin) // size
     row, column = np.divmod(elements, columns)
@@ -114,7 +110,7 @@ def _places(access: Access, begin: int, size: int, columns: int) -> tuple[NDArra
     return row.reshape(-1), column.reshape(-1)
 
 
-def programs_to_tiles(maps: Mapping[str, NDArray[np.int64]], rows: str = "row", columns: str = "column") -> Figure:
+def programs_to_tiles(maps: Mapping[str, Map], rows: str = "row", columns: str = "column") -> Figure:
     """A panel for each map of a tensor (`tile_map`): elements coloured by the order of their programs."""
     figure = Figure(figsize=(min(3.8 * len(maps), 11.0) + 1.2, 4.2), layout="constrained")
     panels = figure.subplots(1, len(maps), squeeze=False)[0]

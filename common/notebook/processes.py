@@ -104,10 +104,8 @@ class Sends:
 
 def count_sent(pair: Pair, size: str = "check", ranks: int = 2) -> dict[str, list[Sends]]:
     """Label -> [rank] what a call sends with so many processes: counted on this CPU, without the other processes."""
-    return {
-        version.label: [_sends(version.path, pair.sizes[size], rank, ranks) for rank in range(ranks)]
-        for version in pair.versions
-    }
+    arguments, places = pair.sizes[size], range(ranks)
+    return {one.label: [_sends(one.path, arguments, rank, ranks) for rank in places] for one in pair.versions}
 
 
 def _sends(path: Path, size: dict[str, Any], rank: int, ranks: int) -> Sends:

@@ -57,10 +57,6 @@ def _thresholds(axes: Any, gpu: Gpu, limits: dict[str, float], right: float) -> 
 
 def _labels(held: dict[str, int]) -> dict[str, str]:
     """The labels of capacities (equal ones share one); label -> one of their names."""
-    names: dict[int, list[str]] = {}
-    for name, size in held.items():
-        names.setdefault(size, []).append(name)
-    return {
-        f"{', '.join(found)}{' of an SM' * (found != ['L2'])}: {binary(size)}": found[0]
-        for size, found in names.items()
-    }
+    names = {size: [name for name, of in held.items() if of == size] for size in held.values()}
+    of_sm = {size: " of an SM" * (alike != ["L2"]) for size, alike in names.items()}
+    return {f"{', '.join(alike)}{of_sm[size]}: {binary(size)}": alike[0] for size, alike in names.items()}

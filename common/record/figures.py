@@ -12,9 +12,8 @@ SAME = 1e-6  # relative: the last digits may differ on another machine
 
 def contradiction(record: Record) -> str:
     """One line about the first figure that does not follow from the samples; empty if all do."""
-    return next(
-        (f"{pair.chapter} {pair.name} {pair.size}: {said}" for pair in record.pairs if (said := _wrong(pair))), ""
-    )
+    problems = ((pair, _wrong(pair)) for pair in record.pairs)
+    return next((f"{pair.chapter} {pair.name} {pair.size}: {problem}" for pair, problem in problems if problem), "")
 
 
 def _wrong(pair: PairResult) -> str:

@@ -20,6 +20,7 @@ from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
 
 RECORDED = ROOT / "recorded"  # committed results: one folder per device
+Found = tuple[Path, Any]  # a recorded file and its content
 Problems = dict[Path, str]  # bad files, each with one line
 REFUSED = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk", stat.S_IFSOCK: "a socket"}  # no text is written into them
 
@@ -105,9 +106,7 @@ class Format:
             raise RecordError(f"not {self.what} ({error.message[:120]})") from None
         return data
 
-    def recorded(
-        self, name: str, folder: Path | None = None, problems: Problems | None = None
-    ) -> list[tuple[Path, Any]]:
+    def recorded(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[Found]:
         """The content of every recorded/<device>/<name> (a pattern), newest first.
 
         A bad file is left out and noted in `problems`; without `problems` it raises RecordError.
@@ -123,7 +122,7 @@ class Format:
         return sorted(found, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
 
 
-def on_one_gpu(found: Sequence[tuple[Path, Any]]) -> list[tuple[Path, Any]]:
+def on_one_gpu(found: Sequence[Found]) -> list[Found]:
     """Of files from several devices, newest first, those of one GPU: the one with the most classes of sizes recorded.
 
     So a second GPU of which less is recorded does not take the first one's place. Of equal ones the newest counts.

@@ -104,9 +104,7 @@ def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> boo
     """
     alone = [float(np.median(a) / np.median(b)) for a in versus for b in mine]
     near = max(ALONE, math.sqrt(max(ratio, 1 / ratio)))
-    above, below = (
-        any(holds) for holds in ([one >= ratio / near for one in alone], [one <= ratio * near for one in alone])
-    )
+    above, below = any(one >= ratio / near for one in alone), any(one <= ratio * near for one in alone)
     needed = {"faster": (above,), "slower": (below,), "same": (above, below)}.get(verdict, ())
     return not alone or all(needed)
 

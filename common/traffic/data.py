@@ -6,6 +6,8 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+Addresses = NDArray[np.uint64]  # of the lanes of one access
+Mask = NDArray[np.bool_]
 SECTOR = 32  # bytes: the least that moves between a GPU's caches and its memory
 
 
@@ -20,8 +22,8 @@ class Access:
     launch: int
     program: int
     kind: str
-    addresses: NDArray[np.uint64]
-    mask: NDArray[np.bool_]
+    addresses: Addresses
+    mask: Mask
     size: int
 
 

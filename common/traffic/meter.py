@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from common.traffic.cache import L2
-from common.traffic.data import SECTOR, Access, Kernel, Traffic
+from common.traffic.data import SECTOR, Access, Addresses, Kernel, Mask, Traffic
 
 COMPACT = 1 << 21  # sectors that are kept before duplicates are removed
-Sectors = NDArray[np.uint64]
+Sectors = Addresses  # their numbers: addresses / SECTOR
 
 
 class Places:
@@ -40,10 +39,10 @@ class Launch:
     kernel: Kernel
     read: Places
     written: Places
-    queues: list[NDArray[np.uint64]]
+    queues: list[Addresses]
 
 
-def longest(queues: list[NDArray[np.uint64]]) -> int:
+def longest(queues: list[Addresses]) -> int:
     """How often the most frequent address occurs."""
     addresses = np.concatenate(queues) if queues else np.empty(0, np.uint64)
     return int(np.unique(addresses, return_counts=True)[1].max()) if addresses.size else 0
@@ -81,9 +80,7 @@ class Meter:
         if self._l2:
             self._l2.program()
 
-    def access(
-        self, addresses: NDArray[np.uint64], mask: NDArray[np.bool_], size: int, kind: str, tma: bool = False
-    ) -> None:
+    def access(self, addresses: Addresses, mask: Mask, size: int, kind: str, tma: bool = False) -> None:
         """Count a load, store or atomic operation (`kind`) of a program. `addresses`: one per lane, `size` bytes each.
 
         `tma`: through a descriptor.
@@ -94,12 +91,10 @@ class Meter:
         active = addresses[mask]
         touched = different(active.reshape(-1) // SECTOR)
         reads, writes = (active.size * (kind in kinds) for kinds in (("load", "atomic"), ("store", "atomic")))
-        self._add(
-            Kernel(
-                "", read_bytes=size * reads, written_bytes=size * writes, read_sectors=touched.size * bool(reads),
-                written_sectors=touched.size * bool(writes), lanes=mask.size, masked=mask.size - active.size,
-                atomics=active.size * (kind == "atomic"), through_tma=touched.size * tma,
-            )
+        self._launch.kernel += Kernel(
+            "", read_bytes=size * reads, written_bytes=size * writes, read_sectors=touched.size * bool(reads),
+            written_sectors=touched.size * bool(writes), lanes=mask.size, masked=mask.size - active.size,
+            atomics=active.size * (kind == "atomic"), through_tma=touched.size * tma,
         )  # fmt: skip
         for is_done, places in ((reads, self._launch.read), (writes, self._launch.written)):
             if is_done:
@@ -110,10 +105,7 @@ class Meter:
             self._l2.access(touched, bool(reads), bool(writes))
 
     def flops(self, precision: str, amount: float) -> None:
-        self._add(Kernel("", flops={f"{precision}_flops": amount}))
-
-    def _add(self, found: Kernel) -> None:
-        self._launch.kernel += found
+        self._launch.kernel += Kernel("", flops={f"{precision}_flops": amount})
 
     def end(self) -> None:
         """End a launch whose programs were all counted."""
@@ -123,7 +115,7 @@ class Meter:
         if self._l2:
             self._l2.drain()
 
-    def taken(self, read: Places, written: Places, queues: list[NDArray[np.uint64]]) -> Kernel:
+    def taken(self, read: Places, written: Places, queues: list[Addresses]) -> Kernel:
         """The counts of one program, not of a launch. Its places are added to the given ones."""
         launch = self._launch
         queues += launch.queues
@@ -152,6 +144,5 @@ class Meter:
     def traffic(self) -> Traffic:
         known = Traffic(tuple(self._kernels.values()), dict(self._copied), self._allocated, peak_bytes=self._peak)
         error = self._variance**0.5 / known.sectors if known.sectors else 0.0
-        if self._l2 is None:
-            return replace(known, error=error)
-        return replace(known, error=error, dram_bytes=self._l2.dram_bytes, l2_bytes=self._l2.size)
+        l2: dict[str, Any] = {"dram_bytes": self._l2.dram_bytes, "l2_bytes": self._l2.size} if self._l2 else {}
+        return replace(known, error=error, **l2)

@@ -17,9 +17,7 @@ from common.pairs.eager import Eagerly
 from common.traffic.data import SECTOR, Kernel
 from common.traffic.meter import Meter
 
-PRECISION = {
-    torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16",
-}  # fmt: skip
+PRECISION = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 WRITES_ONLY = ("copy_", "fill_", "zero_")  # replaced values are not read
 FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")  # uses only an operand's shape
 
@@ -55,17 +53,13 @@ class Operations(Eagerly):
         reads, writes, once = (sum(map(_bytes, found)) for found in (read, made, {_place(t): t for t in read}.values()))
         read_sectors, written_sectors, distinct = (-(-amount // SECTOR) for amount in (reads, writes, once + writes))
         name, flops = f"torch.{func.__name__.partition('.')[0]}", _flops(func, args, kwargs, given, out)
-        self._meter.add(
-            Kernel(name, 1, 0, reads, writes, read_sectors, written_sectors, SECTOR * distinct, flops=flops)
-        )
+        sectors = read_sectors, written_sectors, SECTOR * distinct
+        self._meter.add(Kernel(name, 1, 0, reads, writes, *sectors, flops=flops))
 
 
 def _onto_itself(func: Any, given: list[torch.Tensor]) -> bool:
     """Whether this copies a view to itself, as at the end of `y[0] += b`. Torch then launches nothing."""
-    if func is not torch.ops.aten.copy_.default:
-        return False
-    to, source = map(_place, given)
-    return to == source
+    return func is torch.ops.aten.copy_.default and _place(given[0]) == _place(given[1])
 
 
 def _place(t: torch.Tensor) -> tuple[Any, ...]:

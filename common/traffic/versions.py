@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -65,10 +66,8 @@ def count_pair(
     while left:
         done = list[str]()
         try:
-            call = (left, pair, size, machine, models_l2)
-            found += process.call(
-                count_versions, *call, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S
-            )
+            count = partial(count_versions, left, pair, size, machine, models_l2)
+            found += process.call(count, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
             left = []
         except process.Death as death:  # versions before it are counted again: their counts were lost with the process
             guilty = left[len(done)]

@@ -52,10 +52,7 @@ def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
             except Exception as error:  # noqa: BLE001 (any need for a missing GPU)
                 done[name], cost = [f"{UNSEEN}: {type(error).__name__}"], {}
             done[name].append(f"cost {cost}")
-    return {
-        name: [event if isinstance(event, str) else _of_launch(event, machine) for event in events]
-        for name, events in done.items()
-    }
+    return {name: [_line(event, machine) for event in events] for name, events in done.items()}
 
 
 def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> dict[str, float]:
@@ -82,7 +79,10 @@ class _Operations(Eagerly):
         return func(*args, **(kwargs or {}))
 
 
-def _of_launch(launch: Launch, machine: Machine) -> str:
+def _line(launch: str | Launch, machine: Machine) -> str:
+    """A launch as text. What is text already stays."""
+    if isinstance(launch, str):
+        return launch
     try:
         code = code_of(compile_for(launch, machine))
     except OneLine as error:
@@ -125,6 +125,5 @@ def _shown(value: Any) -> str:
         return f"descriptor {_shown(value.base)} {value.shape} {value.strides} {value.block_shape}"
     if type(value).__module__.startswith("cupy"):
         return f"{value.dtype}{list(value.shape)}{list(value.strides)}"
-    return (
-        repr(value) if isinstance(value, int | float | str | bool | None) else f"{type(value).__name__} {value!s:.40}"
-    )
+    is_plain = isinstance(value, int | float | str | bool | None)
+    return repr(value) if is_plain else f"{type(value).__name__} {value!s:.40}"
