@@ -41,9 +41,7 @@ def ncu(*arguments: str) -> str:
     if not (path := shutil.which("ncu")):
         raise CannotCount("Nsight Compute is needed: ncu is not on the PATH")
     try:
-        done = subprocess.run(
-            [path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S, cwd=ROOT, check=False
-        )
+        done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=DEADLINE_S, cwd=ROOT)
     except subprocess.TimeoutExpired:
         raise CannotCount(f"ncu took more than {DEADLINE_S} s") from None
     said = (done.stdout + done.stderr).strip().splitlines()

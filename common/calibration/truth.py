@@ -149,8 +149,6 @@ def keep(truth: Truth, folder: Path | None = None) -> Path:
     """Save as recorded/<device>/traffic.json, one line per kernel. Raises RecordError."""
     lines = ",\n".join(json.dumps(asdict(each), allow_nan=False) for each in truth.kernels)
     rest = json.dumps({**asdict(truth), "kernels": []}, indent=1, allow_nan=False)
-    write_text(
-        path := file_of_device(truth.environment, FILE, folder),
-        rest.replace('"kernels": []', f'"kernels": [\n{lines}\n ]') + "\n",
-    )
+    path = file_of_device(truth.environment, FILE, folder)
+    write_text(path, rest.replace('"kernels": []', f'"kernels": [\n{lines}\n ]') + "\n")
     return path

@@ -44,9 +44,8 @@ def enforce() -> None:
         used = pointers[np.broadcast_to(np.asarray(mask, bool), pointers.shape)]
         inside = [(used >= first) & (used + np.uint64(size) <= end) for first, end in spans]
         if used.size and not np.any(inside, axis=0).all():
-            raise OutOfBounds(
-                f"a kernel {does} outside of all its arrays: compare its offsets and mask with their sizes"
-            )
+            compare = "compare its offsets and mask with their sizes"
+            raise OutOfBounds(f"a kernel {does} outside of all its arrays: {compare}")
 
     def load(pointers: Any, mask: Any, other: Any, dtype: Any) -> Any:
         check("reads", pointers, mask, dtype.itemsize)

@@ -75,10 +75,9 @@ def best(pair: PairResult) -> tuple[float, str] | None:
 
 def behind(record: Record) -> list[str]:
     """A line for each size whose best version is behind the library."""
-    found = [(best(pair), f"{pair.name} {pair.size}") for pair in record.pairs]
-    return [
-        f"behind: {where}, {of[1]}: {of[0]:.3f}x the speed of the library" for of, where in found if of and of[0] < MET
-    ]
+    found = [(f"{pair.name} {pair.size}", *ratio) for pair in record.pairs if (ratio := best(pair))]
+    slower = [(size, variant, ratio) for size, ratio, variant in found if ratio < MET]
+    return [f"behind: {size}, {variant}: {ratio:.3f}x the speed of the library" for size, variant, ratio in slower]
 
 
 def run(argv: list[str] | None) -> int:

@@ -41,12 +41,9 @@ class CountedPair:
 
     def is_of(self, pair: Pair | None) -> bool:
         """Whether the pair is unchanged since it was counted."""
-        return bool(
-            pair
-            and source_hash(pair) == self.source_hash
-            and self.size in pair.sizes
-            and as_json(pair.sizes[self.size]) == self.sizes
-        )
+        if pair is None or self.size not in pair.sizes:
+            return False
+        return (source_hash(pair), as_json(pair.sizes[self.size])) == (self.source_hash, self.sizes)
 
 
 @dataclass(frozen=True)
@@ -71,10 +68,7 @@ def save(counts: Counts, path: Path) -> None:
 
 
 def _read(data: dict[str, Any]) -> Counts:
-    pairs = [
-        CountedPair(**{**pair, "versions": [_counted(version) for version in pair["versions"]]})
-        for pair in data["pairs"]
-    ]
+    pairs = [CountedPair(**{**pair, "versions": [*map(_counted, pair["versions"])]}) for pair in data["pairs"]]
     return Counts(**{**data, "pairs": pairs})
 
 

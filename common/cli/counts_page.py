@@ -34,9 +34,7 @@ Rates: {source}."""
 VERDICT = """All versions at default sizes, except those whose time serves as a rate. A prediction is a least time: its
 ratio to the measured time should be a little below 1."""
 SHOWN = ("version", "launches", "requested", "sectors", "distinct", "FLOPs")
-HEADINGS = (
-    "pair", *SHOWN, show.PREDICTED, "measured", "predicted / measured",
-)  # fmt: skip
+HEADINGS = ("pair", *SHOWN, show.PREDICTED, "measured", "predicted / measured")
 STALE = "stale: the pair has changed since"
 SOURCES = {(LAUNCH.name, LAUNCH.label), (ISSUE.name, ISSUE.label)}
 FAR = 2.0  # predicted / measured beyond this factor: the page names a likely reason
@@ -140,10 +138,8 @@ def _rows(
             compare = Compared(f"{pair.name} {name}", each, prediction, arm.median_s, result.clock)
             ratio = show.times(compare.ratio)
             compared += [] if (pair.name, each.label) in SOURCES else [compare]
-        cells = [
-            cell for heading, cell in zip(show.HEADINGS, show.cells_of(each, traffic), strict=True) if heading in SHOWN
-        ]
-        rows.append(line([pair.name, *cells, show.time(prediction), measured, ratio]))
+        cells = dict(zip(show.HEADINGS, show.cells_of(each, traffic), strict=True))
+        rows.append(line([pair.name, *(cells[of] for of in SHOWN), show.time(prediction), measured, ratio]))
     return rows
 
 
@@ -159,14 +155,11 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
             if each.traffic:
                 version, *cells = show.cells_of(each, each.traffic)
                 rows.append([pair.name, version + " (sampled)" * each.sampled, *cells])
+    if not rows:
+        return ""
     headings, body = show.filled(["pair", *show.HEADINGS], rows)
-    return (
-        "\n".join(
-            [f"### {chapter} at `count`, in full unless a row says sampled", "", *head(headings), *map(line, body)]
-        )
-        if rows
-        else ""
-    )
+    title = f"### {chapter} at `count`, in full unless a row says sampled"
+    return "\n".join([title, "", *head(headings), *map(line, body)])
 
 
 def _verdict(compared: list[Compared]) -> str:
@@ -185,8 +178,6 @@ def _spread(ratios: list[float]) -> str:
     low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
     mean = float(np.exp(np.mean(np.log(ratios))))
     ends = f"quartiles {digits(low)}, {digits(middle)} and {digits(high)}, from {digits(min(ratios))} to"
-    near = sum(1 / FAR <= ratio <= FAR for ratio in ratios)
-    return (
-        f"{len(ratios)} versions, geometric mean of predicted / measured {digits(mean)}, {ends} {digits(max(ratios))};"
-        f" {near} within a factor of {FAR:.0f}"
-    )
+    near = f"{sum(1 / FAR <= ratio <= FAR for ratio in ratios)} within a factor of {FAR:.0f}"
+    text = f"{len(ratios)} versions, geometric mean of predicted / measured {digits(mean)}"
+    return f"{text}, {ends} {digits(max(ratios))}; {near}"

@@ -42,9 +42,8 @@ def _parse(argv: list[str] | None) -> argparse.Namespace:
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(run=function)
         if of is not None:
-            command.add_argument(
-                "id", nargs=of, metavar="ID", help="such as ch1/coalesce" + " (default: the one at hand)" * (of == "?")
-            )
+            at_hand = " (default: the one at hand)" * (of == "?")
+            command.add_argument("id", nargs=of, metavar="ID", help=f"such as ch1/coalesce{at_hand}")
         if function is run.predict:
             command.add_argument("answers", nargs="+", metavar="NAME=VALUE", help="softmax=3..4, for each question")
         if function is run.export:

@@ -97,10 +97,8 @@ def _outside(sheet: Sheet) -> list[str]:
         way = next((link["link"] for link in sheet.links), "").split(",")[0]
         found.append(f"{len(peers)} more GPU{'s' * (len(peers) > 1)}\n{way}\n{name}: {rate}")
     if "host to device, pinned" in rates:
-        found.append(
-            f"host, pinned memory\nto the GPU {rates['host to device, pinned']}\n"
-            f"from it {rates['device to host, pinned']}"
-        )
+        to, back = rates["host to device, pinned"], rates["device to host, pinned"]
+        found.append(f"host, pinned memory\nto the GPU {to}\nfrom it {back}")
     return found
 
 

@@ -107,12 +107,10 @@ def _place(stack: str) -> tuple[bool, str]:
     frames = [(Path(path), int(number), name) for path, number, name in FRAME.findall(stack)]
     if not frames:
         return False, "does not respond"
-    inner = next(
-        (i for i, (path, _, _) in enumerate(frames) if path.name.startswith(("baseline_", "optimized_"))), None
-    )
-    within = frames[: len(frames) if inner is None else inner]
-    calls = [name for path, _, name in within if "distributed" in path.parts and name != "wrapper"]
-    if inner is None:
+    of_pair = [path.name.startswith(("baseline_", "optimized_")) for path, _, _ in frames]
+    inner = of_pair.index(True) if any(of_pair) else len(frames)
+    calls = [name for path, _, name in frames[:inner] if "distributed" in path.parts and name != "wrapper"]
+    if inner == len(frames):
         waits = any(path.name == "ranks.py" for path, _, _ in frames)
         return waits, "has come back and waits for the others" if waits else f"is in {frames[0][0].name}:{frames[0][1]}"
     path, number, _ = frames[inner]

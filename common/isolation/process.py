@@ -73,9 +73,8 @@ def call(
             (log := Path(folder) / "output").touch()
         kept = family()
         ours, theirs = server.context.Pipe()
-        process = server.context.Process(
-            target=_child, args=(theirs, log, deadline_s, function, arguments, environment or {})
-        )
+        child = theirs, log, deadline_s, function, arguments, environment or {}
+        process = server.context.Process(target=_child, args=child)
         stack.callback(ours.close)
         stack.callback(_end, process, kept)  # runs first
         with _starting(), interrupt.waiting():  # the forkserver may still be importing torch

@@ -39,10 +39,9 @@ def first_wrong(
     this, written = element(name, first, want.shape), _written_by(out, accesses)
     if first not in written and (written or (is_fresh and math.isnan(got))):
         return f"{this} is never written (it should be {right:.5g})", _not_written(out, first, accesses, written)
-    said = (
-        f"{this} should be {right:.5g}, got {got:.5g} ({int(is_wrong.sum()):,} of {want.numel():,} elements are wrong)"
-    )
-    return said, _looks(name, first, out.reshape(-1)[is_wrong], want, accesses, written)
+    share = f"{int(is_wrong.sum()):,} of {want.numel():,} elements are wrong"
+    text = f"{this} should be {right:.5g}, got {got:.5g} ({share})"
+    return text, _looks(name, first, out.reshape(-1)[is_wrong], want, accesses, written)
 
 
 def _looks(

@@ -106,10 +106,8 @@ def read(path: Path) -> Exercise:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         data |= {key: " ".join(data[key].split()) for key in ("title", "objective")}
-        data |= {
-            "hints": tuple(" ".join(hint.split()) for hint in data["hints"]),
-            "needs": tuple(data.get("needs", ())),
-        }
+        hints = tuple(" ".join(hint.split()) for hint in data["hints"])
+        data |= {"hints": hints, "needs": tuple(data.get("needs", ()))}
         made = Exercise(f"{path.parent.parent.name}/{path.parent.name}", path.parent, **data)
     except KeyError as error:
         raise ExerciseError(f"{path}: lacks {error}") from None

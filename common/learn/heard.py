@@ -139,10 +139,9 @@ def extent(array: torch.Tensor) -> int:
 
 def apart(array: torch.Tensor) -> torch.Tensor:
     """A contiguous copy in the middle of a larger array, which holds NaN (or the largest number) elsewhere."""
-    fill = (
-        float("nan") if array.is_floating_point() else torch.iinfo(array.dtype).max if array.dtype != torch.bool else 1
-    )
-    whole = torch.full((array.numel() + 2 * APART,), fill, dtype=array.dtype)
+    kind = array.dtype
+    fill = math.nan if kind.is_floating_point else torch.iinfo(kind).max if kind != torch.bool else True
+    whole = torch.full((array.numel() + 2 * APART,), fill, dtype=kind)
     return whole[APART : APART + array.numel()].view(array.shape).copy_(array)
 
 

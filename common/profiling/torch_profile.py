@@ -32,9 +32,8 @@ def main() -> None:
     gpu = torch.cuda.is_available()
     with profile(activities=[ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * gpu) as profiler:
         status = run(script, arguments)
-    print(
-        profiler.key_averages().table(sort_by="self_cuda_time_total" if gpu else "self_cpu_time_total", row_limit=ROWS)
-    )
+    sort_by = "self_cuda_time_total" if gpu else "self_cpu_time_total"
+    print(profiler.key_averages().table(sort_by=sort_by, row_limit=ROWS))
     Path(trace).parent.mkdir(parents=True, exist_ok=True)
     profiler.export_chrome_trace(trace)
     print(f"trace: {trace}")

@@ -29,9 +29,9 @@ def new_figure(width: float = 8.0, height: float = 4.5) -> tuple[Figure, Any]:
     return figure, figure.subplots()
 
 
-def believed(record: Record) -> list[tuple[PairResult, Row]]:
+def believed(pairs: list[PairResult]) -> list[tuple[PairResult, Row]]:
     """The rows that have a ratio and an interval."""
-    return [(pair, row) for pair in record.pairs for row in pair.rows if row.ratio and row.interval]
+    return [(pair, row) for pair in pairs for row in pair.rows if row.ratio and row.interval]
 
 
 def style(place: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _intervals(rows: list[Row]) -> tuple[Any, Any, Any]:
 
 def ratio_bars(record: Record) -> Figure:
     """One bar per row: baseline time / variant time on a log axis, with the 95 % interval and a line at 1."""
-    rows = believed(record)
+    rows = believed(record.pairs)
     figure, axes = new_figure(height=1.2 + 0.4 * max(1, len(rows)))
     labels = [pair.name if variant(row) == "optimized" else f"{pair.name} {variant(row)}" for pair, row in rows]
     ratios, ends, errors = _intervals([row for _, row in rows])
@@ -129,9 +129,7 @@ def _ratios(axes: Any, pairs: list[PairResult]) -> None:
     found = groups(pairs)
     ends = [0, *accumulate(len(group.pairs) for group in found)]
     place = {pair.size: number for number, pair in enumerate(pair for group in found for pair in group.pairs)}
-    rows = [
-        (pair, row) for pair in pairs for row in pair.rows if row.ratio and row.interval and row.versus == "baseline"
-    ]
+    rows = [(pair, row) for pair, row in believed(pairs) if row.versus == "baseline"]
     for i, label in enumerate(dict.fromkeys(row.variant for _, row in rows)):
         own = sorted(((place[pair.size], row) for pair, row in rows if row.variant == label), key=lambda each: each[0])
         ratios, _, errors = _intervals([row for _, row in own])
