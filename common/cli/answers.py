@@ -39,10 +39,6 @@ def question(version: Version) -> str:
     return asked[:1].upper() + asked[1:]
 
 
-def name(version: Version) -> str:
-    return short(version.label)
-
-
 def answers(chapter: str) -> dict[tuple[str, str], str]:
     """By pair and version. Raises OneLine."""
     path = ROOT / chapter / ANSWERS
@@ -66,7 +62,7 @@ def page(chapter: str, pairs: list[Pair]) -> str:
     known, everything = answers(chapter), recorded(chapter)
     found, is_current = on_one_gpu(everything), current(pairs)
     record = together([each for _, each in found])
-    asked = {(pair.name, name(version)) for pair in pairs for version in pair.versions if question(version)}
+    asked = {(pair.name, short(version.label)) for pair in pairs for version in pair.versions if question(version)}
     if odd := sorted(asked ^ known.keys()):
         raise OneLine(f"{chapter}/{ANSWERS}: a question without an answer, or the reverse: {odd}")
     lines = [f"# Chapter {chapter.removeprefix('ch')}: questions and answers", "", FOREWORD, ""]
@@ -84,9 +80,10 @@ def page(chapter: str, pairs: list[Pair]) -> str:
     for pair in pairs:
         lines += [f"## {pair.name}", ""]
         for version in pair.versions:
-            if (pair.name, name(version)) in known:
-                answer = quoted.filled_in(re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name(version)]))
-                lines += [f"**{name(version)}**, [`{version.path.name}`]({version.path.name})", ""]
+            name = short(version.label)
+            if (pair.name, name) in known:
+                answer = quoted.filled_in(re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name]))
+                lines += [f"**{name}**, [`{version.path.name}`]({version.path.name})", ""]
                 lines += [f"*Question.* {question(version)}", "", f"*Answer.* {answer}", ""]
                 measured = _measured([each for each in results if each[1].name == pair.name], version)
                 is_missing = not measured and version is not pair.baseline

@@ -31,7 +31,8 @@ def measure_cpu(info: dict[str, Any], say: Callable[[str, float], None]) -> dict
     last_cache = info["cache_bytes"] or UNKNOWN_CACHE
     room = (free_bytes("cpu") or 2 << 30) // 4
     say("bandwidth", 0.4)
-    bandwidth = {"read": read_curve(min(room, max(LARGEST, 8 * last_cache)), last_cache, info["threads"])}
+    sets, threads = working_sets(SMALLEST, min(room, max(LARGEST, 8 * last_cache))), info["threads"]
+    bandwidth = {"read": [[size, read_rate(size, threads, threads if size > last_cache else 1)] for size in sets]}
     bandwidth |= stream(min(room // 3, 4 * last_cache) // 4)
     inside = {name: size for name, (size, _) in cpu_caches().items()}
     return {
@@ -40,14 +41,8 @@ def measure_cpu(info: dict[str, Any], say: Callable[[str, float], None]) -> dict
     }  # fmt: skip
 
 
-def read_curve(most: int, last_cache: int, threads: int) -> list[list[float]]:
-    """[working set in bytes, bytes per second that all threads read together], the best of several tries each."""
-    sets = working_sets(SMALLEST, most)
-    return [[size, _read_rate(size, threads, threads if size > last_cache else 1)] for size in sets]
-
-
-def _read_rate(size: int, threads: int, parts: int) -> float:
-    """The rate of a set in one part that all threads read, or in one part per thread."""
+def read_rate(size: int, threads: int, parts: int) -> float:
+    """Bytes per second of a set in one part that all threads read, or in one part per thread: the best of several."""
     rows = -(-MOVED * parts // (threads * size)) * threads // parts  # of each part: equally many per thread
     part = size // parts
     matrix = torch.ones(parts, 1, part, dtype=torch.int8).expand(parts, rows, part)

@@ -9,17 +9,13 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from common.hardware.sheet import Sheet
 from common.show.formats import binary
-from common.show.plot import SERIES, new_figure, style
+from common.show.plot import SERIES, new_figure, plain_ticks, style
 
 
 def figures(sheet: Sheet) -> dict[str, Figure]:
     """Name -> figure, for everything that the sheet contains."""
-    found = {"bandwidth": ladder(sheet)}
-    if sheet.latency:
-        found["latency"] = latency(sheet)
-    if sheet.transfers:
-        found["transfers"] = transfers(sheet)
-    return found
+    drawings = {"bandwidth": ladder, "latency": latency, "transfers": transfers}
+    return {name: draw(sheet) for name, draw in drawings.items() if getattr(sheet, name)}
 
 
 def ladder(sheet: Sheet) -> Figure:
@@ -59,9 +55,7 @@ def _rates(axes: Axes, sheet: Sheet, curves: dict[str, list[list[float]]]) -> No
         sizes, rates = zip(*points, strict=True)
         axes.plot(sizes, [rate / 1e9 for rate in rates], markersize=4, label=label, **style(i))
     axes.set(yscale="log", ylabel="bandwidth (GB/s)", title=_title(sheet))
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
+    plain_ticks(axes.yaxis)
     axes.legend(fontsize=8)
 
 

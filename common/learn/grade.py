@@ -1,6 +1,5 @@
 """A reader's file through the gates of its exercise, in order. The first gate that a kernel fails ends it."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from common.learn.exercise import KERNELS, Exercise, ExerciseError
@@ -11,8 +10,10 @@ def grade(exercise: Exercise, path: Path, say: Say = lambda gate: None) -> Grade
     """Judges a file. `say` hears each gate as soon as it is known. Raises ExerciseError if there is no such file."""
     if not path.is_file():
         raise ExerciseError(f"{path}: no such file: `python learn.py start {exercise.id}` makes it")
+    from common.learn import answers, kernels  # the engine: only where something is graded
+
     found: list[Gate] = []
-    for gate in _gates(exercise, path):
+    for gate in (kernels if exercise.kind in KERNELS else answers).gates(exercise, path):
         say(gate)
         found.append(gate)
         if gate.passed is None and len(found) == 1:  # whether it is right is not known: the rest would mislead
@@ -20,11 +21,3 @@ def grade(exercise: Exercise, path: Path, say: Say = lambda gate: None) -> Grade
         if gate.passed is False and exercise.kind in KERNELS and not gate.is_extra:
             break
     return Grade(exercise, path, tuple(found))
-
-
-def _gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
-    from common.learn import answers, kernels  # the engine: only where something is graded
-
-    if exercise.kind in KERNELS:
-        return kernels.gates(exercise, path)
-    return answers.gates(exercise, path)

@@ -53,7 +53,8 @@ def describe(device: str) -> dict[str, Any]:
     if device_named(device) == "cpu":
         return {
             "kind": "cpu", "name": _cpu_name(), "capability": None, "gpus": 0,
-            "cores": os.cpu_count(), "threads": cpu_threads(), "cache_bytes": last_cache_bytes(),
+            "cores": os.cpu_count(), "threads": cpu_threads(),
+            "cache_bytes": max((size for size, _ in cpu_caches().values()), default=None),
         }  # fmt: skip
     with warnings.catch_warnings(record=True, action="always") as heard:
         is_available = torch.cuda.is_available()
@@ -173,10 +174,6 @@ def cpu_caches(cores: Path = CORES) -> dict[str, tuple[int, int]]:
         if kind != "Instruction" and size[-1:] in UNITS:
             found[f"L{level}{'d' if kind == 'Data' else ''}"] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
     return dict(sorted(found.items(), key=lambda item: item[1][0]))
-
-
-def last_cache_bytes() -> int | None:
-    return max((size for size, _ in cpu_caches().values()), default=None)
 
 
 def _count(text: str) -> int:

@@ -4,28 +4,25 @@
 from common.engine.runner import run_pairs
 from common.hardware import plots as sheet_plots
 from common.hardware import sheet
-from common.hardware.diagram import caches, diagram, facts
+from common.hardware.diagram import diagram
 from common.machine.device import datasheet, default_device, has_gpu
 from common.machine.limits import measure_limits
 from common.machine.survey import survey_apart
 from common.notebook import learn, places, programs, timelines, widths
 from common.notebook.another import show_another
 from common.notebook.cells import cpu_clock, ready, row_of, seconds_of, show, show_diff, table
-from common.notebook.chapter import Chapter, chapter, kernels_of, show_code, show_xray
+from common.notebook.chapter import chapter, kernels_of, show_code, show_xray
 from common.notebook.counts import show_counts
 from common.notebook.exercise import check_kernel, compiled, need_triton
-from common.notebook.gpu import Gpu, gpu
+from common.notebook.gpu import gpu
 from common.notebook.predictions import against, compared, off, predict
-from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover, load
 from common.record.stats import Estimate, estimate, verdict
 from common.show import heatmap, plot
 from common.show.formats import bandwidth, binary, digits, seconds, tflops
 from common.show.summary import fastest_library
-from common.show.tables import grade, limit_rows, origin, ratio, variant
+from common.show.tables import grade, origin, ratio, variant
 from common.traffic import count, traced
-from common.xray.capture import launches
-from common.xray.compilers import compile_for
-from common.xray.occupancy import MACHINES, SYSTEM_SHARED_BYTES, WARP
+from common.xray.occupancy import MACHINES, WARP
 from common.xray.picture import xray
 from common.xray.sass import dissect

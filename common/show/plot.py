@@ -61,13 +61,13 @@ def ratio_bars(record: Record) -> Figure:
     axes.axvline(1, color="black", linewidth=1)
     label = "speedup over what it is compared with (95 % interval)"
     axes.set(xscale="log", yticks=places, yticklabels=labels, xlabel=label, title=origin(record))
-    _plain_ticks(axes.xaxis)
+    plain_ticks(axes.xaxis)
     axes.set_xlim(min(0.5, ends.min(initial=1) / 1.5), max(2, ends.max(initial=1)) * 3)  # room for the words
     axes.invert_yaxis()
     return figure
 
 
-def _plain_ticks(axis: Any) -> None:
+def plain_ticks(axis: Any) -> None:
     """Label a logarithmic axis with 1, 2, 5, 10 instead of powers of ten."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -144,7 +144,7 @@ def _ratios(axes: Any, pairs: list[PairResult]) -> None:
     if len(place) > MOST_UPRIGHT:
         axes.tick_params("x", labelrotation=90, labelsize=7)
     axes.set(yscale="log", xlabel="size", ylabel="speedup over the baseline")
-    _plain_ticks(axes.yaxis)
+    plain_ticks(axes.yaxis)
     axes.legend(fontsize=8)
 
 
@@ -178,7 +178,7 @@ def _bandwidths(axes: Any, pairs: list[PairResult], limits: list[dict[str, Any]]
             axes.axhline(peak / 1e9, color="black", linewidth=1, linestyle=line, label=label)
     axes.set(xscale="log", yscale="log", xlabel="bytes that must be moved (MB)", ylabel="bandwidth (GB/s)")
     for axis in (axes.xaxis, axes.yaxis):
-        _plain_ticks(axis)
+        plain_ticks(axis)
     axes.grid(which="both", alpha=0.2)
     axes.legend(fontsize=8)
 

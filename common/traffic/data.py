@@ -1,6 +1,6 @@
 """Memory traffic as data, by kernel."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import reduce
 
 import numpy as np
@@ -66,10 +66,7 @@ class Kernel:
         return Kernel(self.name, **sums, queue=self.queue, flops={key: by * n for key, n in self.flops.items()})
 
 
-SUMS = (
-    "launches", "programs", "read_bytes", "written_bytes", "read_sectors", "written_sectors", "distinct_bytes", "lanes",
-    "masked", "atomics", "through_tma",
-)  # fmt: skip
+SUMS = [each.name for each in fields(Kernel) if each.name not in ("name", "queue", "flops")]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Kernels made for a GPU are interpreted, too: nothing has to be set before Triton
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any
 from unittest.mock import patch
 
@@ -155,7 +155,7 @@ def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:
         meter.flops(precision, 2.0 * times * a.data.size * b.data.shape[-1])
         return own["create_dot"](self, a, b, d, input_precision, *args) if is_real else d
 
-    def descriptor(name: str, self: Any, *args: Any, **kwargs: Any) -> Any:
+    def descriptor(self: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         through_tma[0] = True
         try:
             return own[name](self, *args, **kwargs)
@@ -165,11 +165,7 @@ def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:
     memory = {"masked_load": load, "masked_store": store, "atomic_rmw": add, "atomic_cas": swap, "dot": dot}
     names = [f"create_descriptor_{what}" for what in ("load", "store", "gather", "scatter")]
     hooks = {f"create_{what}": hook for what, hook in memory.items()} | {"set_grid_idx": set_grid_idx}
-    return hooks | {name: _method(partial(descriptor, name)) for name in names}
-
-
-def _method(function: Callable[..., Any]) -> Any:
-    return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+    return hooks | {name: partialmethod(descriptor, name) for name in names}
 
 
 def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:

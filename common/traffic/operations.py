@@ -47,7 +47,8 @@ class Operations(Eagerly):
             to_device = source.device.type == "cpu"
             self._meter.copy("h2d_bytes" if to_device else "d2h_bytes", min(_bytes(source), _bytes(made[0])))
             return
-        read = [t for t in tree_leaves((args, _without_out(kwargs))) if isinstance(t, torch.Tensor)]
+        used = args, {name: value for name, value in kwargs.items() if not name.startswith("out")}
+        read = [t for t in tree_leaves(used) if isinstance(t, torch.Tensor)]
         if func.__name__.startswith((*WRITES_ONLY, *FORM_ONLY)):
             read = read[1:]
         reads, writes, once = (sum(map(_bytes, found)) for found in (read, made, {_place(t): t for t in read}.values()))
@@ -65,10 +66,6 @@ def _onto_itself(func: Any, given: list[torch.Tensor]) -> bool:
 def _place(t: torch.Tensor) -> tuple[Any, ...]:
     """Equal for two views of the same elements in the same order."""
     return t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype
-
-
-def _without_out(kwargs: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in kwargs.items() if not name.startswith("out")}
 
 
 class OnMeta(Eagerly):
@@ -95,15 +92,11 @@ def _bytes(t: torch.Tensor) -> int:
 def _flops(func: Any, args: Any, kwargs: Any, given: list[torch.Tensor], out: Any) -> dict[str, float]:
     """FLOPs of a product or a convolution, as torch counts them; for float32 in the precision set for GPUs."""
     packet = func._overloadpacket
-    formula = flop_registry.get(packet) or flop_registry.get(_anew(packet))
+    anew = getattr(torch.ops.aten, packet.__name__.removesuffix("_"), None)  # what writes the same to a new tensor
+    formula = flop_registry.get(packet) or flop_registry.get(anew)
     if formula is None or not given:
         return {}
     precision = PRECISION.get(given[-1].dtype, "fp8")
     if precision == "fp32" and torch.backends.cuda.matmul.fp32_precision == "tf32":
         precision = "tf32"
     return {f"{precision}_flops": float(formula(*args, **kwargs, out_val=out))}
-
-
-def _anew(packet: Any) -> Any:
-    """The operation that writes to a new tensor what this one writes in place; None if there is none."""
-    return getattr(torch.ops.aten, packet.__name__.removesuffix("_"), None)

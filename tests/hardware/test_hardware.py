@@ -345,7 +345,7 @@ def test_above_the_caches_each_thread_reads_a_part_of_its_own(monkeypatch):
     seen = []
     monkeypatch.setattr(cpu, "best", lambda call, device, clock: seen.append(call.args[0]) or 1.0)
     for parts in (1, 2):
-        moved = cpu._read_rate(1 << 22, 2, parts)
+        moved = cpu.read_rate(1 << 22, 2, parts)
         matrix = seen.pop()
         assert moved == matrix.numel() >= cpu.MOVED
         assert matrix.shape[0] == parts and matrix.untyped_storage().nbytes() == 1 << 22
