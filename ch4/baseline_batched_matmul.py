@@ -31,8 +31,7 @@ SIZES = {
     "small/40x64/fp32": {"m": 64, "n": 64, "k": 64, "dtype": "float32"},
     "small/1x2048/fp16": {"batch": 1, "m": 512, "n": 512, "k": 2048},  # fewer tiles of 64 x 64 than SMs
     "medium/40x128/fp16": {}, "medium/40x128/bf16": {"dtype": "bfloat16"}, "medium/40x128/fp32": {"dtype": "float32"},
-    "medium/40x128/fp16/transposed": {"transposed": True},
-    "large/40x256/fp16": {"m": 256, "n": 256, "k": 256},
+    "medium/40x128/fp16/transposed": {"transposed": True}, "large/40x256/fp16": {"m": 256, "n": 256, "k": 256},
     "large/40x256/bf16": {"m": 256, "n": 256, "k": 256, "dtype": "bfloat16"},
     "large/40x256/fp32": {"m": 256, "n": 256, "k": 256, "dtype": "float32"},
     "large/5x835/fp32": {"batch": 5, "m": 199, "n": 1549, "k": 835, "dtype": "float32"},  # rows begin anywhere

@@ -11,7 +11,7 @@ from common.pairs.one_line import printable
 
 CORE = 5  # columns that move closer together before one of them goes
 LEAST = 2  # columns that never go: a verdict, a speedup
-NAME_WIDTH = 24  # columns; a longer name takes a line of its own
+NAME_WIDTH = 24  # columns; a longer name takes a line of its own where there is no room
 LEFT = (  # columns of words; those of numbers are aligned to the right
     "verdict", "95 % interval", "vs library", "recorded on a GPU", "compared", "new interval", "old interval",
 )  # fmt: skip
@@ -55,7 +55,8 @@ def layout(headings: Sequence[str], entries: Sequence[Entry], width: int) -> lis
     kept = _filled(headings, entries)
     needs = [max(cell_len(printable(text)) for text in (at, *_cells(at, entries))) for at in kept]
     names = max([cell_len(entry.indented) for entry in entries if not entry.is_title], default=0)
-    count, gap, name_width = _fitting(needs, min(names, NAME_WIDTH), width)
+    is_wide = names + sum(needs) + 2 * len(needs) <= width
+    count, gap, name_width = _fitting(needs, names if is_wide else min(names, NAME_WIDTH), width)
     columns = [Column("", name_width, True)]
     columns += [Column(at, need, at in LEFT) for at, need in zip(kept[:count], needs, strict=False)]
     lines = [Text((" " * gap).join(column.padded(column.heading) for column in columns).rstrip(), "dim")]
