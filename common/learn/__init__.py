@@ -7,7 +7,6 @@ grade.py      a file through the gates of its kind, in order; the first that fai
 gate.py       what a gate says, and what they come to together
 kernels.py    `write` and `repair`: right, and on a GPU fast
 counted.py    the same without a GPU: traffic and machine code
-repeats.py    which arrays a kernel asks for more often than once
 several.py    code that runs in several processes: a deadlock is found, and what each process sends is counted
 answers.py    `predict`, `count`, `diagnose`, `referee`: answers that are numbers, words or functions
 looked.py     a kernel at all check sizes, where no address outside of a tensor is touched

@@ -4,12 +4,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from common.isolation import process
 from common.learn.errors import spilled
 from common.learn.gate import Gate
-from common.learn.repeats import repeats
+from common.learn.heard import DOES
+from common.learn.hints import followed
+from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair
 from common.show.formats import digits
 from common.traffic.data import SECTOR, Traffic
+from common.traffic.meter import different
 from common.traffic.versions import Counted, count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
@@ -19,6 +23,8 @@ FOR = ("sm_80", "sm_90")  # an A100 and an H100, for which the code is compiled
 LOADS = ("global loads", "copies to shared memory")
 TORCH = 0.1  # the most of all sectors that torch's operations may ask for: zeros for a sum, no more
 USED = 0.9  # of each sector: a kernel below it reads what it does not use
+DEADLINE_S = 60.0  # of a look at which arrays these are, without a word
+MORE = 1.02  # times: an array that is asked for less often is not named
 APART = 0.6  # of each sector: below it lanes of a warp lie apart
 
 
@@ -84,6 +90,31 @@ def _too_many(found: Traffic, unit: float, often: Callable[[], str]) -> str:
     what = f"reads and writes {digits(found.asked_bytes / unit)}x of the bytes that are needed"
     what = what if useful > USED else f"uses {useful:.0%} of each sector and {what}"
     return ": it ".join(filter(None, [what, often()]))
+
+
+def repeats(pair: Pair, size: str) -> str:
+    """Of the pair's variant, in a child process: `loads x 2.00 times, stores to answer 1.33 times`; else empty."""
+    try:
+        found: str = process.call(_repeats, pair, size, environment=INTERPRETED, deadline_s=DEADLINE_S)
+    except process.Death:  # the counts are known: this would only have said of which arrays they are
+        return ""
+    return found
+
+
+def _repeats(pair: Pair, size: str, say: process.Say) -> str:
+    arrays, _, heard = followed(pair, size)
+    named = {array.data_ptr(): name for name, array in reversed([*arrays.items()])}  # the first name of several
+    said = []
+    for name, array in arrays.items():
+        if named[array.data_ptr()] != name or not array.numel():
+            continue
+        begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
+        for kind, does in DOES.items():
+            of_kind = (each.addresses[each.mask] for each in heard.accesses if each.kind == kind)
+            inside = (places[(places >= begin) & (places < end)] for places in of_kind)
+            times = sum(different(places // SECTOR).size for places in inside) / -(-array.nbytes // SECTOR)
+            said += [f"{does} {name} {digits(times)} times"] * (times > MORE)
+    return ", ".join(said)
 
 
 def _launches(found: Traffic) -> str:

@@ -1,4 +1,4 @@
-"""A chapter's pairs in its notebook: measured now on a GPU, otherwise as recorded on one; their machine code."""
+"""A chapter's pairs in its notebook: measured here, or as recorded on a GPU; their machine code and traffic."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,11 @@ from common.pairs.sizes import class_of
 from common.record.archive import current, recorded, recorded_sizes, together
 from common.record.files import Problems, on_one_gpu
 from common.record.result import PairResult, Record
+from common.show import another as page
 from common.show import plot
+from common.traffic import Traffic
+from common.traffic import show as traffic_tables
+from common.traffic.versions import count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
 from common.xray.sass import Anatomy
@@ -150,3 +154,46 @@ def _picture(pair: Pair, size: str, label: str, arch: str) -> Picture:
     (version,) = [version for version in pair.versions if version.label == label]
     (picture,) = xray(replace(pair, baseline=version, variants=()), [arch], size)
     return picture
+
+
+def show_counts(pair: Pair, size: str = "count", labels: Sequence[str] | None = None) -> dict[str, Traffic]:
+    """Show a pair's versions side by side, as multiples of the minimum work. Returns the traffic by label.
+
+    All programs run at the sizes `count` and `check`, a sample of each grid's at other sizes. `labels`: the variants to
+    count with the baseline; None for all.
+    """
+    variants = tuple(version for version in pair.variants if labels is None or version.label in labels)
+    found = count_pair(replace(pair, variants=variants), size, MACHINES[gpu().arch])
+    headings, rows = traffic_tables.rows(found, {}, "")
+    lines = [f"**{traffic_tables.title(pair.name, size, found)}**", "", table(headings, rows).data if rows else ""]
+    display(Markdown("\n".join([*lines, "", *(f"- {text}" for text in traffic_tables.words(found))])))
+    return {each.label: each.traffic for each in found if each.traffic}
+
+
+def show_another(chapter: str) -> dict[str, float]:
+    """Show predicted and measured ratios of a chapter, how far all predictions are off, and the worst of all.
+
+    One section for each machine that was predicted and measured since; a line that says so if there is none. Returns
+    the newest machine's measured ratios of the chapter, by pair and variant: `coalescing optimized`.
+    """
+    ratios: dict[str, float] = {}
+    for _, predicted, found in page.predictions({}):
+        if mine := [each for each in found if each.row.chapter == chapter]:
+            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst(found))
+            legend = page.EXPLAINED.format(first=predicted.environment["machine"], name=name)
+            lines = [
+                f"**{name}**, this chapter",
+                "",
+                *page.table(predicted, mine),
+                "",
+                legend,
+                "",
+                "All chapters:",
+                "",
+            ]
+            lines += [*page.summary(predicted, found), "", f"The {page.WORST} worst:", "", *worst]
+            display(Markdown("\n".join(lines)))
+            ratios = ratios or {" ".join(each.cells()[:2]): each.measured for each in mine}
+    if not ratios:
+        print("no machine that was predicted has been measured since")
+    return ratios

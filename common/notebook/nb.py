@@ -9,10 +9,8 @@ from common.machine.device import datasheet, default_device, has_gpu
 from common.machine.limits import measure_limits
 from common.machine.survey import survey_apart
 from common.notebook import learn, places, programs, timelines, widths
-from common.notebook.another import show_another
 from common.notebook.cells import cpu_clock, ready, row_of, seconds_of, show, show_diff, table
-from common.notebook.chapter import chapter, kernels_of, show_code, show_xray
-from common.notebook.counts import show_counts
+from common.notebook.chapter import chapter, kernels_of, show_another, show_code, show_counts, show_xray
 from common.notebook.exercise import check_kernel, compiled, need_triton
 from common.notebook.gpu import gpu
 from common.notebook.predictions import against, compared, off, predict

@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("triton")
 
 from common.learn import counted
+from common.learn.counted import repeats
 from common.learn.exercise import find
 from common.learn.kernels import as_pair
-from common.learn.repeats import repeats
 from common.pairs.pair import Pair, discover
 from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import Counted

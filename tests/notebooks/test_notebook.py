@@ -10,8 +10,8 @@ from samples import one_pair, pair_result, record, rows_of, version, write_pair
 from common.hardware.diagram import diagram
 from common.hardware.sheet import Sheet
 from common.notebook import chapter as chapters
-from common.notebook import counts, nb
 from common.notebook import gpu as gpus
+from common.notebook import nb
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.record.archive import keep_record
@@ -56,7 +56,7 @@ def test_calls_are_counted_without_values(pair):
 def test_counts_are_a_table_in_units_of_the_minimum_and_come_back_by_label(labels, versions, tmp_path, monkeypatch):
     pytest.importorskip("triton")
     shown = []
-    monkeypatch.setattr(counts, "display", lambda markdown: shown.append(markdown.data))
+    monkeypatch.setattr(chapters, "display", lambda markdown: shown.append(markdown.data))
     text = version("return 2 * x", sizes=SIZES, extra='def cost(x, w_shift): return {"dram_bytes": 2 * x.nbytes}')
     pair = one_pair(tmp_path / "ch1", text.replace("return 2 * x\n", "return x + x + w_shift\n"), text)
     found = nb.show_counts(pair, "check", labels)

@@ -10,7 +10,7 @@ from samples import arm, pair_result, record
 
 from common.machine.limits import Limit
 from common.record.result import Row
-from common.show import groups, heatmap, plot
+from common.show import heatmap, plot
 
 ROWS = {
     "optimized": ("faster", 2.5, (2.4, 2.6)),
@@ -153,7 +153,7 @@ def test_sizes_that_one_number_orders_are_connected_and_types_and_shapes_stay_ap
         of_shape(5.0, "e", rows=64, columns=1024, dtype="float16"),
         of_shape(4.0, "f", rows=64, columns=256, dtype="float16"),
     ]  # fmt: skip
-    found = groups.groups(pairs)
+    found = plot.groups(pairs)
     assert [(group.label, group.axis, [pair.size for pair in group.pairs]) for group in found] == [
         ("columns", "columns", ["c", "d", "a"]), ("", "", ["b"]), ("float16: columns", "columns", ["f", "e"]),
     ]  # fmt: skip
@@ -177,13 +177,13 @@ def test_sizes_that_one_number_orders_are_connected_and_types_and_shapes_stay_ap
 )
 def test_no_line_goes_through_sizes_that_have_no_order(sizes):
     pairs = [of_shape(2.0 + number, f"size {number}", **each) for number, each in enumerate(sizes)]
-    assert {group.axis for group in groups.groups(pairs)} == {""}
+    assert {group.axis for group in plot.groups(pairs)} == {""}
     assert lines_of(plot.sweep(record(*pairs)).axes[0]) == []
 
 
 def test_what_a_size_does_not_say_orders_nothing():
     pairs = [of_shape(2.0, "default", n=8, k=2), of_shape(3.0, "large", n=16), of_shape(4.0, "other", k=2, n=4)]
-    found = [(group.axis, [pair.size for pair in group.pairs]) for group in groups.groups(pairs)]
+    found = [(group.axis, [pair.size for pair in group.pairs]) for group in plot.groups(pairs)]
     assert found == [("n", ["other", "default"]), ("", ["large"])], "another k, for all that is known"
 
 
