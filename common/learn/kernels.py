@@ -131,7 +131,7 @@ def _right(pair: Pair, folder: Path, path: Path, found: Looked = NOTHING) -> Gat
         try:
             problem = "" if pair.ranks > 1 else _in_child(hints.all_bounds, pair, pair.check_sizes)
         except process.Death as death:
-            return Gate("right", False, f"the values are right, but when its accesses are followed it dies: {death}")
+            return Gate("right", False, f"the values are right, but when its accesses are followed it crashes: {death}")
         if problem:
             return Gate("right", False, f"the values are right, but {problem}")
         sizes = ", ".join(size.removeprefix("check/") for size in pair.check_sizes)

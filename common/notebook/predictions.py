@@ -88,7 +88,7 @@ def compared(said: float | str, found: float | str, unit: str = "", how: str = "
 
 
 def against(said: float, row: Row, terms: Mapping[str, float] | None = None) -> str:
-    """A predicted ratio and the measured one, as a factor; a figure that the interval and its margin hold is right.
+    """A predicted speedup and the measured one, as a factor; a figure that the interval and its margin hold is right.
 
     Where the interval is wide, the line says that it holds the figure and shows little.
 
@@ -116,7 +116,7 @@ def _missed(said: float, measured: float, terms: Mapping[str, float]) -> str:
 
     yours, best = nearest(said), nearest(measured)
     left = measured / terms[best]
-    parts = [f"nearest to the measured ratio: {best} ({digits(terms[best])}x)"]
+    parts = [f"nearest to the measured speedup: {best} ({digits(terms[best])}x)"]
     if yours != best:
         parts.append(f"nearest to yours: {yours} ({digits(terms[yours])}x)")
     text = "; ".join(parts)

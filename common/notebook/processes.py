@@ -29,7 +29,7 @@ Parts = dict[str, tuple[str, Any]]  # name -> a module's name, a function's text
 
 
 class NoResult(Exception):
-    """A process has raised, died or waited in vain: in a notebook one line in place of a traceback."""
+    """A process has raised, crashed or waited in vain: in a notebook one line in place of a traceback."""
 
     def _render_traceback_(self) -> list[str]:  # what IPython shows of an error
         return [str(self)]

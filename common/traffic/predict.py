@@ -1,7 +1,7 @@
 """The least time of a traffic on a named GPU, computed as by hand.
 
-Kernels run one after the other. Each takes as long as the slowest of its parts: distinct bytes at the memory's rate,
-sectors at the L2's rate, products at their peak. Each launch adds a few microseconds. Copies between host and device
+Kernels run one after the other. Each takes as long as the slowest of its parts: distinct bytes at memory's bandwidth,
+sectors at L2's bandwidth, products at their peak. Each launch adds a few microseconds. Copies between host and device
 may run at the same time; on the wall clock, also the host that issues launches: the longest of these counts. Not
 included: latency, occupancy, atomic operations that wait for each other, and data that a library's kernel moves beyond
 its operands.

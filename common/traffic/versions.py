@@ -40,7 +40,7 @@ class Counted:
 
     @property
     def unit(self) -> float:
-        """Bytes of the useful minimum, the unit of the table; NaN if the pair declares none."""
+        """Bytes of the minimum work, the unit of the table; NaN if the pair declares none."""
         return self.cost.get("dram_bytes") or math.nan
 
 

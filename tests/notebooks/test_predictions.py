@@ -79,9 +79,9 @@ def test_the_term_that_was_missed_is_named():
     row = pair_result().rows[0]  # 2.0
     terms = {"the bytes": 1.0, "the calls": 16.0, "both": 2.1}
     *_, text = nb.against(15.0, row, terms).splitlines()
-    assert text == "nearest to the measured ratio: both (2.10x); nearest to yours: the calls (16.0x)"
+    assert text == "nearest to the measured speedup: both (2.10x); nearest to yours: the calls (16.0x)"
     *_, near, text = nb.against(1.1, row, {"the bytes": 1.0}).splitlines()
-    assert near == "nearest to the measured ratio: the bytes (1.00x)"
+    assert near == "nearest to the measured speedup: the bytes (1.00x)"
     assert text == "The nearest explanation gives 1.00x; a factor of 2.00 is still missing."
     assert nb.against(5.0, row, {"the calls": 16.0}).endswith("gives 16.0x, 8.00 times too much.")
 
