@@ -21,7 +21,6 @@ if __name__ == "__main__":  # Ctrl-C during the imports ends the program without
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from common import program
@@ -132,7 +131,7 @@ def predicted_rows(name: str, new: dict[str, float]) -> Predicted:
     for where, sheet in files.on_one_gpu(measured({})):
         old, first = datasheet(sheet.environment["device"]["name"])[0], of_sheet(sheet, where.parent)
         if old and first and (found := list(rows(where.parent, first, scaled(first, old, new, name)))):
-            date = datetime.now(UTC).isoformat(timespec="seconds")
+            date = files.utc_now()
             said = {"device": {"name": name}, "machine": first.name, "date": date, "commit": commit()}
             return Predicted(SCHEMA, said, found)
     raise OneLine("nothing is recorded, as it is now, of a GPU with a datasheet: there is nothing to predict from")

@@ -5,7 +5,6 @@ A count names the pair's code by its hash, and the arguments of its size: it is 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +56,7 @@ class Counts:
 
 def made(pairs: Sequence[CountedPair], machine: Machine) -> Counts:
     """Counts with today's versions and date."""
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    environment = {"versions": versions(), "date": date, "architecture": machine.architecture}
+    environment = {"versions": versions(), "date": files.utc_now(), "architecture": machine.architecture}
     return Counts(SCHEMA, environment, list(pairs))
 
 

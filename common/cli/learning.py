@@ -35,9 +35,8 @@ def _stands(standing: Standing) -> str:
 def print_exercise(exercise: Exercise, file: str) -> None:
     """What it asks, in the words of its file."""
     console = make_console()
-    console.print(
-        f"[bold]{exercise.id}: {escape(exercise.title)}[/] ({exercise.kind}, about {exercise.minutes} minutes)"
-    )
+    kind = f"({exercise.kind}, about {exercise.minutes} minutes)"
+    console.print(f"[bold]{exercise.id}: {escape(exercise.title)}[/] {kind}")
     console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
     console.print(Markdown(exercise.spec))
     for question in exercise.questions:

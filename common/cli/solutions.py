@@ -16,7 +16,6 @@ if __name__ == "__main__":  # Ctrl-C during the imports ends the program without
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ def known(path: Path) -> dict[str, Graded]:
 
 
 def graded(exercise: Exercise) -> Graded:
-    begin, date = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    begin, date = time.monotonic(), files.utc_now()
     found = grade(exercise, exercise.solution)
     gates = [{"name": gate.name, "passed": gate.passed, "text": gate.text} for gate in found.gates if not gate.is_extra]
     return Graded(exercise.id, exercise.hash, found.status, time.monotonic() - begin, date, versions(), gates)
@@ -87,7 +86,7 @@ def record(wanted: Sequence[Exercise], info: dict[str, Any], folder: Path | None
 
     Raises RecordError.
     """
-    environment = {"device": info, "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    environment = {"device": info, "date": files.utc_now()}
     path = files.file_of_device(environment, FILE, folder)
     found = known(path)
     for exercise in [each for each in wanted if each.id not in found]:

@@ -6,7 +6,6 @@ Units: bytes, seconds, bytes per second, FLOP/s; cycles are SM cycles. `sheet.sc
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from common.isolation import process
 from common.machine.device import versions
 from common.machine.survey import DeviceError, survey_apart
 from common.pairs.pair import ROOT
-from common.record.files import Format, RecordError, file_of_device, noting, on_one_gpu, write_json
+from common.record.files import Format, RecordError, file_of_device, noting, on_one_gpu, utc_now, write_json
 
 SCHEMA = 1
 FILE = "hardware.json"
@@ -50,7 +49,7 @@ def measure(device: str, say: Say = silent) -> Sheet:
     say("device", 0.0)
     info = describe(device)
     use_device(device)
-    environment = {"device": info, "versions": versions(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    environment = {"device": info, "versions": versions(), "date": utc_now()}
     parts = measure_gpu(device, info, say) if info["kind"] == "cuda" else measure_cpu(info, say)
     return Sheet(SCHEMA, environment, **parts)
 

@@ -5,12 +5,11 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from common.learn.exercise import WORK, Exercise
-from common.record.files import file_errors
+from common.record.files import file_errors, utc_now
 
 FILE = "progress.jsonl"
 
@@ -29,7 +28,7 @@ class Standing:
 def add(what: str, of: str, folder: Path | None = None, **values: Any) -> dict[str, Any]:
     """One event, on the disk when this returns: a kill leaves it whole or away. Raises RecordError."""
     folder = folder or WORK
-    event = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "what": what, "of": of, **values}
+    event = {"at": utc_now(), "what": what, "of": of, **values}
     line = json.dumps(event, ensure_ascii=False) + "\n"
     with file_errors(folder / FILE):
         folder.mkdir(parents=True, exist_ok=True)

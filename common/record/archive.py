@@ -24,12 +24,13 @@ from common.record.files import file_of_device
 from common.record.load import FORMAT, load_record, save_record
 from common.record.result import FAILED, PairResult, Record
 
+Records = list[tuple[Path, Record]]  # each with its file, newest first
 CLASSES = ("default", "small", "medium", "large", "xlarge", "long", "batch")  # the order of classes; others follow
 
 
 def recorded(
     chapter: str, of_class: str = "default", folder: Path | None = None, problems: files.Problems | None = None
-) -> list[tuple[Path, Record]]:
+) -> Records:
     """A chapter's records of one class of sizes, of all devices, newest first.
 
     Each record lacks the pairs and sizes that a newer record of its device has, unless only the older one was timed. A
@@ -68,9 +69,7 @@ def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
     return sorted(found, key=lambda name: ([*CLASSES, name].index(name), name))
 
 
-def recorded_sizes(
-    chapter: str, folder: Path | None = None, problems: files.Problems | None = None
-) -> list[tuple[Path, Record]]:
+def recorded_sizes(chapter: str, folder: Path | None = None, problems: files.Problems | None = None) -> Records:
     """The records of each class of sizes of one GPU (`files.on_one_gpu`), in the order of classes; see `recorded`.
 
     They are several runs: a statement about two of them must name both origins.

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -226,6 +227,11 @@ def write_text(path: Path, text: str, replaces: bool = True) -> bool:
 def write_json(path: Path, content: Any) -> None:
     """Write a dataclass as JSON, as `Format` reads it. Raises RecordError."""
     write_text(path, json.dumps(asdict(content), indent=1, allow_nan=False) + "\n")
+
+
+def utc_now() -> str:
+    """The date and time of a record: `2026-03-01T12:00:00+00:00`."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from common.show.summary import fastest_library
 from common.show.tables import origin
 
 LEAST = 4  # cells: two by two
+Place = tuple[int, int]  # of a cell: its row's value, its column's
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Grid:
     name: str
     arguments: tuple[str, str]
     values: tuple[list[int], list[int]]
-    cells: dict[tuple[int, int], PairResult]
+    cells: dict[Place, PairResult]
 
 
 def grids(record: Record) -> list[Grid]:
@@ -82,7 +83,7 @@ def _best(grid: Grid) -> str:
     return min((geometric_mean(each), label) for label, each in times.items() if len(each) == most)[1] if most else ""
 
 
-def _ratios(grid: Grid, label: str) -> tuple[dict[tuple[int, int], tuple[float, str]], str]:
+def _ratios(grid: Grid, label: str) -> tuple[dict[Place, tuple[float, str]], str]:
     """For each cell the variant's speedup and the arm that it is over; then what these arms are, equal in all cells."""
     wanted, cells = (label, "baseline"), grid.cells.items()
     rows = [(place, pair, row) for place, pair in cells for row in pair.rows if (row.variant, row.versus) == wanted]
@@ -98,9 +99,7 @@ def _memory(pair: PairResult, label: str, other: str) -> float | None:
     return mine.peak_bytes / theirs.peak_bytes
 
 
-def _heat(
-    axes: Any, grid: Grid, cells: Mapping[tuple[int, int], float | None], title: str, colors: str, text: Any
-) -> None:
+def _heat(axes: Any, grid: Grid, cells: Mapping[Place, float | None], title: str, colors: str, text: Any) -> None:
     """Draw one map. The colours are logarithmic with 1 in the middle; a cell without a figure stays white."""
     rows, columns = grid.values
     table = np.array([[cells.get((row, column)) or np.nan for column in columns] for row in rows], dtype=float)
