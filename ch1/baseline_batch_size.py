@@ -20,7 +20,7 @@ SIZES = {
     "check/tail": {"samples": 1025, "width": 31, "layers": 2},
     "count": {"samples": 1024, "width": 128, "layers": 5},
     "default": {"samples": 8192, "width": 256, "layers": 20},
-    "cpu": {"samples": 2048, "width": 256, "layers": 20},  # a quarter of the work, for a few cores
+    "cpu": {"samples": 1024, "width": 256, "layers": 20},  # an eighth of the work, for a few cores
 }
 
 

@@ -23,7 +23,7 @@ SIZES = {
     "check/tail": {"n": 40_001},
     "count": {"n": 262_144},
     "default": {"n": 67_108_864},  # 256 MiB of float32: larger than any L2
-    "cpu": {"n": 9_437_184},  # 36 MiB, beyond most caches: to draw and check 256 MiB takes 2 cores too long
+    "cpu": {"n": 4_194_304},  # 16 MiB, four in use at once: to draw and check 256 MiB takes 2 cores too long
 }
 
 
