@@ -99,8 +99,12 @@ class Format:
             raise RecordError(f"written by {age} version of the course ({reads}){way}")
         if self.form is None:
             return data
-        import fastjsonschema  # only for files from outside
-
+        try:
+            import fastjsonschema  # only for files from outside
+        except ImportError:  # one line, so that a result that was just measured is not lost with it
+            raise RecordError(
+                "cannot be checked without the package fastjsonschema: `pip install -r requirements.txt`"
+            ) from None
         try:
             _validator(self.form)(data)
         except fastjsonschema.JsonSchemaValueException as error:

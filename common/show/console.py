@@ -72,7 +72,7 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
 @contextmanager
 def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
     """Yields the runner's callbacks `on_progress` (a bar on a terminal, else one line per pair) and `on_neighbours`."""
-    seen: dict[tuple[str, str], None] = {}
+    seen: dict[tuple[str, str, str], None] = {}  # two chapters may have a pair of one name
     known: set[str] = set()
     with progress(pairs) as (tell, console):
         tell("this machine's limits", 0)
@@ -83,7 +83,7 @@ def measuring(pairs: int) -> Iterator[tuple[Any, Any]]:
             known.update(found)
 
         def draw(pair: Pair, size: str, stage: str, fraction: float) -> None:
-            seen.setdefault((pair.name, size))
+            seen.setdefault((pair.chapter, pair.name, size))
             line, of = f"[{len(seen)}] {pair.name} {size}", max(pairs, len(seen))
             tell(f"{pair.name} {size}: {stage}", len(seen) - 1 + fraction, of, line)
 
@@ -98,7 +98,8 @@ def _plain(text: str) -> str:
 def title(record: Record) -> str:
     """The machine's name; for a CPU, also how many threads a pair may use."""
     device = record.environment["device"]
-    cpu = f" (CPU results, {device['threads']} of {device['cores']} cores)" if device["kind"] == "cpu" else ""
+    cores = f", {device['threads']} of {device['cores']} cores" if {"threads", "cores"} <= device.keys() else ""
+    cpu = f" (CPU results{cores})" if device["kind"] == "cpu" else ""
     return device["name"] + cpu + (", fast" if record.environment["fast"] else "")
 
 
@@ -132,9 +133,9 @@ def remarks(record: Record, old: OnGpu) -> list[str]:
     pairs, texts = record.pairs, by_cause(record.pairs)
     if stale := [named(pair) for pair in pairs if old.is_stale(pair)]:
         texts.append(f"changed since recorded on {old.device}: {', '.join(stale)}")
-    if record.environment["device"]["kind"] == "cpu":
-        waiting = {verdict: _with_verdict(pairs, verdict) for verdict in ("verified", "skipped")}
-        texts += [WITHOUT_GPU.format(next(filter(None, waiting.values()))[0])] if any(waiting.values()) else []
+    recorded = [pair for pair in pairs if old.of(pair)]  # of the course: --count and --xray find these by their names
+    if waiting := _with_verdict(recorded, "verified") or _with_verdict(recorded, "skipped"):
+        texts.append(WITHOUT_GPU.format(waiting[0]))
     voided = [f"{named(pair)} ({pair.voided_rounds})" for pair in pairs if pair.voided_rounds]
     texts += [f"rounds voided for thermal or hardware slowdown: {', '.join(voided)}"] if voided else []
     for load in dict.fromkeys(load for pair in pairs for load in pair.neighbours):

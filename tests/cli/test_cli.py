@@ -400,6 +400,33 @@ def test_cpu_results_and_fast_runs_say_so(pairs, ran, printed):
     assert "A processor (CPU results, 1 of 2 cores), fast" in printed("--path", pairs).out
 
 
+def test_a_record_that_does_not_know_its_cores_is_shown(tmp_path, printed):
+    found = record(pair_result(), kind="cpu", name="A processor")
+    device = {name: value for name, value in found.environment["device"].items() if name not in ("threads", "cores")}
+    save_record(replace(found, environment={**found.environment, "device": device}), tmp_path / "r.json")
+    assert "A processor (CPU results)\n" in printed("--show", tmp_path / "r.json").out
+
+
+def test_without_the_package_that_checks_files_a_result_is_recorded_and_shown(ran, kept, monkeypatch, printed):
+    """The files beside it cannot be read: they are kept, and the new one stands beside them."""
+    ran.record = record(of_chapter_3("softmax"))
+    printed("--chapter", 3, "--only", "softmax", "--record")
+    monkeypatch.setitem(sys.modules, "fastjsonschema", None)
+    ran.record = record(of_chapter_3("softmax"), date="2026-01-03T03:04:05+00:00")
+    out = printed("--chapter", 3, "--only", "softmax", "--record").out
+    assert "2.00x" in out and "recorded in" in out
+    assert len(kept()) == 2
+
+
+def test_pairs_of_one_name_in_two_chapters_are_two_for_the_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    (first,), (second,) = (discover(ROOT / chapter, "reduction") for chapter in ("ch2", "ch3"))
+    with console.measuring(2) as (on_progress, _):
+        for pair in (first, second):
+            on_progress(pair, "default", "start", 0.0)
+    assert sys.stderr.getvalue() == "[1] reduction default\n[2] reduction default\n"
+
+
 def test_where_the_time_went_is_told_on_request(pairs, ran, printed):
     spent = {"start": 0.25, "check": 1.0, "blocks": 2.0, "total": 4.0}
     dead = pair_result("dead", rows=[], spent_s={"total": 1.0})

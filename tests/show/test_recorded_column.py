@@ -70,6 +70,10 @@ def test_a_skipped_version_has_the_devices_name_in_place_of_its_verdict(shown):
     assert "without a GPU: `--count double` (memory traffic), `--xray double` (machine code), `--check`" in out
 
 
+def test_without_anything_recorded_no_command_is_named_that_finds_no_pair(shown):
+    assert "without a GPU" not in shown()
+
+
 def test_what_is_timed_here_keeps_its_figures_and_has_those_of_the_gpu_beside_them(shown):
     (row,) = pair_result().rows
     out = shown(record(shown.of()), rows=[row], arms=pair_result().arms)
