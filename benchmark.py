@@ -18,11 +18,11 @@ from itertools import groupby
 from typing import Any
 
 from common import program
-from common.cli.request import check_request, listing, parse, select
+from common.cli.arguments import check_request, listing, parse, select
 from common.isolation import interrupt
-from common.pairs.one_line import printable, width_of
 from common.pairs.pair import ROOT, Pair
 from common.pairs.sizes import lacking
+from common.pairs.user_error import printable, width_of
 
 # Slow imports (numpy, rich, matplotlib) are in functions: --help and --list must answer at once.
 
@@ -79,7 +79,7 @@ def present(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str
 def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str]) -> list[str]:
     """Write the plot, Markdown and records that were asked for. Returns lines to print."""
     from common.engine.runner import has_failed
-    from common.record import archive
+    from common.record import store
     from common.record.files import noting
 
     lines = []
@@ -99,15 +99,15 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
         part = replace(record, pairs=list(group))
         is_whole = args.only == "*" and not (has_failed(part) or record.environment["interrupted"])
         of_chapter = [pair for pair in pairs if pair.chapter == chapter]
-        kept, left_out = (part, []) if is_whole else archive.whole(part, of_chapter)
+        kept, left_out = (part, []) if is_whole else store.whole(part, of_chapter)
         lines += left_out
         with noting(unwritten):
-            lines += [f"recorded in {path}" for path in archive.keep_record(kept, is_part=not is_whole)]
+            lines += [f"recorded in {path}" for path in store.keep_record(kept, is_part=not is_whole)]
     return lines
 
 
 def run(args: Namespace) -> int:
-    """Run one request. Returns the exit status. Raises OneLine."""
+    """Run one request. Returns the exit status. Raises UserError."""
     if args.limits:
         from common.engine import runner
         from common.show import console
@@ -116,7 +116,7 @@ def run(args: Namespace) -> int:
             console.print_limits(*runner.survey_apart(args.device), console.make_console())
         return 0
     if args.compare:
-        from common.cli.regressions import compare_files
+        from common.cli.regression_check import compare_files
 
         return compare_files(*args.compare)
     if args.show:

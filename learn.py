@@ -9,7 +9,7 @@ import signal
 if __name__ == "__main__":  # Ctrl-C during the imports ends the program without a traceback
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from common.cli.learn import main
+from common.cli.learn_commands import main
 from common.program import finish
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ def start(main: Callable[[], None]) -> NoReturn:
 
 def say(text: str) -> None:
     """Print lines, each wrapped between words at a terminal's width."""
-    from common.pairs.one_line import width_of, wrapped
+    from common.pairs.user_error import width_of, wrapped
 
     for line in text.split("\n"):
         print(wrapped(line, width_of(sys.stdout)))
@@ -128,8 +128,8 @@ def si(value: float, unit: str) -> str:
 
 
 def printed(name: str, device: str) -> str:
-    """What a script prints on a device; its plots are not kept. Raises OneLine if it fails."""
-    from common.pairs.one_line import OneLine
+    """What a script prints on a device; its plots are not kept. Raises UserError if it fails."""
+    from common.pairs.user_error import UserError
 
     command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), "--device", device]
     wide = {**os.environ, "COLUMNS": "120"}  # so that no table is broken
@@ -137,7 +137,7 @@ def printed(name: str, device: str) -> str:
         done = subprocess.run(command, cwd=folder, env=wide, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = (done.stderr.strip() or "no message").splitlines()[-1]
-        raise OneLine(f"{name}.py ended with status {done.returncode}: {reason}")
+        raise UserError(f"{name}.py ended with status {done.returncode}: {reason}")
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 
 
@@ -153,7 +153,7 @@ def page(device: str, texts: dict[str, str]) -> str:
 
 
 def record() -> None:
-    """Raises OneLine, RecordError; writes nothing unless all scripts succeed."""
+    """Raises UserError, RecordError; writes nothing unless all scripts succeed."""
     from common.machine.device import describe
     from common.record.files import file_of_device, write_text
 

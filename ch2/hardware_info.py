@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 
 from common import program
 from common.isolation import interrupt
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 from common.program import Parser, device_name
 
 
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def run() -> int:
-    """Raises OneLine."""
+    """Raises UserError."""
     from common.machine.device import default_device
 
     args = arguments()
@@ -50,17 +50,17 @@ def arguments() -> argparse.Namespace:
 
 
 def show(args: argparse.Namespace, device: str) -> int:
-    """The exit status: 1 if something that was measured could not be written. Raises OneLine."""
+    """The exit status: 1 if something that was measured could not be written. Raises UserError."""
     from common.hardware import sheet as sheets
     from common.hardware.plots import figures
-    from common.hardware.show import print_sheet
+    from common.hardware.sheet_text import print_sheet
     from common.record.files import RECORDED, check_writable, noting
     from common.show.console import make_console
     from common.show.plot import save
 
     if args.plot:
         if not args.plot.is_dir():
-            raise OneLine(f"--plot {args.plot}: {'a file' if args.plot.exists() else 'no such folder'}")
+            raise UserError(f"--plot {args.plot}: {'a file' if args.plot.exists() else 'no such folder'}")
         check_writable(args.plot / "bandwidth.png")
     if args.record:
         check_writable(RECORDED / "any" / "hardware.json", makes_folder=True)

@@ -55,7 +55,7 @@ def library_efficient(q, k, v, do, causal):
 
 
 def cost(q, k, v, do, causal):
-    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # q, k, v, do, dq, dk, dv; 2 products and 4
+    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # 7 tensors; 2 products and 4
 
 
 @triton.jit

@@ -196,5 +196,5 @@ def setup(q, k, v, causal):
 def run(q, k, v, causal, shape, turns_of):
     if shape is None:
         return attending.by("MATH", q, k, v, causal)
-    d, (q, k, v) = q.shape[3], attending.widened(q, k, v, to=-(-q.shape[3] // 8) * 8)  # rows of a multiple of 16 bytes
+    d, (q, k, v) = q.shape[3], attending.widened(q, k, v, to=-(-q.shape[3] // 8) * 8)  # rows of 16 bytes times n
     return launch(q, k, v, d**-0.5, causal, shape, turns_of)[..., :d].contiguous()

@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def run() -> int:
-    """Raises OneLine."""
+    """Raises UserError."""
     args = arguments()
     with interrupt.held_back():
         from search import commands  # here and not above: it imports torch, and --help should not wait for it

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's `common`, whichever is installed
-from common.cli.chapter import of_chapter, start
+from common.cli.compare_chapter import of_chapter, start
 
 compare, profile = of_chapter(__file__)
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 
 from common import program
 from common.isolation import interrupt
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 from common.program import Parser, device_name, picture
 
 EXAMPLES = """examples:
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def run() -> int:
-    """Raises OneLine."""
+    """Raises UserError."""
     args = arguments()
     with interrupt.held_back():
         import volume  # here and not above: it imports torch, and --help should not wait for it
@@ -61,13 +61,13 @@ def run() -> int:
 
 
 def place(device: str) -> str:
-    """The device, made current, and its name. Raises OneLine."""
+    """The device, made current, and its name. Raises UserError."""
     from common.machine.device import describe, use_device
 
     try:
         name = describe(device)["name"]
     except ValueError as error:
-        raise OneLine(str(error)) from None
+        raise UserError(str(error)) from None
     use_device(device)
     return f"{device} ({name})"
 
@@ -75,7 +75,7 @@ def place(device: str) -> str:
 def timed(train: Callable, model: object, steps: int, seed: int, show: bool = False) -> tuple[list[float], float]:
     """The losses of all steps, and the median of their seconds; some losses are printed.
 
-    Raises OneLine, and KeyboardInterrupt between two steps: inside one Ctrl-C may strike where Python drops it.
+    Raises UserError, and KeyboardInterrupt between two steps: inside one Ctrl-C may strike where Python drops it.
     """
     moments = [time.perf_counter()]
 
@@ -88,7 +88,7 @@ def timed(train: Callable, model: object, steps: int, seed: int, show: bool = Fa
 
     losses = train(model, steps, seed, tell)
     if not math.isfinite(losses[-1]):
-        raise OneLine(f"the loss is {losses[-1]} after {steps} steps: nothing was learned")
+        raise UserError(f"the loss is {losses[-1]} after {steps} steps: nothing was learned")
     return losses, statistics.median(after - before for before, after in pairwise(moments))
 
 
@@ -121,7 +121,7 @@ def draw(path: Path, losses: list[float], others: list[float]) -> None:
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    """Raises OneLine."""
+    """Raises UserError."""
     from common.machine.device import default_device
     from common.record.files import check_writable
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 from common.record.files import Format
 
 HALVES = {
@@ -140,15 +140,15 @@ def fit(sizes, seconds):
 def fitted(points, collective):
     """The link that explains points (ranks, bytes, seconds) of a collective: collectives.py's fit, for each message.
 
-    Raises OneLine if there are fewer than two sizes, or if more bytes take no more time.
+    Raises UserError if there are fewer than two sizes, or if more bytes take no more time.
     """
     shapes = [shape(collective, ranks) for ranks, _, _ in points]
     sizes = [share * size / steps for (steps, share), (_, size, _) in zip(shapes, points, strict=True)]
     if len(set(sizes)) < 2:
-        raise OneLine(f"{collective}: a fit needs two sizes, here are {len(set(sizes))}")
+        raise UserError(f"{collective}: a fit needs two sizes, here are {len(set(sizes))}")
     alpha, beta = fit(sizes, [took / steps for (steps, _), (_, _, took) in zip(shapes, points, strict=True)])
     if not math.isfinite(beta):
-        raise OneLine(f"{collective}: more bytes take no more time, so that no bandwidth can be fitted")
+        raise UserError(f"{collective}: more bytes take no more time, so that no bandwidth can be fitted")
     return Link(alpha, beta)
 
 
@@ -157,18 +157,18 @@ def points(records, collective):
 
 
 def links_of(record):
-    """Collective -> its link, from all times of a record. Raises OneLine."""
+    """Collective -> its link, from all times of a record. Raises UserError."""
     return {name: fitted(points([record], name), name) for name in record.times}
 
 
 def held_out(records):
-    """(Collective, ranks, fitted to what, points fitted, points to predict, shared), for `beside`. Raises OneLine.
+    """(Collective, ranks, fitted to what, points fitted, points to predict, shared), for `beside`. Raises UserError.
 
     Each second size from the other sizes of as many ranks; all times of n ranks from those of fewer. These on a CPU
     also as if ranks shared its cores, so that n ranks take n times as long.
     """
     if len({(record.backend, record.device) for record in records}) > 1:
-        raise OneLine("the records are of different backends or devices: check those of one")
+        raise UserError("the records are of different backends or devices: check those of one")
     for ranks in sorted({record.ranks for record in records}):
         same = [record for record in records if record.ranks == ranks]
         fewer = [record for record in records if record.ranks < ranks]
@@ -178,7 +178,7 @@ def held_out(records):
             sizes = sorted({size for _, size, _ in found})
             if len(sizes) < LEAST_SIZES:
                 few = f"{name} at {ranks} ranks: {len(sizes)} sizes, and half of them are fitted"
-                raise OneLine(f"{few}: {LEAST_SIZES} or more are needed")
+                raise UserError(f"{few}: {LEAST_SIZES} or more are needed")
             seen, others = ([each for each in found if each[1] in sizes[start::2]] for start in (0, 1))
             yield name, ranks, "other sizes", seen, others, False
             if fewer:
@@ -188,7 +188,7 @@ def held_out(records):
 
 
 def beside(collective, seen, others, is_shared):
-    """[(Bytes, predicted, measured)] of points, by a fit of others. Raises OneLine."""
+    """[(Bytes, predicted, measured)] of points, by a fit of others. Raises UserError."""
     turns = {ranks: ranks if is_shared else 1 for ranks, _, _ in [*seen, *others]}
     link = fitted([(ranks, size, took / turns[ranks]) for ranks, size, took in seen], collective)
     return [(size, turns[ranks] * ring(collective, size, ranks, link), took) for ranks, size, took in others]

@@ -164,7 +164,7 @@ def arguments(on_gpu):
 
 
 def run():
-    """Raises OneLine."""
+    """Raises UserError."""
     rank, here = (int(os.environ.get(name, otherwise)) for name, otherwise in (("RANK", 0), ("LOCAL_WORLD_SIZE", 1)))
     on_gpu = torch.cuda.is_available() and torch.cuda.device_count() >= here
     try:

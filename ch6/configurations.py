@@ -103,7 +103,7 @@ SHARE = 0.55  # of the bf16 rate, with which the steps below come out as publish
 def gpu_of(machine, share, fit=None, fit_between=None):
     """(Gpu, what is assumed of it as texts): links from a datasheet, or from records of collectives.py.
 
-    fit: paths of records, within a machine and between machines. Raises OneLine.
+    fit: paths of records, within a machine and between machines. Raises UserError.
     """
     key, memory, adapter, source = MACHINES[machine]
     peaks, sheet = datasheet(key)

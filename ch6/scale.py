@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def run() -> int:
-    """Raises OneLine."""
+    """Raises UserError."""
     args = arguments()
     import scale_tables  # here and not above: it imports rich and matplotlib, and --help should not wait for them
 

@@ -8,9 +8,9 @@ import alpha_beta
 from configurations import MACHINES, MODELS, PUBLISHED, gpu_of
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
-from scaling import ROOM, best, candidates, predict, why_not
+from scaling import ROOM, best, candidates, predict, skip_reason
 
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 from common.pairs.wide_tables import TIE, print_table
 from common.record.files import check_writable, write_text
 from common.show.console import make_console, say
@@ -38,7 +38,7 @@ EXCHANGES = ("tensor", "expert", "stages", "data")
 
 
 def show(args) -> int:
-    """Print what is asked for, and write the files. Raises OneLine."""
+    """Print what is asked for, and write the files. Raises UserError."""
     for path in filter(None, (args.json, args.plot)):
         check_writable(path)
     console = make_console()
@@ -61,7 +61,7 @@ def show(args) -> int:
 
 
 def predicted(args, gpu):
-    """[(GPUs, strategy, (Layout, Step) or None, why not)]. Raises OneLine."""
+    """[(GPUs, strategy, (Layout, Step) or None, why not)]. Raises UserError."""
     model, rows = MODELS[args.model], []
     strategies = ["given"] if args.layout else [each for each in STRATEGIES if each != "expert" or model.experts > 1]
     for gpus in args.gpus:
@@ -69,9 +69,9 @@ def predicted(args, gpu):
         for strategy in strategies:
             layouts = [args.layout] if args.layout else candidates(model, gpu, strategy)
             found = best(model, layouts, gpu, gpus, batch, args.sequence or model.context)
-            rows.append((gpus, strategy, found, "" if found else why_not(model, layouts[0], gpus, batch)))
+            rows.append((gpus, strategy, found, "" if found else skip_reason(model, layouts[0], gpus, batch)))
     if not any(found for _, _, found, _ in rows):
-        raise OneLine(f"no layout is possible: {rows[0][-1]}")
+        raise UserError(f"no layout is possible: {rows[0][-1]}")
     return rows
 
 
@@ -199,12 +199,12 @@ def published(each, share):
 
 
 def collectives(records, console):
-    """Measured collectives beside those predicted from other sizes, and from fewer ranks. Raises OneLine."""
+    """Measured collectives beside those predicted from other sizes, and from fewer ranks. Raises UserError."""
     lines, told, unfitted = [], [], []
     for name, ranks, fitted, *job in alpha_beta.held_out(records):
         try:
             found = alpha_beta.beside(name, *job)
-        except OneLine as error:  # times in which noise is larger than what bytes cost: the others are shown
+        except UserError as error:  # times in which noise is larger than what bytes cost: the others are shown
             lines.append([name, str(ranks), fitted, "no fit", "", "", ""])
             unfitted.append(str(error))
             continue

@@ -56,7 +56,7 @@ class Step:
         return sum(self.memory.values())
 
 
-def why_not(model, layout, gpus, batch):
+def skip_reason(model, layout, gpus, batch):
     """Why a layout is not possible, or nothing."""
     copies, micro = layout.copies(gpus), f" x micro {layout.micro}" if layout.micro > 1 else ""
     reasons = {
@@ -192,7 +192,7 @@ def candidates(model, gpu, strategy):
 
 def best(model, layouts, gpu, gpus, batch, sequence):
     """(Layout, Step): the fastest that fits; if none does, the smallest; None if no layout is possible."""
-    able = [layout for layout in layouts if not why_not(model, layout, gpus, batch)]
+    able = [layout for layout in layouts if not skip_reason(model, layout, gpus, batch)]
     steps = [(layout, predict(model, layout, gpu, gpus, batch, sequence)) for layout in able]
     fitting = [each for each in steps if each[1].bytes <= ROOM * gpu.memory]
     if fitting:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from common.isolation import interrupt
-from common.pairs.one_line import OneLine, require_width, wrapped
+from common.pairs.user_error import UserError, require_width, wrapped
 
 
-class UsageError(OneLine):
+class UsageError(UserError):
     """A request that cannot be fulfilled."""
 
 
@@ -65,7 +65,7 @@ def status_of(name: str, run: Callable[[], int]) -> int:
         status = run()
         sys.stdout.flush()
         return status
-    except OneLine as error:
+    except UserError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -50,10 +50,10 @@ def in_its_process():
 @pytest.fixture
 def in_this_process(request, monkeypatch):
     """Versions are compiled in this process, which has imported what one for each would import anew."""
-    from common.isolation import process
+    from common.isolation import worker
 
     if "in_its_process" not in request.fixturenames:
-        monkeypatch.setattr(process, "call", lambda function, *arguments: function(*arguments, lambda *said: None))
+        monkeypatch.setattr(worker, "call", lambda function, *arguments: function(*arguments, lambda *said: None))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from common.checks import bounds
+from common.checks import out_of_bounds
 from common.pairs.pair import load
 
 NAN, INF = float("nan"), float("inf")
@@ -22,7 +22,7 @@ def interpret():
     if find_spec("triton"):
         import triton  # noqa: F401 (its interpreter is what `enforce` changes)
 
-        bounds.enforce()
+        out_of_bounds.enforce()
 
 
 @cache

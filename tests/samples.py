@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from common.pairs.one_line import OneLine
+from common import stats
 from common.pairs.pair import ROOT, Pair, discover
-from common.record import stats
+from common.pairs.user_error import UserError
 from common.record.result import SCHEMA, Arm, PairResult, Record, Row
 
 SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
@@ -67,7 +67,7 @@ def row_of(record: Record, name: str) -> Row:
 
 
 @contextmanager
-def refused(said: str, start: object = "", kind: type[Exception] = OneLine) -> Iterator[Any]:
+def refused(said: str, start: object = "", kind: type[Exception] = UserError) -> Iterator[Any]:
     """What is done inside ends in an error of one line that begins so and, as a regular expression, says this."""
     with pytest.raises(kind, match=said) as caught:
         yield caught

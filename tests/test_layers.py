@@ -6,7 +6,7 @@ from pathlib import Path
 from common.pairs.pair import ROOT
 
 LAYERS = (  # the packages and modules of common/, as common/README.md has them
-    {"pairs", "isolation"},
+    {"pairs", "isolation", "stats"},
     {"machine", "record", "xray"},
     {"checks", "show", "program"},
     {"engine", "traffic"},

@@ -9,11 +9,11 @@ from typing import Any
 
 import gemm
 
-from common.isolation.process import Death
+from common.isolation.worker import ChildFailed
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
-from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
+from common.pairs.user_error import UserError
 from common.record.files import check_writable, noting
 from common.show.console import make_console, say
 from common.show.plot import save
@@ -31,7 +31,7 @@ SWEPT = 24  # at once in an exhaustive search: all cores compile, and of a round
 
 
 def run(args: argparse.Namespace, bar: Bar) -> int:
-    """Raises OneLine, KeyboardInterrupt."""
+    """Raises UserError, KeyboardInterrupt."""
     try:
         if args.compare:
             found, sweep = map(history.read, args.compare)
@@ -41,18 +41,18 @@ def run(args: argparse.Namespace, bar: Bar) -> int:
         if args.load:
             return load(args, bar)
         return tune(args, bar)
-    except Death as death:
+    except ChildFailed as death:
         print(f"tune.py: {death}", file=sys.stderr)
         return 1
 
 
 def setting(args: argparse.Namespace) -> tuple[Gpu | Proxy, Space, Configuration]:
-    """(bench, space, default) on a GPU, or for a machine whose code is only compiled. Raises OneLine, Death."""
+    """(bench, space, default) on a GPU, or for a machine whose code is only compiled. Raises UserError, ChildFailed."""
     problem = Problem(*args.problem, args.dtype, args.activation)
     device = "cpu" if args.arch else args.device or default_device()
     if device == "cpu":
         if (name := args.arch or ARCHITECTURE) not in MACHINES:
-            raise OneLine(f"--arch {name}: one of {', '.join(MACHINES)}")
+            raise UserError(f"--arch {name}: one of {', '.join(MACHINES)}")
         space = Space.of(problem, MACHINES[name])
         return Proxy(problem, MACHINES[name]), space, space.nearest(gemm.DEFAULT)
     survey_apart(device)  # says in one line what is wrong with it
@@ -132,7 +132,7 @@ def path_of(about: dict[str, Any]) -> Path:
 
 
 def load(args: argparse.Namespace, bar: Bar) -> int:
-    """Time an exported configuration. Raises OneLine."""
+    """Time an exported configuration. Raises UserError."""
     bench, space, default = setting(args)
     problem, where = bench.problem, f"{'on' if isinstance(bench, Gpu) else 'by the proxy for'} {bench.machine.name}"
     try:
@@ -140,9 +140,9 @@ def load(args: argparse.Namespace, bar: Bar) -> int:
         found_for = json.loads(args.load.read_text(encoding="utf-8")).get("problem") or asdict(problem)
         elsewhere = "" if found_for == asdict(problem) else f"; it was found for {Problem(**found_for)}"
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise OneLine(f"--load {args.load}: no exported configuration ({error})") from None
+        raise UserError(f"--load {args.load}: no exported configuration ({error})") from None
     if why := space.problem_with(configuration):
-        raise OneLine(f"--load {args.load}: {why}")
+        raise UserError(f"--load {args.load}: {why}")
     kept = history.History(about_of(bench, default, "", args.seed))
     console = make_console()
     say(brief(configuration), console)

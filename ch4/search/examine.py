@@ -21,8 +21,8 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from common.isolation import server
-from common.pairs.one_line import OneLine
+from common.isolation import forkserver
+from common.pairs.user_error import UserError
 from common.xray.capture import launches
 from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import PARTS, SYSTEM_SHARED_BYTES, Machine
@@ -90,9 +90,9 @@ def examined(
     """A trial for each configuration, compiled on all cores. If a compiler dies, one configuration is blamed for it."""
     done: dict[str, Trial] = {}
     workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    server.start({})
+    forkserver.start({})
     while left := [each for each in configurations if name_of(each) not in done]:
-        with ProcessPoolExecutor(workers, mp_context=server.context) as pool:
+        with ProcessPoolExecutor(workers, mp_context=forkserver.context) as pool:
             try:
                 for future in as_completed([pool.submit(examine, problem, each, machine, generation) for each in left]):
                     done[future.result().name] = future.result()
@@ -102,7 +102,7 @@ def examined(
                     first = next(each for each in left if name_of(each) not in done)
                     done[name_of(first)] = Trial(first, generation, NO_COMPILE, "the compiler died")
                 workers = 1
-            except OneLine:
+            except UserError:
                 pool.shutdown(cancel_futures=True)
                 raise
     return [done[name_of(each)] for each in configurations]

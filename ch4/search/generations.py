@@ -5,8 +5,8 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
+from common import stats
 from common.isolation import interrupt
-from common.record import stats
 from common.record.result import CONTROL
 from common.xray.occupancy import Machine
 from search.examine import Tell, examined

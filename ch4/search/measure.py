@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from common import stats
 from common.engine import measure as engine
 from common.engine.job import TURN, Job
-from common.isolation import process
+from common.isolation import worker
 from common.machine.survey import survey_apart
 from common.pairs.contract import read_version
 from common.pairs.pair import Pair
-from common.record import stats
 from common.record.result import FAILED, PairResult, Row
 from common.xray.occupancy import WARP, Machine
 from search.examine import GEMM, Tell
@@ -47,7 +47,7 @@ def measured(
     problem: Problem, configurations: list[Configuration], default: Configuration, device: str, seed: int, tell: Tell,
     blocks: int = BLOCKS,
 ) -> Measured:  # fmt: skip
-    """Measure all of them, also if a process dies. Raises Death where no configuration is the cause."""
+    """Measure all of them, also if a process dies. Raises ChildFailed where no configuration is the cause."""
     left, died = {name_of(each): each for each in configurations}, dict[str, tuple[str, str]]()
     info, limits = survey_apart(device)
     variables = {"TRITON_INTERPRET": "1"} if info["kind"] == "cpu" else {}
@@ -58,8 +58,8 @@ def measured(
             job = Job(pair, "default", device, info, limits, labels, labels, blocks, seed, tells_turns=True)
             hear = partial(_hear, turn, tell)
             try:
-                return concluded(process.call(engine.measure, job, environment=variables, on_progress=hear), died)
-            except process.Death as death:
+                return concluded(worker.call(engine.measure, job, environment=variables, on_progress=hear), died)
+            except worker.ChildFailed as death:
                 if turn[0] not in left:
                     raise
                 died[turn[0]] = ("died", str(death))
@@ -87,11 +87,11 @@ def pair_of(folder: Path, problem: Problem, named: dict[str, Configuration], def
 
 
 def concluded(result: PairResult, died: dict[str, tuple[str, str]]) -> Measured:
-    """Raises Death where the default fails, or nothing could be timed."""
+    """Raises ChildFailed where the default fails, or nothing could be timed."""
     bad = dict(died)
     for row in result.rows:
         if row.reason.startswith("the baseline: ") or not (result.arms or row.verdict in FAILED):
-            raise process.Death(row.reason.replace("the baseline", "the default configuration"))
+            raise worker.ChildFailed(row.reason.replace("the baseline", "the default configuration"))
         if row.interval is None:
             bad[row.variant] = (_outcome(row), row.reason)
     return Measured(bad, {label: arm.seconds for label, arm in result.arms.items() if label not in bad})
@@ -104,8 +104,8 @@ def _outcome(row: Row) -> str:
 
 
 def machine_of(device: str) -> Machine:
-    """A GPU as its compiler and the arithmetic see it. Raises Death."""
-    machine: Machine = process.call(_machine, device)
+    """A GPU as its compiler and the arithmetic see it. Raises ChildFailed."""
+    machine: Machine = worker.call(_machine, device)
     return machine
 
 

@@ -15,7 +15,7 @@ import urllib.request
 from http.client import HTTPException
 from typing import Any
 
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 from search.history import History
 from search.proposers import ProposerError
 from search.space import Configuration, Space, brief, name_of
@@ -26,7 +26,7 @@ MOST_SHOWN = 60  # of the measured, the best; failures are told all
 MOST_BYTES = 1 << 20  # of an answer
 
 
-class ModelError(OneLine):
+class ModelError(UserError):
     """The environment does not say where a model is."""
 
 

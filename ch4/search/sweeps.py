@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from common.machine.device import default_device
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 from common.record.files import RecordError
 from common.record.result import CONTROL
 from common.show.console import make_console, say
@@ -25,13 +25,13 @@ NEAR = 0.98  # of a sweep's best: what a search is to reach
 
 
 def compare(found: History, sweep: History, device: str | None, bar: Bar) -> int:
-    """How near a search's best is to a sweep's, and what share of its evaluations it took. Raises OneLine, Death."""
+    """How near a search's best is to a sweep's, and its share of evaluations. Raises UserError, ChildFailed."""
     for key in ("searched", "problem", "machine", "default"):
         if found.about.get(key) != sweep.about.get(key):
-            raise OneLine(f"--compare: two histories of different searches: their {key} differs")
+            raise UserError(f"--compare: two histories of different searches: their {key} differs")
     space, trials = recorded(sweep)
     if not found.measured:
-        raise OneLine(f"--compare: nothing in {found.path} was measured")
+        raise UserError(f"--compare: nothing in {found.path} was measured")
     mine, theirs = show.best_of(found), show.best_of(sweep)
     console = make_console()
     for text in filter(None, (f"search: {brief(mine)}", f"sweep:  {brief(theirs)}", older(sweep, space))):
@@ -43,11 +43,11 @@ def compare(found: History, sweep: History, device: str | None, bar: Bar) -> int
         with bar() as tell:
             times = measured(Problem(**sweep.about["problem"]), [mine], theirs, device, 0, tell, FINAL_BLOCKS)
         if name_of(mine) in times.bad:
-            raise OneLine(f"--compare: {brief(mine)}: {' '.join(times.bad[name_of(mine)])}")
+            raise UserError(f"--compare: {brief(mine)}: {' '.join(times.bad[name_of(mine)])}")
         share, control = (show.ratio(asdict(times.ratio(name))) for name in (name_of(mine), CONTROL))
         said = f"the search's best over the sweep's: {share}; the sweep's over itself (A/A control): {control}"
     elif name_of(mine) not in trials:
-        raise OneLine("--compare: the sweep did not try the search's best: compare on a GPU, or sweep anew")
+        raise UserError("--compare: the sweep did not try the search's best: compare on a GPU, or sweep anew")
     else:
         said = f"the search's best over the sweep's, as the sweep found both: {share_of(mine, trials):.4f}x"
     say(said, console)
@@ -82,9 +82,9 @@ def share_of(configuration: Configuration, trials: dict[str, Trial]) -> float:
 
 
 def replay(sweep: History, args: argparse.Namespace, bar: Bar) -> int:
-    """Search what a sweep has recorded, once a seed, each time from another beginning. Raises OneLine."""
+    """Search what a sweep has recorded, once a seed, each time from another beginning. Raises UserError."""
     if args.proposer not in SEEDED:
-        raise OneLine("--replay: for the proposers that have a seed")
+        raise UserError("--replay: for the proposers that have a seed")
     space, trials = recorded(sweep)
     console = make_console()
     if line := older(sweep, space):

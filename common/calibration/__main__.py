@@ -25,12 +25,12 @@ from rich.console import Console
 from rich.text import Text
 
 from common.calibration import known_times, trials
+from common.calibration.calibration_page import HEADINGS, rows
 from common.calibration.checks import ALONE, judge
 from common.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
-from common.calibration.markdown import HEADINGS, rows
 from common.calibration.trials import PER_PROCESS, Failed, Say
 from common.isolation import interrupt
-from common.machine import neighbours
+from common.machine import background_load
 from common.machine.device import default_device
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
@@ -47,7 +47,7 @@ FEW = 2  # runs of the pairs `copy` and `nothing`, which are slow and hardly var
 
 
 def calibrate(device: str, runs: int, say: Say) -> Findings:
-    """All measurements, those on a busy machine last. Raises OneLine, KeyboardInterrupt."""
+    """All measurements, those on a busy machine last. Raises UserError, KeyboardInterrupt."""
     begin, pairs = time.monotonic(), {pair.name: pair for pair in discover(PAIRS)}
     say("this machine's limits", 0, 1)
     record = trials.in_turn(pairs["copy"], device, min(FEW, runs), say)
@@ -55,7 +55,7 @@ def calibrate(device: str, runs: int, say: Say) -> Findings:
     job = trials.job_of(pairs["work"], record, device)
     say("known times", 0, 1)
     known = trials.apart(known_times.look, job)
-    with neighbours.watch(job.info.get("uuid"), lambda found: None) as found:
+    with background_load.watch(job.info.get("uuid"), lambda found: None) as found:
         quiet = trials.many(job, runs, "quiet", say)
         alone = trials.in_turn(pairs["work"], device, math.ceil(runs / SETTLED), say)
     with trials.all_cores_busy():
@@ -116,7 +116,7 @@ def parse(argv: list[str] | None) -> Namespace:
 
 
 def run(argv: list[str] | None, folder: Path) -> int:
-    """Calibrate, print, keep. Returns the exit status. Raises OneLine, KeyboardInterrupt."""
+    """Calibrate, print, keep. Returns the exit status. Raises UserError, KeyboardInterrupt."""
     args = parse(argv)
     if args.record:
         check_writable(folder / "any", makes_folder=True)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
+from common import stats
 from common.calibration.findings import SCHEMA, Check, Findings, Known, Run, Said, Spin, from_dict
-from common.record import stats
 from common.record.files import Format, RecordError
 
 CALLED = 0.05  # at most this share of equal pairs is called different: the promise of a 95 % interval

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from common import stats
 from common.pairs.pair import short
-from common.record import stats
 from common.record.files import file_of_device, write_text
 from common.record.result import BELIEVED, PairResult
 

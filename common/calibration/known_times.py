@@ -14,7 +14,7 @@ from common.calibration.findings import Known, Spin
 from common.engine.job import Job
 from common.machine.clock import Clock, DeviceClock, WallClock, host_seconds
 from common.machine.device import use_device
-from common.machine.state import clocks_now
+from common.machine.throttling import clocks_now
 from common.pairs.pair import load
 
 SPINS = {  # seconds -> samples: from the length of batches, or what events resolve well, up to a slow call

@@ -12,10 +12,10 @@ from common.calibration.findings import Run, run_of
 from common.engine.job import Job
 from common.engine.measure import measure
 from common.engine.runner import run_pairs
-from common.isolation import process
-from common.pairs.one_line import OneLine
+from common.isolation import worker
 from common.pairs.pair import Pair, load, short
 from common.pairs.sizes import sizes_of
+from common.pairs.user_error import UserError
 from common.record.result import Record
 
 BLOCKS = 12  # the pilot's choice on a quiet machine; on a noisy one up to four times as many
@@ -29,7 +29,7 @@ while os.getppid() == int(sys.argv[1]):
 Say = Callable[[str, int, int], None]  # (stage, amount done, total amount)
 
 
-class Failed(OneLine):
+class Failed(UserError):
     """A measurement that could not be made."""
 
 
@@ -78,10 +78,10 @@ def measure_all(jobs: list[Job], say: Callable[[str, float], None]) -> list[Run]
 
 
 def apart(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Call a function in its own process (common.isolation.process.call). Raises Failed."""
+    """Call a function in its own process (common.isolation.worker.call). Raises Failed."""
     try:
-        return process.call(function, *arguments, **options)
-    except process.Death as death:
+        return worker.call(function, *arguments, **options)
+    except worker.ChildFailed as death:
         raise Failed(str(death)) from None
 
 

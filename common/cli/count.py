@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 
 from common import program
 from common.cli import counts
+from common.cli.arguments import COUNTED_FOR
 from common.cli.counts import CountedPair
-from common.cli.rates import rates_for
-from common.cli.request import COUNTED_FOR
+from common.cli.prediction_rates import rates_for
 from common.isolation import interrupt
 from common.pairs.pair import Pair, chapters, discover
 from common.pairs.wide_tables import print_table
 from common.record import files
 from common.show import console
-from common.traffic import show
-from common.traffic.predict import Rates, predicted
+from common.traffic import traffic_tables
+from common.traffic.least_time import Rates, predicted
 from common.traffic.versions import count_pair
 from common.xray.occupancy import MACHINES, Machine
 
@@ -41,7 +41,8 @@ def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
             if args.json:
                 counts.save(counts.made(found, machine), args.json)
             if args.markdown:
-                files.write_text(args.markdown, "\n".join(show.markdown(*_shown(each, rates)) for each in found))
+                pages = [traffic_tables.markdown(*_shown(each, rates)) for each in found]
+                files.write_text(args.markdown, "\n".join(pages))
         _print(found, rates)
     for problem in unwritten:
         print(f"benchmark.py: {problem}", file=sys.stderr)
@@ -68,15 +69,15 @@ def _counted(wanted: Wanted, machine: Machine) -> Iterator[CountedPair]:
             yield CountedPair.of(pair, size, count_pair(pair, size, machine, draw, models_l2=True))
 
 
-def _shown(found: CountedPair, rates: Rates | None) -> tuple[str, show.Table, list[str]]:
+def _shown(found: CountedPair, rates: Rates | None) -> tuple[str, traffic_tables.Table, list[str]]:
     """Title, table and remarks."""
     times = {
         each.label: predicted(each.traffic, rates, found.clock == "wall")
         for each in found.versions
         if each.traffic and rates
     }
-    table = show.rows(found.versions, times, rates.name if rates else "")
-    return show.title(found.name, found.size, found.versions), table, show.words(found.versions)
+    table = traffic_tables.rows(found.versions, times, rates.name if rates else "")
+    return traffic_tables.title(found.name, found.size, found.versions), table, traffic_tables.words(found.versions)
 
 
 def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
@@ -87,11 +88,11 @@ def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
         for text in words if rows else [title, *words]:
             console.say(text, out)
     if rates and any(version.traffic for each in found for version in each.versions):
-        console.say(f"{show.PREDICTED}: {rates.source}", out)
+        console.say(f"{traffic_tables.PREDICTED}: {rates.source}", out)
 
 
 def record(argv: list[str] | None) -> int:
-    """Count the chapters' pairs into recorded/counts.json. Raises OneLine."""
+    """Count the chapters' pairs into recorded/counts.json. Raises UserError."""
     program.Parser("python -m common.cli.count", description=str(__doc__)).parse_args(argv)
     machine, known = MACHINES[COUNTED_FOR], counts.recorded()
     pairs = [pair for folder in chapters().values() for pair in discover(folder)]

@@ -12,7 +12,7 @@ from common.machine.device import versions
 from common.pairs.pair import Pair
 from common.pairs.source import source_hash
 from common.record import files
-from common.record.archive import as_json
+from common.record.store import as_json
 from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import Counted
 from common.xray.occupancy import Machine

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from common.isolation import process
+from common.isolation import worker
 from common.machine.device import default_device, use_device
 from common.machine.survey import survey_apart
-from common.pairs.pair import Pair, Version, load, why_not
+from common.pairs.pair import Pair, Version, load, skip_reason
 
 PROFILED_CALLS = 3
 
@@ -20,16 +20,16 @@ def profile_pairs(pairs: list[Pair], out: Path, device: str | None = None) -> li
     for pair, version in [(pair, version) for pair in pairs for version in pair.versions]:  # noqa: B020
         no_gpu = "needs an NVIDIA GPU" if info["kind"] == "cpu" and "triton" in version.imports else ""
         several = "runs in several processes: start it with torchrun under a profiler" if pair.ranks > 1 else ""
-        if reason := why_not(version, info, info["gpus"]) or no_gpu or several:
+        if reason := skip_reason(version, info, info["gpus"]) or no_gpu or several:
             print(f"{version.path.stem}: skipped: {reason}")
             continue
         trace = out / f"{version.path.stem}.json.gz"
         size = "cpu" if info["kind"] == "cpu" and "cpu" in pair.sizes else "default"
         try:
-            table = process.call(_profile, version, pair.sizes[size], device, trace)
+            table = worker.call(_profile, version, pair.sizes[size], device, trace)
             print(f"{version.path.stem} ({size}, {PROFILED_CALLS} calls)\n{table}")
             traces.append(trace)
-        except process.Death as death:
+        except worker.ChildFailed as death:
             print(f"{version.path.stem}: {death}")
     print(f"{len(traces)} traces in {out} (open them in chrome://tracing or Perfetto)")
     return traces

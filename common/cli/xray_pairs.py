@@ -7,7 +7,7 @@ from common.pairs.pair import Pair
 from common.pairs.sizes import sizes_of
 from common.show.console import make_console
 from common.xray.picture import xray
-from common.xray.show import print_pictures
+from common.xray.xray_tables import print_pictures
 
 
 def xray_pairs(args: Namespace, pairs: list[Pair]) -> int:

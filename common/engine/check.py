@@ -3,14 +3,14 @@
 from contextlib import suppress
 from typing import Any
 
-from common.checks import bounds, guards, stress
+from common.checks import guards, out_of_bounds, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
-from common.checks.comparison import LEAST_CHUNK, compare
-from common.engine.answers import Answer, Truth, fresh_answer, leading
+from common.checks.compare_to_reference import LEAST_CHUNK, compare
+from common.engine.answer import Answer, Reference, fresh_answer, leading
 from common.engine.candidates import count_costs, oracle, oracle_rows, weights
+from common.engine.comm_check import count_sent
 from common.engine.inputs import InputSet, inputs_proper
-from common.engine.judge import judge_all
-from common.engine.sending import count_sent
+from common.engine.judgement import judge_all
 from common.engine.session import DoesNotFit, Session
 
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
@@ -25,7 +25,7 @@ def check(session: Session) -> None:
     """
     if {each.label for each in session.remaining} <= set(session.job.verified):
         return
-    bounds.enforce()
+    out_of_bounds.enforce()
     sizes = session.job.pair.check_sizes
     choices = [_choices(session.job.pair.sizes[size]) for size in sizes]
     blind: dict[str, str] = {}
@@ -106,7 +106,7 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
     """Judge every version if the baseline agrees with the oracle, except versions whose files leave this draw out."""
     if not session.remaining:
         return
-    right: Truth | None = session.attempt("", _answers, session, inputs, other)
+    right: Reference | None = session.attempt("", _answers, session, inputs, other)
     if right is None:
         return
     if usual is None and sum(t.numel() for _, t in tensors(right.base.tree)) < LEAST_CHUNK:
@@ -122,7 +122,7 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
         answer = fresh_answer(session, each, inputs, other, right.base, "few" if draw else "")
         if answer is None or each.label in session.disqualified:
             continue
-        problem = right.condemns(each, answer, usual, pooled)
+        problem = right.mismatch(each, answer, usual, pooled)
         if not pooled and session.ranks.any(problem):
             rounded = clone(leading(right.base.tree, right.rows))
             copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base, session.ranks))
@@ -131,10 +131,10 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
         session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
 
 
-def _answers(session: Session, inputs: InputSet, other: InputSet) -> Truth:
+def _answers(session: Session, inputs: InputSet, other: InputSet) -> Reference:
     """The oracle's and the baseline's answer. Their errors are raised: no version has to accept what they refuse."""
     baseline, mine, rows = session.candidates[0], inputs.by_label["baseline"], oracle_rows(session.job.pair.baseline)
     truth = oracle(baseline, rows, mine, other.base, session.ranks)
     guards.poison_outputs(mine)
     out = baseline.bind(mine, baseline.prepared(other.base, mine))()
-    return Truth(truth, rows, Answer.of(out, clone(out), mine, alike=True))
+    return Reference(truth, rows, Answer.of(out, clone(out), mine, alike=True))

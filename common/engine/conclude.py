@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from common.checks.nearness import Error, Errors
-from common.engine.belief import too_fast, works_on
+from common import stats
+from common.checks.compare_to_baseline import Error, Errors
 from common.engine.candidates import LIBRARY_KINDS
-from common.engine.rounds import Samples
+from common.engine.plausibility import too_fast, works_on
+from common.engine.sampling import Samples
 from common.engine.session import Session
 from common.machine.limits import of_limit
 from common.pairs.contract import Version
 from common.pairs.source import remarks, source_hash
-from common.record import stats
 from common.record.result import CONTROL, Arm, PairResult, Row
 
 FLOOR_TIMES = 3  # a time below this many floors of the clock is below its resolution

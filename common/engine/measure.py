@@ -10,17 +10,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from common.checks import guards
-from common.engine import inspection
+from common.engine import untimed_checks
 from common.engine.candidates import count_costs
 from common.engine.check import check, check_one_less
+from common.engine.comm_check import count_sent
 from common.engine.conclude import pair_result
 from common.engine.job import Job
-from common.engine.pilot import plan
+from common.engine.plan import plan
 from common.engine.ranks import ONE, Ranks
-from common.engine.rounds import Samples, sample_blocks
-from common.engine.sending import count_sent
+from common.engine.sampling import Samples, sample_blocks
 from common.engine.session import BaselineDisqualified, Session
-from common.isolation.process import Say
+from common.isolation.worker import Say
 from common.machine.clock import Clock, GroupClock, make_clock
 from common.machine.device import use_device
 from common.record.result import CONTROL, PairResult
@@ -81,4 +81,4 @@ def _timed(session: Session) -> Samples:
     samples = sample_blocks(session, clock, planned, costs, source)
     with session.progress.spending("verify"):
         sent = count_sent(session, session.inputs(job.size), source) if samples.blocks else {}
-        return replace(samples, sent=sent, seen=inspection.look(session, clock, source) if samples.blocks else {})
+        return replace(samples, sent=sent, seen=untimed_checks.look(session, clock, source) if samples.blocks else {})

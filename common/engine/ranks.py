@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from common.checks.arrays import map_arrays, tensors
-from common.isolation.launch import OutOfStep, RankLine
+from common.isolation.rank_launcher import OutOfStep, RankLine
 
 GRACE_S = 5.0  # for the others, when a rank has raised: they may have raised, too, or wait for it in vain
 LONG = timedelta(days=1)  # the leader's watch ends ranks that wait in vain

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.engine import group
+from common.engine import rank_group
 from common.engine.job import Alone, Errand, Job
-from common.isolation import interrupt, process, server
-from common.machine import neighbours
+from common.isolation import forkserver, interrupt, worker
+from common.machine import background_load
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.interpreter import INTERPRETED
-from common.pairs.pair import Pair, why_not
+from common.pairs.pair import Pair, skip_reason
 from common.pairs.sizes import sizes_of
 from common.pairs.source import source_hash
 from common.record.result import FAILED, SCHEMA, PairResult, Record, Row
@@ -71,10 +71,10 @@ def run_pairs(
 def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: bool) -> tuple[Record, list[Job]]:
     """An empty record of this machine, and the jobs."""
     device = "cpu" if device.startswith("cpu:") else device  # a pair compares with "cpu"
-    server.prefer("cuda" if device.startswith("cuda") else "cpu")
+    forkserver.prefer("cuda" if device.startswith("cuda") else "cpu")
     begin = time.monotonic()
     info, limits = survey_apart(device, not check_only)
-    limits = limits if check_only else group.link_limits(pairs, info, limits)
+    limits = limits if check_only else rank_group.link_limits(pairs, info, limits)
     date = datetime.now(UTC).isoformat(timespec="seconds")
     argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of this machine
     environment: dict[str, Any] = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date}
@@ -85,9 +85,9 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
     return Record(SCHEMA, environment, limits, []), jobs
 
 
-def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:
+def _run_one(job: Job, check_only: bool, on_progress: worker.Say, on_neighbours: Neighbours) -> PairResult:
     """Measure one pair in its process. Versions that cannot run here are skipped; without the baseline all are."""
-    job = group.placed(job)
+    job = rank_group.placed(job)
     on_cpu = job.info["kind"] == "cpu"
     reasons = _reasons(job)
     labels = [label for label, reason in reasons.items() if not reason]
@@ -110,7 +110,7 @@ def _run_one(job: Job, check_only: bool, on_progress: process.Say, on_neighbours
 
 def _reasons(job: Job) -> dict[str, str]:
     """Version -> why it cannot run on the job's device, or an empty text."""
-    return {version.label: why_not(version, job.info, job.info["gpus"]) for version in job.pair.versions}
+    return {version.label: skip_reason(version, job.info, job.info["gpus"]) for version in job.pair.versions}
 
 
 def _interpreted(job: Job) -> set[str]:
@@ -119,19 +119,19 @@ def _interpreted(job: Job) -> set[str]:
 
 def _timed(job: Job, labels: list[str]) -> list[str]:
     interpreted = _interpreted(job)
-    return [label for label in labels if label not in interpreted] if group.is_timed(job) else []
+    return [label for label in labels if label not in interpreted] if rank_group.is_timed(job) else []
 
 
 def can_time(pair: Pair, size: str, info: dict[str, Any]) -> bool:
     """Whether a pair's baseline and a variant can be timed on a machine (see common.machine.device.describe)."""
-    job = group.placed(Job(pair, size, "", info, {}, [], []))
+    job = rank_group.placed(Job(pair, size, "", info, {}, [], []))
     timed = _timed(job, [label for label, reason in _reasons(job).items() if not reason])
     return "baseline" in timed and len(timed) > 1
 
 
-def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbours) -> PairResult:
+def _in_its_process(job: Job, on_progress: worker.Say, on_neighbours: Neighbours) -> PairResult:
     """The result from the pair's process, its duration, and, if it was timed, the other users of the machine."""
-    from common.engine import settle  # imports NumPy, which --list does not need
+    from common.engine import confirm_alone  # imports NumPy, which --list does not need
 
     begin, heard = time.monotonic(), list[float]()
 
@@ -140,31 +140,31 @@ def _in_its_process(job: Job, on_progress: process.Say, on_neighbours: Neighbour
         on_progress(stage, fraction)
 
     variables = INTERPRETED if job.info["kind"] == "cpu" else {}
-    call = partial(process.call, _measure, environment=variables, on_progress=hear)
-    with neighbours.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as found:
+    call = partial(worker.call, _measure, environment=variables, on_progress=hear)
+    with background_load.watch(job.info.get("uuid"), on_neighbours, len(job.timed) > 1) as found:
         try:
             result: PairResult = call(job, None)
             begun = time.monotonic()
-            result = settle.settled(job, result, call)
+            result = confirm_alone.settled(job, result, call)
             result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - begun})
-        except process.Death as death:
+        except worker.ChildFailed as death:
             result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
     start_s = {"start": heard[0] - begin} if heard else {}
     spent_s = start_s | result.spent_s | {"total": time.monotonic() - begin}
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
 
 
-def _measure(job: Job, errand: Errand | None, line: process.Line) -> PairResult | Alone:
+def _measure(job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
     """In the child process: measure the pair, or one of its candidates alone."""
-    from common.engine.alone import run_alone
     from common.engine.measure import measure
+    from common.engine.run_alone import run_alone
     from common.engine.session import DoesNotFit
     from common.pairs.syntax import ContractError
 
     if job.ranks > 1:
-        from common.isolation.launch import launch
+        from common.isolation.rank_launcher import launch
 
-        return launch(group.run_rank, job.ranks, line, job, errand)
+        return launch(rank_group.run_rank, job.ranks, line, job, errand)
     if errand:
         return run_alone(job, errand, line)
     try:

@@ -7,15 +7,15 @@ from typing import Any
 
 import torch
 
-from common.checks.bounds import OutOfBounds
+from common.checks.global_state import Watch
 from common.checks.guards import Leaks
-from common.checks.settings import Watch
+from common.checks.out_of_bounds import OutOfBounds
 from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
 from common.engine.job import Job
-from common.engine.progress import Progress
 from common.engine.ranks import ONE, Ranks
-from common.isolation.process import Say, one_line
+from common.engine.stage_times import Progress
+from common.isolation.worker import Say, one_line
 from common.machine.clock import synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load

@@ -7,9 +7,9 @@ import psutil
 import pynvml
 import torch
 
-from common.hardware.links import active_nvlinks
+from common.hardware.gpu_links import active_nvlinks
 from common.machine.device import cpu_caches
-from common.machine.state import CORES, nvml_handle, told
+from common.machine.throttling import CORES, nvml_handle, told
 
 PROP = "cudaDeviceProp."
 GUIDE = "CUDA C++ Programming Guide, by compute capability"

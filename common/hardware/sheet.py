@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.isolation import process
+from common.isolation import worker
 from common.machine.device import versions
 from common.machine.survey import DeviceError, survey_apart
 from common.pairs.pair import ROOT
@@ -42,8 +42,8 @@ def silent(stage: str, fraction: float) -> None:
 
 def measure(device: str, say: Say = silent) -> Sheet:
     """Measure a device in this process, which should do nothing else with it. Raises ValueError."""
-    from common.hardware.cpu import measure_cpu
-    from common.hardware.gpu import measure_gpu
+    from common.hardware.cpu_sheet import measure_cpu
+    from common.hardware.gpu_sheet import measure_gpu
     from common.machine.device import describe, use_device
 
     say("device", 0.0)
@@ -57,8 +57,8 @@ def measure(device: str, say: Say = silent) -> Sheet:
 def measured_apart(device: str, say: Say = silent) -> Sheet:
     """The same in a child process, so that nothing is left on the device. Raises DeviceError."""
     try:
-        return process.call(measure, device, on_progress=say)
-    except process.Death as death:
+        return worker.call(measure, device, on_progress=say)
+    except worker.ChildFailed as death:
         raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from common.pairs.one_line import printable
 from common.pairs.pair import ROOT
+from common.pairs.user_error import printable
 from common.xray.occupancy import REGISTERS_PER_SM, WARP
 
 OTHERS = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), f"{ROOT / 'common'}/", "<")

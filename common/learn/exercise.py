@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
+from common.pairs.user_error import UserError
 
 EXERCISES = ROOT / "exercises"
 WORK = ROOT / "work"
@@ -20,7 +20,7 @@ HINTS = 3
 GIVEN, WORDING = ("given*.py", "cases/*.py"), ("text", "why")  # files beside the start; what an answer's table says
 
 
-class ExerciseError(OneLine):
+class ExerciseError(UserError):
     """An exercise that does not exist, or whose files are not what they should be."""
 
 

@@ -10,10 +10,10 @@ def grade(exercise: Exercise, path: Path, say: Say = lambda gate: None) -> Grade
     """Judges a file. `say` hears each gate as soon as it is known. Raises ExerciseError if there is no such file."""
     if not path.is_file():
         raise ExerciseError(f"{path}: no such file: `python learn.py start {exercise.id}` makes it")
-    from common.learn import answers, kernels  # the engine: only where something is graded
+    from common.learn import answer_gates, kernel_gates  # the engine: only where something is graded
 
     found: list[Gate] = []
-    for gate in (kernels if exercise.kind in KERNELS else answers).gates(exercise, path):
+    for gate in (kernel_gates if exercise.kind in KERNELS else answer_gates).gates(exercise, path):
         say(gate)
         found.append(gate)
         if gate.passed is None and len(found) == 1:  # whether it is right is not known: the rest would mislead

@@ -14,7 +14,7 @@ from typing import Any
 import pynvml
 from threadpoolctl import threadpool_limits
 
-from common.machine.state import CORES, nvml_handle
+from common.machine.throttling import CORES, nvml_handle
 
 DATASHEETS = Path(__file__).with_name("datasheets.json")
 UNITS = {"K": 1 << 10, "M": 1 << 20}  # units of cache sizes there

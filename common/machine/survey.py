@@ -4,12 +4,12 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any
 
-from common.isolation import process
+from common.isolation import worker
 from common.machine.device import default_device, describe, use_device
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 
 
-class DeviceError(OneLine):
+class DeviceError(UserError):
     """The requested device cannot be used."""
 
 
@@ -17,12 +17,12 @@ class DeviceError(OneLine):
 def survey_apart(device: str | None, with_limits: bool = True) -> tuple[dict[str, Any], dict[str, Any]]:
     """(Description, limits) of this machine, found once in a child process, which may use CUDA. Raises DeviceError."""
     try:
-        return process.call(_survey, device or default_device(), with_limits)
-    except process.Death as death:
+        return worker.call(_survey, device or default_device(), with_limits)
+    except worker.ChildFailed as death:
         raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 
 
-def _survey(device: str, with_limits: bool, say: process.Say) -> tuple[dict[str, Any], dict[str, Any]]:
+def _survey(device: str, with_limits: bool, say: worker.Say) -> tuple[dict[str, Any], dict[str, Any]]:
     from common.machine.limits import measure_limits
 
     say("device", 0.0)

@@ -8,18 +8,19 @@ from common.hardware.diagram import diagram
 from common.machine.device import datasheet, default_device, has_gpu
 from common.machine.limits import measure_limits
 from common.machine.survey import survey_apart
-from common.notebook import learn, places, programs, timelines, widths
+from common.notebook import exercise_cells as learn
+from common.notebook import places, programs, timelines, widths
 from common.notebook.cells import cpu_clock, ready, row_of, seconds_of, show, show_diff, table
-from common.notebook.chapter import chapter, kernels_of, show_another, show_code, show_counts, show_xray
-from common.notebook.exercise import check_kernel, compiled, need_triton
-from common.notebook.gpu import gpu
-from common.notebook.predictions import against, compared, off, predict
+from common.notebook.chapter_cells import chapter, kernels_of, show_another, show_code, show_counts, show_xray
+from common.notebook.forecast_cells import against, compared, off, predict
+from common.notebook.kernel_check import check_kernel, compiled, need_triton
+from common.notebook.named_gpu import gpu
 from common.pairs.pair import ROOT, discover, load
-from common.record.stats import Estimate, estimate, verdict
 from common.show import heatmap, plot
 from common.show.formats import bandwidth, binary, digits, seconds, tflops
 from common.show.summary import fastest_library
 from common.show.tables import grade, origin, ratio, variant
+from common.stats import Estimate, estimate, verdict
 from common.traffic import count, traced
 from common.xray.occupancy import MACHINES, WARP
 from common.xray.picture import xray

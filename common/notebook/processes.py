@@ -16,10 +16,10 @@ import torch.distributed as dist
 from IPython.display import Markdown, display
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from common.checks.sent import Sent
+from common.checks.comm_bytes import Sent
 from common.engine.ranks import LONG, Ranks
-from common.isolation import process
-from common.isolation.launch import RankLine, launch
+from common.isolation import worker
+from common.isolation.rank_launcher import RankLine, launch
 from common.machine.device import use_device
 from common.notebook.cells import table
 from common.pairs.pair import Pair, load
@@ -43,8 +43,8 @@ def in_ranks(function: Callable[..., Any], ranks: int = 2) -> list[Any]:
     NoResult.
     """
     try:
-        found: list[Any] = process.call(_lead, _parts(function), function.__name__, ranks, deadline_s=DEADLINE_S)
-    except process.Death as death:
+        found: list[Any] = worker.call(_lead, _parts(function), function.__name__, ranks, deadline_s=DEADLINE_S)
+    except worker.ChildFailed as death:
         raise NoResult(str(death)) from None
     return found
 
@@ -71,7 +71,7 @@ def _outer(code: CodeType) -> set[str]:
     return set(code.co_names).union(*(_outer(each) for each in code.co_consts if isinstance(each, CodeType)))
 
 
-def _lead(parts: Parts, name: str, ranks: int, line: process.Line) -> Any:
+def _lead(parts: Parts, name: str, ranks: int, line: worker.Line) -> Any:
     return launch(_rank, ranks, line, parts, name)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from common.learn import progress
+from common.learn import learner_log
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.source import source_hash
 from common.record.files import RecordError
@@ -112,20 +112,20 @@ def _keep(key: str, answer: Answer, asked: Question) -> None:
     earlier = _kept(asked)
     if earlier and all(earlier[-1].get(name) == new for name, new in said.items()):
         return
-    progress.add("predict", asked.of, hash=asked.hash, pair=asked.pair, **said)
+    learner_log.add("predict", asked.of, hash=asked.hash, pair=asked.pair, **said)
     if earlier:
         print(f"{key}: your first answer is locked; this one is kept as a revision")
 
 
 def _kept(asked: Question) -> list[dict[str, Any]]:
     """All predictions for one question. Raises RecordError."""
-    return [each for each in progress.predictions() if (each["of"], each.get("hash")) == (asked.of, asked.hash)]
+    return [each for each in learner_log.predictions() if (each["of"], each.get("hash")) == (asked.of, asked.hash)]
 
 
 def first(of: str) -> str:
     """What was first said to a question, and what it was; empty if nothing was said, or the store cannot be read."""
     try:
-        earlier = next((each for each in progress.predictions() if each["of"] == of), None)
+        earlier = next((each for each in learner_log.predictions() if each["of"] == of), None)
     except RecordError:  # `keep` tells it
         return ""
     if earlier is None:
@@ -146,6 +146,6 @@ def found(said: Any, figure: float | str, **beside: Any) -> None:
     try:
         if any("found" not in each for each in _kept(asked)):
             kept = figure if isinstance(figure, str) else float(figure)
-            progress.add("found", asked.of, hash=asked.hash, found=kept, naive=asked.naive, **beside)
+            learner_log.add("found", asked.of, hash=asked.hash, found=kept, naive=asked.naive, **beside)
     except RecordError as error:
         print(f"this figure is not kept: {error}")

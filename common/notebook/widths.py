@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from common.notebook.gpu import Gpu
+from common.notebook.named_gpu import Gpu
 from common.show.formats import binary
 from common.show.plot import SERIES, new_figure, style
 from common.xray.occupancy import REGISTERS_PER_SM

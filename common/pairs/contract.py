@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from common.pairs.draws import DRAWS
+from common.pairs.stress_names import DRAWS
 from common.pairs.syntax import (
     ContractError,
     assigned_names,

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from common.pairs.beside import absent, require_modules, require_names
 from common.pairs.contract import Version, read_version, require_ranks
+from common.pairs.missing_files import absent, require_modules, require_names
 from common.pairs.syntax import ContractError, require_of, with_helpers
 from common.pairs.version_cache import cached
 
@@ -148,7 +148,7 @@ def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:
     return tuple(rungs.values())
 
 
-def why_not(version: Version, device: dict[str, Any], gpus: int) -> str:
+def skip_reason(version: Version, device: dict[str, Any], gpus: int) -> str:
     """The reason why a version cannot run on a device (see common.machine.device.describe); empty if it can."""
     if missing := absent(version):
         return f"needs the package {', '.join(missing)}"

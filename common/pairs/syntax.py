@@ -5,7 +5,7 @@ import difflib
 from functools import cache
 from pathlib import Path
 
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 
 DEEPEST = 100  # nested expressions and statements: a depth that Python's recursion allows
 _parsed = cache(ast.parse)  # cached by text: the helpers of a chapter belong to each of its versions
@@ -24,7 +24,7 @@ def nodes(tree: ast.Module) -> tuple[ast.AST, ...]:
     return tuple(node for level in levels for node in level)
 
 
-class ContractError(OneLine):
+class ContractError(UserError):
     """A file that breaks the contract; the message names the file, the problem and the fix."""
 
 

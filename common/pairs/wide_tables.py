@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from common.pairs.one_line import printable, wrapped
+from common.pairs.user_error import printable, wrapped
 
 TIE = "\u00a0"  # in a cell: a space at which no line is broken
 GAP = 2  # columns of the terminal between two cells

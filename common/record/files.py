@@ -17,8 +17,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
-from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT
+from common.pairs.user_error import UserError
 
 RECORDED = ROOT / "recorded"  # committed results: one folder per device
 Found = tuple[Path, Any]  # a recorded file and its content
@@ -26,7 +26,7 @@ Problems = dict[Path, str]  # bad files, each with one line
 REFUSED = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk", stat.S_IFSOCK: "a socket"}  # no text is written into them
 
 
-class RecordError(OneLine):
+class RecordError(UserError):
     """A file has the wrong content or cannot be read or written."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from common.record import stats
+from common import stats
 from common.record.files import Format, RecordError, write_text
 from common.record.result import CONTROL, SCHEMA, Arm, PairResult, Record, Row, from_dict, to_json
 

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
 
-from common.pairs.one_line import printable, width_of, wrapped
 from common.pairs.pair import Pair
+from common.pairs.user_error import printable, width_of, wrapped
 from common.pairs.wide_tables import TIE, print_table
 from common.record.result import PairResult, Record
 from common.show import stats_table

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len
 from rich.text import Text
 
-from common.pairs.one_line import printable
+from common.pairs.user_error import printable
 
 CORE = 5  # columns that move closer together before one of them goes
 LEAST = 2  # columns that never go: a verdict, a speedup

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from common.pairs.pair import Pair
 from common.pairs.sizes import class_of
-from common.record.archive import current, recorded_sizes
 from common.record.files import Problems
 from common.record.result import PairResult, Record
+from common.record.store import current, recorded_sizes
 
 
 @dataclass(frozen=True)

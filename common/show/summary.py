@@ -8,9 +8,9 @@ from statistics import fmean, geometric_mean
 
 from common.pairs.pair import Pair, short
 from common.pairs.sizes import class_of
-from common.record.archive import CLASSES, added, current, recorded, recorded_classes, together
 from common.record.files import Problems, classes, write_text
 from common.record.result import UNTIMED, PairResult, Record, Row
+from common.record.store import CLASSES, added, current, recorded, recorded_classes, together
 from common.show import stats_table, tables
 from common.show.formats import digits
 from common.show.layout import Entry, markdown

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from common import stats
 from common.pairs.pair import short
 from common.pairs.sizes import class_of
-from common.record import stats
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import formats
 from common.show.formats import digits, seconds

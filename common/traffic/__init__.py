@@ -17,7 +17,7 @@ results back. What the interpreter cannot run (CUDA C++, Gluon, inline assembly)
     predict.py     the least time of a traffic on a named GPU
     show.py        tables for the console and in Markdown
 
-(common/calibration/counters.py compares the counts with a GPU's own counters.)
+(tools/counter_check.py compares the counts with a GPU's own counters.)
 """
 
 from common.traffic.call import count, counting, traced

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from common.traffic.cache import L2
 from common.traffic.data import Access, Traffic
+from common.traffic.l2_model import L2
 from common.traffic.meter import Meter
 
 
@@ -18,11 +18,11 @@ def counting(l2: L2 | None = None, heard: list[Access] | None = None) -> Iterato
     `heard`: see Meter.
     """
     meter = Meter(l2, heard)
-    from common.traffic.operations import Operations  # imports torch
+    from common.traffic.torch_hooks import Operations  # imports torch
 
     with ExitStack() as stack:
         if find_spec("triton"):  # optional: not in macOS
-            from common.traffic.kernels import counted
+            from common.traffic.triton_hooks import counted
 
             stack.enter_context(counted(meter))
         stack.enter_context(Operations(meter))

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from common.traffic.cache import L2
 from common.traffic.data import SECTOR, Access, Addresses, Kernel, Mask, Traffic
+from common.traffic.l2_model import L2
 
 COMPACT = 1 << 21  # sectors that are kept before duplicates are removed
 Sectors = Addresses  # their numbers: addresses / SECTOR

@@ -21,9 +21,9 @@ from triton.runtime.jit import mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from common.traffic.data import SECTOR, Kernel
-from common.traffic.kernels import counted
 from common.traffic.meter import Meter, Places, Sectors
-from common.traffic.operations import Operations
+from common.traffic.torch_hooks import Operations
+from common.traffic.triton_hooks import counted
 
 PROGRAMS, LEAST = 24, 4  # programs of a launch: at most, and at least, however slow they are
 LANES = 1 << 25  # lanes of loads and stores: after these no further program begins; a few seconds

@@ -12,11 +12,11 @@ from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
-from common.isolation import process
+from common.isolation import worker
 from common.pairs.contract import Version
 from common.pairs.interpreter import INTERPRETED
-from common.pairs.one_line import OneLine
 from common.pairs.pair import NOT_INTERPRETED, Pair, load
+from common.pairs.user_error import UserError
 from common.traffic.data import Traffic
 from common.xray.occupancy import Machine
 
@@ -67,9 +67,9 @@ def count_pair(
         done = list[str]()
         try:
             count = partial(count_versions, left, pair, size, machine, models_l2)
-            found += process.call(count, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
+            found += worker.call(count, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
             left = []
-        except process.Death as death:  # versions before it are counted again: their counts were lost with the process
+        except worker.ChildFailed as death:  # versions before it are counted again: their counts were lost
             guilty = left[len(done)]
             found.append(Counted(guilty.label, reason=str(death), failed=True))
             left = [version for version in left if version is not guilty]
@@ -78,7 +78,7 @@ def count_pair(
 
 
 def count_versions(
-    versions: Sequence[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, say: process.Say
+    versions: Sequence[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, say: worker.Say
 ) -> list[Counted]:
     """The same in this process. Triton must interpret (INTERPRETED)."""
     found = []
@@ -119,14 +119,14 @@ def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2:
 
 def _why(error: Exception) -> tuple[str, bool]:
     """(Why a version was not counted, whether that is its own fault.)"""
-    if isinstance(error, OneLine):
+    if isinstance(error, UserError):
         return str(error), False
     told = str(error).lower()
     for text, said in (("inline_asm", "inline assembly"), ("gluon", "Gluon"), ("extern_elementwise", "libdevice")):
         if text in told:
             return f"{said} does not run in Triton's interpreter", False
     without_gpu = isinstance(error, RuntimeError) and ("cuda" in told or "nvidia" in told)
-    return process.one_line(error), not without_gpu
+    return worker.one_line(error), not without_gpu
 
 
 class _Graphs:
@@ -167,10 +167,10 @@ def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -
 
     import torch
 
-    from common.traffic.cache import L2
     from common.traffic.call import counting
-    from common.traffic.operations import OnMeta
+    from common.traffic.l2_model import L2
     from common.traffic.sampling import sampling
+    from common.traffic.torch_hooks import OnMeta
     from common.xray.capture import as_if_on
 
     if exact and not version.needs_cuda:

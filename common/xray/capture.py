@@ -17,17 +17,17 @@ from unittest.mock import MagicMock, patch
 import torch
 import torch.distributed as dist
 
-from common.isolation.process import one_line
-from common.pairs.one_line import OneLine
+from common.isolation.worker import one_line
 from common.pairs.pair import load
+from common.pairs.user_error import UserError
 from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine
 
 
-class CannotShow(OneLine):
+class CannotShow(UserError):
     """A version's launches cannot be found without a GPU; str() says why."""
 
 
-class Faulty(OneLine):
+class Faulty(UserError):
     """A version would fail on a GPU, too; str() says why."""
 
 

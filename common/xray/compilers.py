@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 from common.xray.capture import Launch, TritonLaunch
 from common.xray.occupancy import WARP, Machine
 
 
-class CompileError(OneLine):
+class CompileError(UserError):
     """The compiler's error in one line."""
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from common.isolation import process, server
+from common.isolation import forkserver, worker
 from common.pairs.contract import Version
-from common.pairs.one_line import OneLine
 from common.pairs.pair import Pair
+from common.pairs.user_error import UserError
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 
@@ -23,15 +23,15 @@ class Picture:
 
 def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "default") -> list[Picture]:
     """A picture of each version on each architecture. Each runs in its own process, on tensors without memory."""
-    server.prefer("triton")
+    forkserver.prefer("triton")
     pictures = []
     for version in pair.versions:
         reason = "launches only library kernels: it has no machine code of its own"
         if version.has_kernel:
             try:
-                pictures += process.call(_look_into, version, pair.sizes[size], tuple(architectures))
+                pictures += worker.call(_look_into, version, pair.sizes[size], tuple(architectures))
                 continue
-            except process.Death as death:
+            except worker.ChildFailed as death:
                 reason = str(death)
         pictures += [Picture(version.label, each, [], reason, version.has_kernel) for each in architectures]
     return pictures
@@ -49,7 +49,7 @@ def _look_into(version: Version, size: dict, wanted: Sequence[str], say: Callabl
                 launches = capture.launches(version.path, size, machine)
                 kernels = [sass.dissect(compilers.compile_for(launch, machine), machine) for launch in launches]
                 reason = "" if kernels else "launches no kernel of its own, only torch operations"
-            except OneLine as error:
+            except UserError as error:
                 reason, failed = str(error), isinstance(error, (compilers.CompileError, capture.Faulty))
         pictures.append(Picture(version.label, architecture, kernels, reason, failed))
     return pictures

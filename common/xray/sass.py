@@ -16,7 +16,7 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 from common.xray.compilers import Binary
 from common.xray.occupancy import SYSTEM_SHARED_BYTES, Machine, Occupancy, occupancy
 
@@ -36,7 +36,7 @@ KINDS = {  # opcode -> what it does, in the order of rows
 BY_WIDTH = ("LDG", "STG", "LDGSTS", "LDS", "STS")  # accesses whose width is shown
 
 
-class NoTools(OneLine):
+class NoTools(UserError):
     """The CUDA tools that read machine code are missing."""
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from common.pairs.eager import Eagerly
-from common.pairs.one_line import OneLine
+from common.pairs.eager_mode import Eagerly
 from common.pairs.pair import load
+from common.pairs.user_error import UserError
 from common.xray.capture import Launch, TritonLaunch, as_if_cuda, recorded_launches
 from common.xray.compilers import Binary, compile_for
 from common.xray.occupancy import MACHINES, Machine
@@ -85,7 +85,7 @@ def _line(launch: str | Launch, machine: Machine) -> str:
         return launch
     try:
         code = code_of(compile_for(launch, machine))
-    except OneLine as error:
+    except UserError as error:
         code = f"does not compile: {error}"
     code = hashlib.sha256(code.encode()).hexdigest()
     if not isinstance(launch, TritonLaunch):

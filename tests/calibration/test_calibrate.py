@@ -17,8 +17,9 @@ import pytest
 import torch
 from samples import refused, wait_until
 
+from common import stats
 from common.calibration import __main__ as calibrate
-from common.calibration import known_times, markdown, trials
+from common.calibration import calibration_page, known_times, trials
 from common.calibration.checks import FORMAT, contradiction, judge, own_cost
 from common.calibration.findings import FILE, PAIRS, SCHEMA, Findings, Known, Run, Said, Spin, keep, to_json
 from common.engine import runner
@@ -27,7 +28,6 @@ from common.machine.device import describe
 from common.pairs.pair import ROOT, discover
 from common.pairs.pair import load as load_version
 from common.pairs.source import source_hash
-from common.record import stats
 from common.record.files import RecordError
 from common.record.result import Record
 from common.show import tables
@@ -237,7 +237,7 @@ def test_committed_calibrations_are_believed():
 
 def test_the_table_shows_every_check_with_device_date_and_versions(tmp_path):
     found = sound(planted(16))
-    text = markdown.markdown([(keep(found, tmp_path), found)], found.source_hashes)
+    text = calibration_page.markdown([(keep(found, tmp_path), found)], found.source_hashes)
     for said in ("NVIDIA H200, 2026-01-02 (torch 2.11.0)", "(/recorded/nvidia_h200/calibration.json), in 4.0 minutes"):
         assert said in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
@@ -248,9 +248,9 @@ def test_the_table_shows_every_check_with_device_date_and_versions(tmp_path):
 
 def test_pairs_that_have_changed_since_show_no_figure(tmp_path):
     found = sound()
-    text = markdown.markdown([(keep(found, tmp_path), found)], {**found.source_hashes, "work": "changed"})
+    text = calibration_page.markdown([(keep(found, tmp_path), found)], {**found.source_hashes, "work": "changed"})
     assert "Stale" in text and "|" not in text
-    assert markdown.markdown([], {}) == tables.NOTHING
+    assert calibration_page.markdown([], {}) == tables.NOTHING
 
 
 # The pairs

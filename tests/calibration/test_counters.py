@@ -7,8 +7,10 @@ import pytest
 
 pytest.importorskip("triton")  # not on macOS
 
-from common.calibration import counters, ncu, truth
-from common.calibration.chosen import (
+from common.record.files import RecordError
+from tests.samples import refused
+from tools import counter_check, counter_truth, ncu
+from tools.counted_launches import (
     BEYOND_L2,
     HALF,
     MODELS,
@@ -20,10 +22,8 @@ from common.calibration.chosen import (
     counted,
     machine_of,
 )
-from common.calibration.truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, Compared, Truth
-from common.calibration.truth_page import errors, markdown, pages
-from common.record.files import RecordError
-from tests.samples import refused
+from tools.counter_page import errors, markdown, pages
+from tools.counter_truth import GRID, L2_READ, READ, THREADS, WAYS, WRITTEN, Compared, Truth
 
 LOADS, STORES, RED = WAYS["load"][0], WAYS["store"][0], WAYS["atomic"][1]
 DEVICE = {"kind": "cuda", "name": "NVIDIA H200", "capability": [9, 0], "sms": 132, "cache_bytes": 60 << 20}
@@ -53,7 +53,7 @@ def kernel(counters=None, **counts):
 
 def comparison(*kernels, **fields):
     environment = {"device": DEVICE, "versions": {"torch": "2.11.0", "ncu": "2025.3.1.0"}, "date": "2026-11-24"}
-    return Truth(truth.SCHEMA, environment, list(kernels), [], {}, **fields)
+    return Truth(counter_truth.SCHEMA, environment, list(kernels), [], {}, **fields)
 
 
 def test_a_table_is_read_whatever_is_printed_around_it_and_launches_are_added_up():
@@ -79,19 +79,19 @@ def test_a_table_of_another_kind_is_refused(text):
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (kernel(), truth.AGREES),
-        (kernel({LOADS: 1015.0}), truth.AGREES),  # 1 % of all
-        (kernel({LOADS: 1016.0}), truth.RELOADED),
-        (kernel({LOADS: 8001.0}), truth.UNEXPLAINED),  # a sector has 8 words, the program 4 warps
-        (kernel({LOADS: 16_000.0, THREADS: 512.0}), truth.RELOADED),  # by each of 16 warps
-        (kernel({LOADS: 900.0}), truth.UNEXPLAINED),
-        (kernel({STORES: 1000.0}), truth.PARTIAL),
-        (kernel({RED: 100.0}), truth.UNEXPLAINED),
-        (kernel({RED: 100.0}, atomic=100), truth.AGREES),
-        (kernel({GRID: 9.0}), truth.ANOTHER),
-        (kernel({WAYS["TMA load"][0]: None}, **{"TMA load": 1000}), truth.TMA),
-        (kernel({WAYS["TMA load"][0]: 1000.0}, **{"TMA load": 1000}), truth.AGREES),
-        (kernel({WAYS["TMA load"][0]: 500.0}, **{"TMA load": 1000}), truth.UNEXPLAINED),
+        (kernel(), counter_truth.AGREES),
+        (kernel({LOADS: 1015.0}), counter_truth.AGREES),  # 1 % of all
+        (kernel({LOADS: 1016.0}), counter_truth.RELOADED),
+        (kernel({LOADS: 8001.0}), counter_truth.UNEXPLAINED),  # a sector has 8 words, the program 4 warps
+        (kernel({LOADS: 16_000.0, THREADS: 512.0}), counter_truth.RELOADED),  # by each of 16 warps
+        (kernel({LOADS: 900.0}), counter_truth.UNEXPLAINED),
+        (kernel({STORES: 1000.0}), counter_truth.PARTIAL),
+        (kernel({RED: 100.0}), counter_truth.UNEXPLAINED),
+        (kernel({RED: 100.0}, atomic=100), counter_truth.AGREES),
+        (kernel({GRID: 9.0}), counter_truth.ANOTHER),
+        (kernel({WAYS["TMA load"][0]: None}, **{"TMA load": 1000}), counter_truth.TMA),
+        (kernel({WAYS["TMA load"][0]: 1000.0}, **{"TMA load": 1000}), counter_truth.AGREES),
+        (kernel({WAYS["TMA load"][0]: 500.0}, **{"TMA load": 1000}), counter_truth.UNEXPLAINED),
     ],
 )
 def test_what_a_difference_is_said_to_be(found, said):
@@ -115,8 +115,8 @@ def test_the_models_error_is_told_apart_by_what_the_l2_holds():
 
 def test_a_record_is_read_as_it_was_written_and_becomes_a_page(tmp_path):
     found = replace(comparison(kernel(), kernel({LOADS: 2000.0, READ: None})), left_out={"ch9/x baseline": "no GPU"})
-    path = truth.keep(found, tmp_path)
-    assert (path.parent.name, truth.FORMAT.load(path)) == ("nvidia_h200", found)
+    path = counter_truth.keep(found, tmp_path)
+    assert (path.parent.name, counter_truth.FORMAT.load(path)) == ("nvidia_h200", found)
     assert pages(folder=tmp_path) == {path.with_suffix(".md"): markdown(path, found)}
     page = markdown(path, found)
     assert "1 of 2 kernels agree within 1%, 1 of them to the last sector" in page
@@ -133,16 +133,16 @@ def test_a_record_is_read_as_it_was_written_and_becomes_a_page(tmp_path):
         lambda data: data["kernels"][0]["counters"].update({GRID: "many"}),
         lambda data: data["environment"].pop("date"),
         lambda data: data["environment"]["device"].update(cache_bytes="60 MiB"),
-        lambda data: data.update(schema=truth.SCHEMA + 1),
+        lambda data: data.update(schema=counter_truth.SCHEMA + 1),
     ],
 )
 def test_a_bad_record_is_told_in_one_line(spoil, tmp_path):
-    path = truth.keep(comparison(kernel()), tmp_path)
+    path = counter_truth.keep(comparison(kernel()), tmp_path)
     data = json.loads(path.read_text())
     spoil(data)
     path.write_text(json.dumps(data))
     with refused(str(path), kind=RecordError):
-        truth.FORMAT.load(path)
+        counter_truth.FORMAT.load(path)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +160,12 @@ def test_a_bad_record_is_told_in_one_line(spoil, tmp_path):
     ],
 )
 def test_without_counters_one_line_says_why(has_gpu, program, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(counters, "has_gpu", lambda: has_gpu)
+    monkeypatch.setattr(counter_check, "has_gpu", lambda: has_gpu)
     monkeypatch.setenv("PATH", str(tmp_path))
     if program:
         (tmp_path / "ncu").write_text(f"#!/bin/sh\n{program}\n")
         (tmp_path / "ncu").chmod(0o755)
-    assert counters.main([], tmp_path) == 2
+    assert counter_check.main([], tmp_path) == 2
     out, error = capsys.readouterr()
     assert not out
     assert error.startswith(f"counters: {said}")
@@ -205,7 +205,7 @@ def test_the_models_of_an_l2_differ_by_what_runs_at_once_and_by_its_size():
 def test_versions_that_cannot_be_counted_are_left_out_with_their_reason():
     plan = [Chosen("ch1/planted", version, "", {"n": 8}) for version in ("baseline", "optimized")]
     of_both = {(number, "planted_kernel"): COUNTERS for number in range(2)}
-    found, left = counters.compared(plan, of_both, ["no Gluon", {"planted_kernel": COUNTED}])
+    found, left = counter_check.compared(plan, of_both, ["no Gluon", {"planted_kernel": COUNTED}])
     assert (found, left) == ([kernel()], {"ch1/planted baseline": "no Gluon"})
-    found, left = counters.compared(plan[1:], {(0, "other_kernel"): COUNTERS}, [{"planted_kernel": COUNTED}])
+    found, left = counter_check.compared(plan[1:], {(0, "other_kernel"): COUNTERS}, [{"planted_kernel": COUNTED}])
     assert (found, left) == ([], {"ch1/planted optimized": "only the GPU launched other_kernel"})

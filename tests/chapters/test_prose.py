@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from common.cli.answers import question
 from common.pairs.pair import ROOT, discover
+from tools.answers_page import question
 
 PARTS = ("Problem", "Idea", "Cost", "Predict")
 WORDS_A_MINUTE = 220

@@ -13,9 +13,9 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from common.cli import chapter
-from common.pairs.one_line import OneLine
+from common.cli import compare_chapter
 from common.pairs.pair import ROOT, load
+from common.pairs.user_error import UserError
 from common.xray.compilers import nvrtc_compile
 from common.xray.occupancy import ARCHITECTURES
 
@@ -257,7 +257,7 @@ def test_what_all_scripts_print_is_recorded(script, monkeypatch, tmp_path, capsy
 def test_nothing_is_recorded_if_a_script_fails(script, monkeypatch, tmp_path):
     failed = subprocess.CompletedProcess([], 3, "", "a trace\nno such thing\n")
     monkeypatch.setattr(script.subprocess, "run", lambda *_, **__: failed)
-    with pytest.raises(OneLine, match=r"^performance_basics\.py ended with status 3: no such thing$"):
+    with pytest.raises(UserError, match=r"^performance_basics\.py ended with status 3: no such thing$"):
         script.record()
     assert not list(tmp_path.glob("*/*"))
 
@@ -274,6 +274,7 @@ def test_si_keeps_three_digits():
 @pytest.mark.parametrize("folder", sorted(ROOT.glob("ch[0-9]*")), ids=lambda folder: folder.name)
 def test_compare_and_profile_are_those_of_the_chapter(folder):
     module = load(folder / "compare.py")
+    chapter = compare_chapter
     for mine, its in ((module.compare, chapter.compare_chapter), (module.profile, chapter.profile_chapter)):
         assert (mine.func, mine.args) == (its, (folder.name,))
 

@@ -146,7 +146,7 @@ def test_a_figure_is_whole_or_as_it_was(tmp_path, monkeypatch):
 
 
 def test_a_loss_that_is_no_number_is_one_line():
-    with pytest.raises(command_line.OneLine, match="nan after 3 steps"):
+    with pytest.raises(command_line.UserError, match="nan after 3 steps"):
         command_line.timed(lambda model, steps, seed, tell: [1.0, 2.0, float("nan")], None, 3, 0)
 
 

@@ -20,9 +20,9 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from common.isolation import process
-from common.pairs.one_line import OneLine
+from common.isolation import worker
 from common.pairs.pair import ROOT
+from common.pairs.user_error import UserError
 from common.record.files import RecordError
 from common.record.result import BELIEVED
 from common.show.console import make_console
@@ -348,13 +348,13 @@ def test_the_best_is_measured_anew(bench, monkeypatch):
 
 
 def test_a_default_that_is_wrong_ends_the_search(bench):
-    with pytest.raises(process.Death, match="the default configuration: wrong answer at size check: element"):
+    with pytest.raises(worker.ChildFailed, match="the default configuration: wrong answer at size check: element"):
         bench(default=8).score([staged(3)], 0, quiet)
 
 
 def test_a_death_that_is_nobody_s_is_raised(bench, monkeypatch):
-    monkeypatch.setattr(process, "call", Mock(side_effect=process.Death("no memory")))
-    with pytest.raises(process.Death, match="no memory"):
+    monkeypatch.setattr(worker, "call", Mock(side_effect=worker.ChildFailed("no memory")))
+    with pytest.raises(worker.ChildFailed, match="no memory"):
         bench().score([staged(4)], 0, quiet)
 
 
@@ -461,7 +461,7 @@ def test_a_model_must_be_there_and_named(monkeypatch):
     with pytest.raises(ProposerError, match="cannot be reached"):
         proposed(History(ABOUT), 2)
     monkeypatch.delenv("OPENAI_MODEL")
-    with pytest.raises(OneLine, match="OPENAI_MODEL must be set"):
+    with pytest.raises(UserError, match="OPENAI_MODEL must be set"):
         proposed(History(ABOUT), 2)
 
 
@@ -612,7 +612,7 @@ def test_a_sweep_of_an_older_space_is_replayed_in_that_space(sweep, capsys):
 def test_a_best_that_an_older_sweep_did_not_try_is_said(sweep, capsys):
     best = next(trial for trial in sweep.measured if trial.configuration["WARPS"] == 16)
     found = History({**ABOUT, "proposer": "evolutionary"}, trials=[best])
-    with pytest.raises(OneLine, match="the sweep did not try the search's best"):
+    with pytest.raises(UserError, match="the sweep did not try the search's best"):
         sweeps.compare(found, of_older_space(sweep), "cpu", no_bar)
 
 
@@ -622,7 +622,7 @@ def test_a_search_is_compared_with_a_sweep(sweep, capsys):
     assert sweeps.compare(found, sweep, "cpu", no_bar) == 0
     text, ratio = capsys.readouterr().out, second.score / sweep.measured[0].score
     assert f"{ratio:.4f}x" in text and f"evaluations: 1 of {len(space().valid)}" in text
-    with pytest.raises(OneLine, match="their problem differs"):
+    with pytest.raises(UserError, match="their problem differs"):
         sweeps.compare(History({**ABOUT, "problem": {}}), sweep, "cpu", no_bar)
 
 

@@ -18,7 +18,7 @@ import pytest
 import torch
 from samples import one_pair, version, wait_until
 
-from common.checks import guards, trace
+from common.checks import device_trace, guards
 from common.checks.arrays import own_views, tensors
 from common.engine.candidates import make_candidates
 from common.engine.inputs import InputSet
@@ -185,7 +185,7 @@ def test_what_looks_like_reading_a_literal_and_is_not_is_heard(call):
 
 def test_allocations_of_a_call_are_counted():
     x, out = torch.randn(2, 1 << 20)
-    assert trace.look(lambda: torch.mul(x, 2, out=out), "cpu", False).allocated_bytes < 1 << 10
-    assert trace.look(lambda: 2 * x + 1, "cpu", False).allocated_bytes == pytest.approx(2 * x.nbytes, rel=0.01)
-    seen = trace.look(lambda: 2 * x + 1 + x, "cpu", False)  # of three, one is free when the third is made
+    assert device_trace.look(lambda: torch.mul(x, 2, out=out), "cpu", False).allocated_bytes < 1 << 10
+    assert device_trace.look(lambda: 2 * x + 1, "cpu", False).allocated_bytes == pytest.approx(2 * x.nbytes, rel=0.01)
+    seen = device_trace.look(lambda: 2 * x + 1 + x, "cpu", False)  # of three, one is free when the third is made
     assert (seen.allocated_bytes, seen.peak_bytes) == pytest.approx((3 * x.nbytes, 2 * x.nbytes), rel=0.01)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from liars import state
 
-from common.checks.settings import Watch, _switches
+from common.checks.global_state import Watch, _switches
 
 LIARS = {**state.FAMILIES["leaves_settings"], **state.LEAVES_SWITCHES}
 HERE = [*LIARS, *(pytest.param(name, marks=pytest.mark.skip(why)) for name, why in state.NOT_HERE.items())]

@@ -16,9 +16,9 @@ from common.checks.arrays import (
     same_placement,
     to_float64,
 )
-from common.checks.comparison import compare
-from common.checks.nearness import near
-from common.pairs.draws import DRAWS
+from common.checks.compare_to_baseline import near
+from common.checks.compare_to_reference import compare
+from common.pairs.stress_names import DRAWS
 
 N = 40_001
 

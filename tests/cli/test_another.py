@@ -5,15 +5,16 @@ from types import SimpleNamespace
 import pytest
 from samples import one_pair, pair_result, record, rows_of, version
 
-from common.cli import another, counts
-from common.pairs.one_line import OneLine
+from common.cli import counts
 from common.pairs.source import source_hash
-from common.record.archive import keep_record
-from common.show import another as compared
+from common.pairs.user_error import UserError
+from common.record.store import keep_record
+from common.show import second_gpu_page as compared
 from common.traffic.data import Kernel, Traffic
-from common.traffic.predict import Rates
+from common.traffic.least_time import Rates
 from common.traffic.versions import Counted
 from common.xray.occupancy import MACHINES
+from tools import second_gpu
 
 H100, H200 = "NVIDIA H100 80GB HBM3", "NVIDIA H200"
 SIZES = {"check": {"n": 7}, "default": {"n": 8}}
@@ -28,12 +29,12 @@ def traffic(**amounts):
 
 def predicted_time(recorded_s, work):
     old, new = {"dram_bytes": 4.8e12, "fp32_flops": 67e12}, {"dram_bytes": 3.35e12, "fp32_flops": 67e12}
-    return another.predicted_time(recorded_s, work, RATES, another.scaled(RATES, old, new, H100), is_wall=False)
+    return second_gpu.predicted_time(recorded_s, work, RATES, second_gpu.scaled(RATES, old, new, H100), is_wall=False)
 
 
 def test_the_part_that_memory_explains_gets_slower_and_the_rest_stays():
     there = predicted_time(5e-6, traffic(distinct_bytes=4e6))  # 1 us of 5 us
-    assert there == another.PredictedTime(pytest.approx(4e-6 + SLOWER * 1e-6), "memory", pytest.approx(0.2))
+    assert there == second_gpu.PredictedTime(pytest.approx(4e-6 + SLOWER * 1e-6), "memory", pytest.approx(0.2))
 
 
 def test_a_least_time_above_the_recorded_time_explains_all_of_it():
@@ -48,9 +49,9 @@ def test_what_the_datasheets_share_stays_until_memory_takes_longer():
 
 
 def test_a_version_that_was_not_counted_has_what_its_pair_declares():
-    work = another.declared({"dram_bytes": 4e6, "fp32_flops": 5e6, "h2d_bytes": 7.0})
+    work = second_gpu.declared({"dram_bytes": 4e6, "fp32_flops": 5e6, "h2d_bytes": 7.0})
     assert (work.distinct_bytes, work.flops, work.copied) == (4e6, {"fp32_flops": 5e6}, {"h2d_bytes": 7.0})
-    assert predicted_time(1e-6, another.declared({})) == another.PredictedTime(1e-6, "", 0.0)
+    assert predicted_time(1e-6, second_gpu.declared({})) == second_gpu.PredictedTime(1e-6, "", 0.0)
 
 
 @pytest.fixture
@@ -60,10 +61,10 @@ def course(tmp_path, monkeypatch):
     recorded.mkdir()
     monkeypatch.setattr("common.record.files.RECORDED", recorded)
     pair = one_pair(tmp_path / "ch1", version(sizes=SIZES), version(sizes=SIZES))
-    monkeypatch.setattr(another, "chapters", lambda: {1: tmp_path / "ch1"})
+    monkeypatch.setattr(second_gpu, "chapters", lambda: {1: tmp_path / "ch1"})
     sheet = SimpleNamespace(environment={"device": {"kind": "cuda", "name": H200}})
-    monkeypatch.setattr(another, "measured", lambda problems: [(recorded / "nvidia_h200/hardware.json", sheet)])
-    monkeypatch.setattr(another, "of_sheet", lambda found, folder: RATES)
+    monkeypatch.setattr(second_gpu, "measured", lambda problems: [(recorded / "nvidia_h200/hardware.json", sheet)])
+    monkeypatch.setattr(second_gpu, "of_sheet", lambda found, folder: RATES)
     versions = [Counted("baseline", traffic(distinct_bytes=8e9)), Counted("optimized", traffic(distinct_bytes=1.0))]
     kept = [counts.CountedPair.of(pair, "default", versions)]
     counts.save(counts.made(kept, MACHINES["sm_90"]), recorded / "counts.json")
@@ -78,7 +79,7 @@ def course(tmp_path, monkeypatch):
 
 
 def test_a_prediction_is_written_before_the_machine_is_measured_and_compared_afterwards(course):
-    path = another.predict(H100)
+    path = second_gpu.predict(H100)
     (row,) = compared.FORMAT.load(path).rows
     assert path == course.folder / compared.FILE
     assert (row.recorded, row.predicted) == (2.0, pytest.approx(2 * SLOWER))  # the optimized one moves nothing
@@ -92,7 +93,7 @@ def test_a_prediction_is_written_before_the_machine_is_measured_and_compared_aft
 
 
 def test_a_pair_that_has_changed_since_is_compared_only_if_a_record_was_carried_over_the_change(course):
-    (row,) = compared.FORMAT.load(another.predict(H100)).rows
+    (row,) = compared.FORMAT.load(second_gpu.predict(H100)).rows
     course(H100, 2.5, source_hash="another")
     assert compared.pages() == {}
     course(H200, 2.0, source_hash="another", carried=[row.source_hash])
@@ -100,7 +101,7 @@ def test_a_pair_that_has_changed_since_is_compared_only_if_a_record_was_carried_
 
 
 def test_what_was_measured_before_the_prediction_is_not_compared(course):
-    another.predict(H100)
+    second_gpu.predict(H100)
     course(H100, 2.5, date="2000-01-02T03:04:05+00:00")
     assert compared.pages() == {}
 
@@ -111,23 +112,23 @@ def test_as_many_predictions_as_are_said_are_within_their_spread():
 
 def test_a_machine_that_is_measured_is_not_predicted(course):
     course(H100, 2.5)
-    with pytest.raises(OneLine, match=r"nvidia_h100_80gb_hbm3 is already measured \(ch1.json\)"):
-        another.predict(H100)
+    with pytest.raises(UserError, match=r"nvidia_h100_80gb_hbm3 is already measured \(ch1.json\)"):
+        second_gpu.predict(H100)
 
 
 def test_a_machine_without_a_datasheet_is_not_predicted(course):
-    with pytest.raises(OneLine, match="NVIDIA H9: no datasheet of this name"):
-        another.predict("NVIDIA H9")
+    with pytest.raises(UserError, match="NVIDIA H9: no datasheet of this name"):
+        second_gpu.predict("NVIDIA H9")
 
 
 def test_a_stale_result_is_not_predicted_from_and_leaves_no_folder(course):
     course(H200, 2.0, source_hash="another")
-    with pytest.raises(OneLine, match="there is nothing to predict from"):
-        another.predict(H100)
+    with pytest.raises(UserError, match="there is nothing to predict from"):
+        second_gpu.predict(H100)
     assert not course.folder.exists()
 
 
 def test_a_prediction_is_not_replaced(course):
-    another.predict(H100)
-    with pytest.raises(OneLine, match=r"recorded/nvidia_h100_80gb_hbm3/predicted\.json exists"):
-        another.predict(H100)
+    second_gpu.predict(H100)
+    with pytest.raises(UserError, match=r"recorded/nvidia_h100_80gb_hbm3/predicted\.json exists"):
+        second_gpu.predict(H100)

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from samples import pair_result, record, version, write_pair
 
-from common.cli import answers
-from common.pairs.one_line import OneLine
 from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
-from common.record.archive import keep_record
-from common.show import quoted
+from common.pairs.user_error import UserError
+from common.record.store import keep_record
+from common.show import quoted_figures
+from tools import answers_page
 
 PLAIN = version(sizes={"check": {"n": 127}, "default": {"n": 8}})
 ASKING = PLAIN.replace('element."""', 'element.\n\nProblem: slow.\n\nPredict: how\nmuch faster?\n"""')
@@ -21,11 +21,11 @@ CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """course(text of answers.toml, **fields of the result): a chapter of one pair that asks, recorded; its folder."""
-    for module in (answers, quoted):
+    for module in (answers_page, quoted_figures):
         monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
-    quoted._results.cache_clear()
-    quoted._is_current.cache_clear()
+    quoted_figures._results.cache_clear()
+    quoted_figures._is_current.cache_clear()
     write_pair(tmp_path / "ch1", "double", ASKING, PLAIN)
 
     def keep(text="", **fields):
@@ -36,8 +36,8 @@ def course(tmp_path, monkeypatch):
         return tmp_path / "ch1"
 
     yield keep
-    quoted._results.cache_clear()
-    quoted._is_current.cache_clear()
+    quoted_figures._results.cache_clear()
+    quoted_figures._is_current.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def course(tmp_path, monkeypatch):
 )
 def test_a_quoted_figure_is_made_anew(title, says, course):
     course()
-    assert quoted.filled_in(f'a [7x](/recorded/nvidia_h200/ch1.md "{title}") b') == (
+    assert quoted_figures.filled_in(f'a [7x](/recorded/nvidia_h200/ch1.md "{title}") b') == (
         f'a [{says}](/recorded/nvidia_h200/ch1.md "{title}") b'
     )
 
@@ -60,26 +60,26 @@ def test_the_most_memory_in_use_is_quoted_of_either_version(course):
     peaks = {"baseline": 3 << 29, "optimized": 1 << 20, "control": None}
     arms = pair_result().arms
     course(arms={label: replace(arms[label], peak_bytes=peak) for label, peak in peaks.items()})
-    said = [quoted.figure("nvidia_h200", "ch1", f"double {label}: peak") for label in ("baseline", "optimized")]
+    said = [quoted_figures.figure("nvidia_h200", "ch1", f"double {label}: peak") for label in ("baseline", "optimized")]
     assert said == ["1.5 GiB", "1 MiB"]
 
 
 def test_other_links_stay():
     text = '[page](/recorded/nvidia_h200/ch1.md), [x](ch1/README.md "a title")'
-    assert quoted.filled_in(text) == text
+    assert quoted_figures.filled_in(text) == text
 
 
 @pytest.mark.parametrize("title", ["triple optimized: ratio", "double fused: ratio", "double optimized: mood", "double",
                                    "double optimized: ratio at large/8"])  # fmt: skip
 def test_what_is_not_recorded_cannot_be_quoted(title, course):
     course()
-    with pytest.raises(OneLine, match=re.escape(title)):
-        quoted.figure("nvidia_h200", "ch1", title)
+    with pytest.raises(UserError, match=re.escape(title)):
+        quoted_figures.figure("nvidia_h200", "ch1", title)
 
 
 def test_a_figure_of_a_pair_that_has_changed_is_stale(course):
     course(source_hash="another")
-    assert quoted.figure("nvidia_h200", "ch1", "double optimized: ratio") == "stale"
+    assert quoted_figures.figure("nvidia_h200", "ch1", "double optimized: ratio") == "stale"
 
 
 @pytest.mark.parametrize("title", ["twice optimized: ratio", "twice baseline: time", "double optimized: ratio at small",
@@ -92,23 +92,23 @@ def test_a_figure_of_a_pair_and_variant_without_a_record_is_not_recorded_yet(tit
     (tmp_path / "ch1/optimized_double_fused.py").write_text(version(extra='VERSUS = ""', **sized))
     double = next(pair for pair in discover(tmp_path / "ch1") if pair.name == "double")
     keep_record(record(pair_result(size="default", source_hash=source_hash(double))), tmp_path / "recorded")
-    assert quoted.figure("nvidia_h200", "ch1", title) == "not recorded yet"
+    assert quoted_figures.figure("nvidia_h200", "ch1", title) == "not recorded yet"
     for right, wrong in (("^", "no_"), ("optimized|fused|baseline", "tiled"), (": ", ": x"), ("$", " at check")):
         odd = re.sub(right, wrong, title, count=1)
-        with pytest.raises(OneLine, match=re.escape(odd)):
-            quoted.figure("nvidia_h200", "ch1", odd)
+        with pytest.raises(UserError, match=re.escape(odd)):
+            quoted_figures.figure("nvidia_h200", "ch1", odd)
 
 
 def test_before_the_first_record_of_a_chapter_an_answer_links_to_no_page(course):
     folder = course('[double]\noptimized = "Twice: {double optimized: ratio}."\n')
     for path in folder.parent.glob("recorded/*/*"):
         path.unlink()
-    assert "*Answer.* Twice: not recorded yet.\n" in answers.page("ch1", discover(folder))
+    assert "*Answer.* Twice: not recorded yet.\n" in answers_page.page("ch1", discover(folder))
 
 
 def test_a_page_has_question_answer_and_measurement(course):
     folder = course('[double]\noptimized = "Twice: {double optimized: ratio}."\n')
-    text = answers.page("ch1", discover(folder))
+    text = answers_page.page("ch1", discover(folder))
     assert "*Question.* How much faster?" in text
     assert '*Answer.* Twice: [2.00x](/recorded/nvidia_h200/ch1.md "double optimized: ratio").' in text
     assert "*Measured.* optimized: faster, 2.00x [1.98, 2.02], 2.00 ms -> 1.00 ms" in text
@@ -121,7 +121,7 @@ def test_an_answer_quotes_another_gpu_by_a_whole_link(course):
     (pair,) = discover(folder)
     keep_record(record(pair_result(size="large")), archived := folder.parent / "recorded")
     keep_record(record(pair_result(ratio=3.0, source_hash=source_hash(pair)), name="NVIDIA H100"), archived)
-    text = answers.page("ch1", [pair])
+    text = answers_page.page("ch1", [pair])
     assert "Twice: [2.00x](/recorded/nvidia_h200/" in text and "and [3.00x](/recorded/nvidia_h100/" in text
 
 
@@ -130,24 +130,24 @@ def test_of_a_version_that_only_another_gpu_has_run_as_it_is_now_the_page_says_w
     (pair,) = discover(folder)
     keep_record(record(pair_result(size="large")), archived := folder.parent / "recorded")
     keep_record(record(pair_result(ratio=3.0, source_hash=source_hash(pair)), name="NVIDIA H100"), archived)
-    (said,) = re.findall(r"\*Measured\.\* (.*)", answers.page("ch1", [pair]))
+    (said,) = re.findall(r"\*Measured\.\* (.*)", answers_page.page("ch1", [pair]))
     assert said.startswith("optimized on NVIDIA H100, ") and ": faster, 3.00x [" in said
 
 
 def test_of_a_version_that_is_not_recorded_as_it_is_now_the_page_says_so(course):
     folder = course('[double]\noptimized = "Twice."\n', source_hash="another")
-    (said,) = re.findall(r"\*Measured\.\* (.*)", answers.page("ch1", discover(folder)))
+    (said,) = re.findall(r"\*Measured\.\* (.*)", answers_page.page("ch1", discover(folder)))
     assert said == "Not recorded yet, as it is now: `python benchmark.py --chapter 1 --only double --record`."
 
 
 @pytest.mark.parametrize("text", ["", '[double]\noptimized = "a"\nfused = "b"\n', '[double]\nbaseline = "a"\n'])
 def test_each_question_has_an_answer_and_each_answer_a_question(text, course):
     folder = course(text)
-    with pytest.raises(OneLine, match="a question without an answer, or the reverse"):
-        answers.page("ch1", discover(folder))
+    with pytest.raises(UserError, match="a question without an answer, or the reverse"):
+        answers_page.page("ch1", discover(folder))
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_the_committed_answers_are_what_is_recorded(chapter):
-    text = (ROOT / chapter / answers.PAGE).read_text(encoding="utf-8")
-    assert text == answers.page(chapter, discover(ROOT / chapter)), "make readme writes the page anew"
+    text = (ROOT / chapter / answers_page.PAGE).read_text(encoding="utf-8")
+    assert text == answers_page.page(chapter, discover(ROOT / chapter)), "make readme writes the page anew"

@@ -5,19 +5,19 @@ from math import prod
 import pytest
 from samples import pair_result, record
 
-from common.cli import anywhere
 from common.pairs.pair import ROOT, discover
 from common.record.result import Row
+from tools import random_sizes
 
-PAIRS = [pair for path in anywhere.CHAPTERS.values() for pair in discover(path) if anywhere.has_library(pair)]
+PAIRS = [pair for path in random_sizes.CHAPTERS.values() for pair in discover(path) if random_sizes.has_library(pair)]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: f"{pair.chapter} {pair.name}")
 def test_sizes_are_odd_the_pairs_own_arguments_and_a_seed_s(pair):
-    sizes = anywhere.drawn(pair, "a name")
-    assert sizes == anywhere.drawn(pair, "a name") != anywhere.drawn(pair, "another")
-    assert len(sizes) == anywhere.DRAWS and all(name.startswith("anywhere/") for name in sizes)
-    known = [anywhere.arguments_of(pair, pair.sizes[size]) for size in pair.timed_sizes]
+    sizes = random_sizes.drawn(pair, "a name")
+    assert sizes == random_sizes.drawn(pair, "a name") != random_sizes.drawn(pair, "another")
+    assert len(sizes) == random_sizes.DRAWS and all(name.startswith("anywhere/") for name in sizes)
+    known = [random_sizes.arguments_of(pair, pair.sizes[size]) for size in pair.timed_sizes]
     counts = {name for size in sizes.values() for name in size if size[name] not in [each[name] for each in known]}
     for size in sizes.values():
         assert size.keys() == known[0].keys()
@@ -27,12 +27,12 @@ def test_sizes_are_odd_the_pairs_own_arguments_and_a_seed_s(pair):
 
 def test_the_dimension_of_a_head_is_one_that_libraries_have():
     (pair,) = discover(ROOT / "ch4", "attention")
-    assert {size["d"] for size in anywhere.drawn(pair, "a name").values()} <= {64, 128}
+    assert {size["d"] for size in random_sizes.drawn(pair, "a name").values()} <= {64, 128}
 
 
 def test_the_third_size_is_a_batch_of_one():
     (pair,) = discover(ROOT / "ch3", "softmax")
-    *drawn, single = [size["rows"] for size in anywhere.drawn(pair, "a name").values()]
+    *drawn, single = [size["rows"] for size in random_sizes.drawn(pair, "a name").values()]
     assert single == 1 and max(drawn) > 1
 
 
@@ -44,10 +44,10 @@ def test_the_best_version_counts_against_the_fastest_library(ratio, is_behind):
         }
         return Row(variant, "baseline", "faster", "", 2.0, (1.9, 2.1), against)
 
-    found = anywhere.behind(record(pair_result(rows=[row("optimized", ratio), row("optimized/slow", 0.5)])))
+    found = random_sizes.behind(record(pair_result(rows=[row("optimized", ratio), row("optimized/slow", 0.5)])))
     assert found == ["behind: double default, optimized: 0.940x the speed of the library"] * is_behind
 
 
 def test_the_command_lists_what_it_would_measure(capsys):
-    assert anywhere.run(["--seed", "a name", "--only", "softmax", "--list"]) == 0
+    assert random_sizes.run(["--seed", "a name", "--only", "softmax", "--list"]) == 0
     assert capsys.readouterr().out.count("softmax anywhere/") == 3

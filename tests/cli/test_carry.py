@@ -6,13 +6,13 @@ from itertools import count
 import pytest
 from samples import pair_result, record, refused, write_pair
 
-from common.cli import carry
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
-from common.record.archive import current
 from common.record.load import load_record, save_record
+from common.record.store import current
 from common.xray.compilers import Binary
 from common.xray.work import code_of
+from tools import carry_records
 
 pytest.importorskip("triton")  # which compiles the kernels
 TEXT = textwrap.dedent(
@@ -61,7 +61,7 @@ RENAMED = changed(TEXT, {**NAMES, "n, BLOCK:": "numel, BLOCK:", "< n": "< numel"
 @pytest.fixture
 def carried(tmp_path, monkeypatch, capsys, in_this_process):
     """carried(text, ...): a recorded result, and what is printed, after the files have changed to this text."""
-    monkeypatch.setattr("common.cli.carry.RECORDED", tmp_path / "recorded")
+    monkeypatch.setattr("tools.carry_records.RECORDED", tmp_path / "recorded")
 
     def write(folder, name, text, more):
         folder.mkdir()
@@ -73,7 +73,7 @@ def carried(tmp_path, monkeypatch, capsys, in_this_process):
         known, path = source_hash(old["double"]), tmp_path / "recorded/gpu/ch3.json"
         path.parent.mkdir(parents=True)
         save_record(record(pair_result(**{"chapter": "ch3", "source_hash": known, "sizes": {}, **fields})), path)
-        carry.carry_chapter("ch3", old, new, renamed or {})
+        carry_records.carry_chapter("ch3", old, new, renamed or {})
         (path,) = path.parent.glob("*.json")  # another where the class of its size is another
         (kept,) = load_record(path).pairs
         return kept, current(list(new.values()))(kept), capsys.readouterr().out, known
@@ -185,4 +185,4 @@ def test_what_was_recorded_of_another_revision_is_none_of_this_ones(carried):
 @pytest.mark.parametrize("text", ["x", "x=y:d=foo(", "=y"])
 def test_a_renaming_that_is_none_is_one_line(text):
     with refused("must be OLD=NEW"):
-        carry.run(["HEAD", "--renamed", text])
+        carry_records.run(["HEAD", "--renamed", text])

@@ -22,11 +22,11 @@ from samples import HONEST, pair_result, record, version, write_pair
 
 import benchmark
 from ch1.compare import compare
-from common.cli import profile, request
+from common import stats
+from common.cli import arguments, profile
 from common.engine import runner
 from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.source import source_hash
-from common.record import stats
 from common.record.files import RecordError
 from common.record.load import load_record, save_record
 from common.record.result import Row
@@ -475,7 +475,7 @@ def test_a_record_that_cannot_be_written_costs_no_run(failures, status, pairs, r
 def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_path, printed):
     (tmp_path / "p.png").write_text("old")
     monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
-    monkeypatch.setattr("common.record.archive.keep_record", lambda record, is_part: [tmp_path])
+    monkeypatch.setattr("common.record.store.keep_record", lambda record, is_part: [tmp_path])
     out, err = printed("--chapter", 1, "--record", "--plot", tmp_path / "p.png", status=1)
     assert "2.00x  [1.98, 2.02]" in out
     assert err == f"benchmark.py: {tmp_path / 'p.png'}: cannot be written (No space left on device)\n"
@@ -486,7 +486,7 @@ def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_
 
 @pytest.mark.parametrize(("option", "folder"), [("--record", "recorded"), ("--profile", "results")])
 def test_where_a_run_leaves_files_is_looked_at_before_it(option, folder, ran, monkeypatch, tmp_path, printed):
-    monkeypatch.setattr(request, "ROOT", tmp_path)
+    monkeypatch.setattr(arguments, "ROOT", tmp_path)
     (tmp_path / folder).write_text("no folder")
     said = f"benchmark.py: {tmp_path / folder / 'ch1'}: cannot be written (Not a directory)\n"
     assert printed("--chapter", 1, option, status=2).err == said
@@ -775,7 +775,7 @@ def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tm
     profiled.assert_called_once_with(discover(pairs), tmp_path / "results" / "pairs", "cpu")
 
 
-@pytest.mark.parametrize("words", [["benchmark.py", "--list"], ["learn.py", "next"], ["-m", "common.cli.record"]])
+@pytest.mark.parametrize("words", [["benchmark.py", "--list"], ["learn.py", "next"], ["-m", "tools.record"]])
 def test_without_the_courses_packages_a_program_ends_with_one_line(words):
     done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1

@@ -12,9 +12,9 @@ import benchmark
 from common.cli import count, counts
 from common.pairs.pair import discover
 from common.record.files import RecordError
-from common.traffic import show
+from common.traffic import traffic_tables
 from common.traffic.data import Kernel, Traffic
-from common.traffic.predict import Rates, predicted
+from common.traffic.least_time import Rates, predicted
 from common.traffic.versions import Counted
 from common.xray.occupancy import MACHINES
 
@@ -96,11 +96,11 @@ def test_the_counts_of_the_course_fit_a_terminal_with_every_cell_whole(width, mo
         assert {cell for row in rows for cell in row if cell} <= cells
         assert {word for heading in headings for word in heading.split()} <= set(" ".join(lines).split())
         if width == 100:  # each version's traffic and time are on one line
-            firsts = show.HEADINGS.index(show.PREDICTED)
+            firsts = traffic_tables.HEADINGS.index(traffic_tables.PREDICTED)
             shown = [" ".join(line.split()) for line in lines]
             for version in [version for version in pair.versions if version.traffic]:
                 prediction = predicted(version.traffic, rates, pair.clock == "wall")
-                row = show.cells_of(version, version.traffic, prediction)[: firsts + 1]
+                row = traffic_tables.cells_of(version, version.traffic, prediction)[: firsts + 1]
                 assert any(line.startswith(" ".join(filter(None, row))) for line in shown)
 
 

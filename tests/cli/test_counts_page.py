@@ -5,14 +5,15 @@ import re
 import pytest
 from samples import one_pair, pair_result, record, rows_of, version
 
-from common.cli import counts, counts_page, readmes
+from common.cli import counts
 from common.pairs.source import source_hash
-from common.record.archive import keep_record
 from common.record.result import Row
+from common.record.store import keep_record
 from common.traffic.data import Kernel, Traffic
-from common.traffic.predict import Rates
+from common.traffic.least_time import Rates
 from common.traffic.versions import Counted
 from common.xray.occupancy import MACHINES
+from tools import counts_page, readmes
 
 SIZES = {"check": {"n": 7}, "count": {"n": 4}, "default": {"n": 8}}
 RATES = Rates(
@@ -134,7 +135,7 @@ def test_without_counts_there_is_no_page(course):
 
 def test_a_chapters_results_lead_to_it(course, monkeypatch, tmp_path):
     course(counted("baseline"), counted("optimized"))
-    for module in ("common.cli.readmes", "common.cli.answers"):
+    for module in ("tools.readmes", "tools.answers_page"):
         monkeypatch.setattr(f"{module}.ROOT", tmp_path)
     text = readmes.filled_in(f"{readmes.MARKER.format('ch1')}\nold\n{readmes.END}")
     assert "[nvidia_h200/counts.md](/recorded/nvidia_h200/counts.md)" in text

@@ -11,7 +11,7 @@ import pytest
 from samples import refused, version, write_pair
 
 import benchmark
-from common.cli.request import listing
+from common.cli.arguments import listing
 from common.pairs import version_cache
 from common.pairs.pair import ROOT, chapters, discover
 from common.program import Parser

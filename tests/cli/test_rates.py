@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from samples import arm, pair_result, record
 
-from common.cli import rates
+from common.cli import prediction_rates
 from common.machine.device import datasheet
-from common.record.archive import keep_record
+from common.record.store import keep_record
 from common.xray.occupancy import MACHINES
 
 LIMITS = {"dram_bytes": {"measured": 4e12}, "fp32_flops": {"measured": 5e13}, "link_bytes": {"measured": None}}
@@ -26,12 +26,12 @@ def recorded(tmp_path, monkeypatch):
     for result in (many, one):
         keep_record(record(replace(result, **fields)), tmp_path)
     sheets = [(tmp_path / "nvidia_h200/hardware.json", SHEET)]
-    monkeypatch.setattr(rates, "measured", lambda problems: sheets)
+    monkeypatch.setattr(prediction_rates, "measured", lambda problems: sheets)
     return sheets
 
 
 def test_a_measured_gpus_rates_are_what_was_measured(recorded):
-    found = rates.rates_for(MACHINES["sm_90"])
+    found = prediction_rates.rates_for(MACHINES["sm_90"])
     assert (found.name, found.memory, found.l2_read, found.l2_write) == ("NVIDIA H200", 4e12, 9e12, 5e12)
     assert found.per_key == {"dram_bytes": 4e12, "fp32_flops": 5e13}
     assert (found.launch_s, found.issue_s) == (pytest.approx(3e-6), pytest.approx(18e-6))
@@ -40,7 +40,7 @@ def test_a_measured_gpus_rates_are_what_was_measured(recorded):
 
 
 def test_anothers_are_its_datasheets_and_its_launches_those_that_were_measured(recorded):
-    found = rates.rates_for(MACHINES["sm_80"])
+    found = prediction_rates.rates_for(MACHINES["sm_80"])
     peaks, source = datasheet(found.name)
     assert "A100" in found.name and source in found.source and "3.00 us" in found.source and "H200" in found.source
     assert (found.memory, found.per_key, found.l2_read) == (peaks["dram_bytes"], peaks, None)
@@ -50,17 +50,17 @@ def test_anothers_are_its_datasheets_and_its_launches_those_that_were_measured(r
 def test_launches_are_said_to_be_of_the_gpu_on_which_they_were_measured(recorded):
     newer = SimpleNamespace(environment={"device": {**DEVICE, "name": "NVIDIA H100"}})  # its launches are not recorded
     recorded.insert(0, (recorded[0][0].parents[1] / "nvidia_h100/hardware.json", newer))
-    assert rates.rates_for(MACHINES["sm_80"]).source.endswith("on NVIDIA H200")
+    assert prediction_rates.rates_for(MACHINES["sm_80"]).source.endswith("on NVIDIA H200")
 
 
 def test_without_a_datasheet_or_a_recorded_launch_there_are_none(recorded):
-    assert rates.rates_for(MACHINES["sm_120"]) is None
+    assert prediction_rates.rates_for(MACHINES["sm_120"]) is None
     recorded.clear()
-    assert rates.rates_for(MACHINES["sm_80"]) is None
+    assert prediction_rates.rates_for(MACHINES["sm_80"]) is None
 
 
 @pytest.mark.rest
 def test_the_recorded_gpu_has_them_all():
-    found = rates.rates_for(MACHINES["sm_90"])
+    found = prediction_rates.rates_for(MACHINES["sm_90"])
     assert 1e-6 < found.launch_s < found.issue_s < 1e-4
     assert found.l2_read > found.memory > 1e12 and {"fp32_flops", "bf16_flops", "h2d_bytes"} <= found.per_key.keys()

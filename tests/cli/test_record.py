@@ -9,16 +9,16 @@ import pytest
 from samples import pair_result, refused, version, write_pair
 from samples import record as record_of
 
-from common.cli import record, recording, solutions
-from common.cli.recording import Part
 from common.engine import runner
-from common.isolation import process
+from common.isolation import worker
 from common.learn.gate import NOT_YET
-from common.pairs.one_line import OneLine
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
+from common.pairs.user_error import UserError
 from common.record.load import load_record
 from common.record.result import Row
+from tools import record, record_steps, solutions
+from tools.record_steps import Part
 
 CPU = {"kind": "cpu", "name": "A CPU", "capability": None, "gpus": 0, "cores": 2, "threads": 1}
 SIZES = {"check": {"n": 127}, "default": {"n": 4096}, "large/a": {"n": 8192}, "large/b": {"n": 8193}}
@@ -97,10 +97,10 @@ def test_a_stop_leaves_all_that_was_not_done_and_the_step_that_it_stopped(clock)
 
 def test_a_step_that_fails_is_left_with_its_reason_and_the_others_go_on(clock):
     def fails():
-        raise OneLine("no such device")
+        raise UserError("no such device")
 
     def dies():
-        raise process.Death("no progress for 120 s")
+        raise worker.ChildFailed("no progress for 120 s")
 
     steps = [step("a", fails), step("b", dies), step("c", lambda: "default: optimized invalid: wrong")]
     left = [*record.carry_out([*steps, clock.work("d", 1)], 9, clock)]
@@ -117,7 +117,7 @@ def chapter(tmp_path, monkeypatch):
     for name in "ab":
         write_pair(folder, name, version(), version(sizes=SIZES))
     monkeypatch.setattr(record, "chapters", lambda: {1: folder})
-    monkeypatch.setattr(recording, "exercises", list)
+    monkeypatch.setattr(record_steps, "exercises", list)
     monkeypatch.setattr(record, "survey_apart", lambda device, with_limits: (CPU, {}))
     return folder
 
@@ -148,8 +148,8 @@ def machine(monkeypatch):
         return on_cpu(*results, date=f"2026-01-02T03:04:{len(asked):02}+00:00", interrupted=interrupted)
 
     monkeypatch.setattr(runner, "run_pairs", run_pairs)
-    monkeypatch.setattr(recording, "of_sheet", lambda *where: [])
-    monkeypatch.setattr(recording, "of_calibration", lambda *where: [])
+    monkeypatch.setattr(record_steps, "of_sheet", lambda *where: [])
+    monkeypatch.setattr(record_steps, "of_calibration", lambda *where: [])
     return asked, answers
 
 
@@ -170,7 +170,7 @@ def test_what_is_stale_comes_first_and_what_is_recorded_not_at_all(chapter, tmp_
     a, b = discover(chapter)
     old = measured(b, "large/b", source_hash="of another code")
     new = [measured(a, "default"), measured(b, "default"), measured(a, "large/b"), measured(b, "large/a")]
-    record.archive.keep_record(on_cpu(*new, old), tmp_path / "recorded")
+    record.store.keep_record(on_cpu(*new, old), tmp_path / "recorded")
     steps = record.plan("cpu", CPU, tmp_path / "recorded", False, {})
     lines = [each.line([]) for each in steps]
     assert lines[0] == "ch1 b large/b (stale, about 50 s)"
@@ -180,14 +180,14 @@ def test_what_is_stale_comes_first_and_what_is_recorded_not_at_all(chapter, tmp_
 def test_a_size_is_stale_where_a_variant_was_added_though_its_rows_were_carried_over(chapter, tmp_path):
     (chapter / "optimized_a_more.py").write_text((chapter / "optimized_a.py").read_text())
     a, b = discover(chapter)
-    record.archive.keep_record(on_cpu(measured(a, "default"), measured(b, "default")), tmp_path)
+    record.store.keep_record(on_cpu(measured(a, "default"), measured(b, "default")), tmp_path)
     lines = [each.line([]) for each in record.plan("cpu", CPU, tmp_path, True, {})]
     assert [line for line in lines if line.startswith("ch1")] == ["ch1 a default (stale, about 50 s)"]
 
 
 def test_what_another_device_has_is_missing_here_and_says_how_long_it_takes(chapter, tmp_path):
     a, _ = discover(chapter)
-    record.archive.keep_record(record_of(measured(a, "default")), tmp_path)
+    record.store.keep_record(record_of(measured(a, "default")), tmp_path)
     lines = [each.line([]) for each in record.plan("cpu", CPU, tmp_path, True, {})]
     assert lines[1:3] == ["ch1 a default (missing, about 50 s)", "ch1 b default (missing)"]
 
@@ -195,7 +195,7 @@ def test_what_another_device_has_is_missing_here_and_says_how_long_it_takes(chap
 def test_sizes_that_take_long_are_measured_in_parts(chapter, tmp_path):
     a, _ = discover(chapter)
     results = [measured(a, size, source_hash="old", spent_s={"total": 90.0}) for size in ("large/a", "large/b")]
-    record.archive.keep_record(on_cpu(*results), tmp_path)
+    record.store.keep_record(on_cpu(*results), tmp_path)
     lines = [each.line([]) for each in record.plan("cpu", CPU, tmp_path, False, {})]
     assert lines[:2] == ["ch1 a large/a (stale, about 90 s)", "ch1 a large/b (stale, about 90 s)"]
 
@@ -228,11 +228,11 @@ def test_the_sizes_before_a_stop_are_kept(chapter, machine, tmp_path):
 def test_a_whole_class_anew_takes_the_place_of_its_files_and_a_part_does_not(chapter, machine, tmp_path):
     a, b = discover(chapter)
     stale = [measured(pair, "default", source_hash="old") for pair in (a, b)]
-    record.archive.keep_record(on_cpu(*stale), tmp_path)
+    record.store.keep_record(on_cpu(*stale), tmp_path)
     assert record.main(["--only-default"], tmp_path) == 0
     assert files(tmp_path) == {"ch1.json": [("a", "default"), ("b", "default")]}
     assert not any(each.source_hash == "old" for each in load_record(tmp_path / "a_cpu/ch1.json").pairs)
-    record.archive.keep_record(on_cpu(measured(a, "default"), replace(stale[1], name="gone"), stale[1]), tmp_path)
+    record.store.keep_record(on_cpu(measured(a, "default"), replace(stale[1], name="gone"), stale[1]), tmp_path)
     assert record.main(["--only-default"], tmp_path) == 0
     assert sorted(files(tmp_path)) == ["ch1.20260102-030403.json", "ch1.json"]
 
@@ -241,7 +241,7 @@ def test_a_run_leaves_one_part_also_where_a_size_was_skipped(chapter, machine, t
     skipped = {"rows": [Row("optimized", "baseline", "skipped", "does not fit")], **UNTIMED}
     machine[1]["a", "large/b"] = skipped
     gone = replace(measured(discover(chapter)[0], "large/a"), name="gone")
-    record.archive.keep_record(on_cpu(gone), tmp_path)
+    record.store.keep_record(on_cpu(gone), tmp_path)
     assert record.main([], tmp_path) == 0
     assert sorted(files(tmp_path)) == ["ch1.json", "ch1_large.20260102-030404.json", "ch1_large.json"]
 
@@ -266,13 +266,13 @@ def test_a_pair_that_changes_while_it_is_measured_is_not_kept_and_left(chapter, 
 
 def test_the_sheet_is_measured_again_with_more_gpus_only(tmp_path, monkeypatch):
     gpu = {"kind": "cuda", "name": "GPU", "gpus": 2}
-    sheet = recording.sheets.Sheet(1, {"device": gpu, "date": "2026", "versions": {}}, [], {}, {}, [], {}, {}, [])
-    monkeypatch.setattr(recording.sheets.FORMAT.__class__, "load", lambda self, path: sheet)
+    sheet = record_steps.sheets.Sheet(1, {"device": gpu, "date": "2026", "versions": {}}, [], {}, {}, [], {}, {}, [])
+    monkeypatch.setattr(record_steps.sheets.FORMAT.__class__, "load", lambda self, path: sheet)
     (tmp_path / "gpu").mkdir()
-    (tmp_path / "gpu" / recording.sheets.FILE).touch()
-    states = [recording.of_sheet({**gpu, "gpus": gpus}, tmp_path, {}) for gpus in (1, 2, 8)]
+    (tmp_path / "gpu" / record_steps.sheets.FILE).touch()
+    states = [record_steps.of_sheet({**gpu, "gpus": gpus}, tmp_path, {}) for gpus in (1, 2, 8)]
     assert states == [[], [], [Part([], True)]]
-    assert recording.of_sheet({**gpu, "name": "another"}, tmp_path, {}) == [Part([], False)]
+    assert record_steps.of_sheet({**gpu, "name": "another"}, tmp_path, {}) == [Part([], False)]
 
 
 def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed(tmp_path, monkeypatch):
@@ -284,21 +284,21 @@ def test_a_solution_is_graded_where_it_was_not_or_where_its_exercise_has_changed
             json.dumps({"schema": 1, "environment": {"device": {"name": of}, "date": ""}, "solutions": [each]})
         )
 
-    first, second, *_ = recording.exercises()
-    monkeypatch.setattr(recording, "exercises", lambda: [first, second])
-    assert recording.of_exercises(CPU, tmp_path, {}) == [(first, Part([], False)), (second, Part([], False))]
+    first, second, *_ = record_steps.exercises()
+    monkeypatch.setattr(record_steps, "exercises", lambda: [first, second])
+    assert record_steps.of_exercises(CPU, tmp_path, {}) == [(first, Part([], False)), (second, Part([], False))]
     solved(second, "another")
-    assert recording.of_exercises(CPU, tmp_path, {})[1] == (second, Part([], False, 0.0, 7.0))
+    assert record_steps.of_exercises(CPU, tmp_path, {})[1] == (second, Part([], False, 0.0, 7.0))
     solved(first)
-    assert [each for each, _ in recording.of_exercises(CPU, tmp_path, {})] == [second]
+    assert [each for each, _ in record_steps.of_exercises(CPU, tmp_path, {})] == [second]
     for changes in ({"hash": "of another text"}, {"status": NOT_YET}):
         solved(first, **changes)
-        assert recording.of_exercises(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
+        assert record_steps.of_exercises(CPU, tmp_path, {})[0] == (first, Part([], True, 7.0))
 
 
 def test_solutions_are_graded_on_the_default_device_only(tmp_path, monkeypatch):
-    first, *_ = recording.exercises()
-    monkeypatch.setattr(recording, "exercises", lambda: [first])
+    first, *_ = record_steps.exercises()
+    monkeypatch.setattr(record_steps, "exercises", lambda: [first])
     monkeypatch.setattr(record, "chapters", dict)
     monkeypatch.setattr(record, "default_device", lambda: "cuda:0")
     plans = [
@@ -309,11 +309,11 @@ def test_solutions_are_graded_on_the_default_device_only(tmp_path, monkeypatch):
 
 @pytest.mark.rest
 def test_a_solution_is_graded_once(tmp_path, monkeypatch, capsys):
-    (exercise,) = [each for each in recording.exercises() if each.id == "ch1/pencil"]
-    monkeypatch.setattr(recording, "exercises", lambda: [exercise])
+    (exercise,) = [each for each in record_steps.exercises() if each.id == "ch1/pencil"]
+    monkeypatch.setattr(record_steps, "exercises", lambda: [exercise])
     monkeypatch.setattr(record, "chapters", dict)
     for name in ("of_sheet", "of_calibration"):
-        monkeypatch.setattr(recording, name, lambda *where: [])
+        monkeypatch.setattr(record_steps, name, lambda *where: [])
     folder = tmp_path / "recorded"
     assert (
         record.main([], folder) == 0
@@ -323,14 +323,14 @@ def test_a_solution_is_graded_once(tmp_path, monkeypatch, capsys):
 
 
 def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypatch):
-    (_, known), *_ = recording.checks.FORMAT.recorded(recording.findings.FILE)
+    (_, known), *_ = record_steps.checks.FORMAT.recorded(record_steps.findings.FILE)
     info = known.environment["device"]
-    hashes = {pair.name: source_hash(pair) for pair in discover(recording.findings.PAIRS)}
+    hashes = {pair.name: source_hash(pair) for pair in discover(record_steps.findings.PAIRS)}
     for of, stale in ((hashes, []), ({**hashes, "work": "old"}, [True])):
         found = [(tmp_path, replace(known, source_hashes=of))]
-        monkeypatch.setattr(recording.checks.FORMAT.__class__, "recorded", lambda *where, found=found: found)
-        assert [part.is_stale for part in recording.of_calibration(info, tmp_path, {})] == stale
-        (missing,) = recording.of_calibration({"name": "another"}, tmp_path, {})
+        monkeypatch.setattr(record_steps.checks.FORMAT.__class__, "recorded", lambda *where, found=found: found)
+        assert [part.is_stale for part in record_steps.of_calibration(info, tmp_path, {})] == stale
+        (missing,) = record_steps.of_calibration({"name": "another"}, tmp_path, {})
         assert missing == Part([], False, 0, known.environment["took_s"])
 
 
@@ -338,9 +338,9 @@ def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypat
 def test_a_pair_is_measured_and_kept(chapter, monkeypatch, tmp_path, capsys):
     monkeypatch.undo()
     monkeypatch.setattr(record, "chapters", lambda: {1: chapter})
-    monkeypatch.setattr(recording, "exercises", list)
+    monkeypatch.setattr(record_steps, "exercises", list)
     for name in ("of_sheet", "of_calibration"):
-        monkeypatch.setattr(recording, name, lambda *where: [])
+        monkeypatch.setattr(record_steps, name, lambda *where: [])
     assert record.main(["--only-default", "--device", "cpu"], tmp_path / "recorded") == 0
     assert list(files(tmp_path / "recorded").values()) == [[("a", "default"), ("b", "default")]]
 

@@ -19,8 +19,8 @@ from samples import HONEST, PATIENCE_S, is_alive, row_of, version, wait_until, w
 
 from common.engine import runner
 from common.engine.runner import has_failed
-from common.isolation import family, interrupt, process, server
-from common.isolation.line import LONG
+from common.isolation import forkserver, interrupt, process_tree, worker
+from common.isolation.pipe import LONG
 from common.pairs.pair import discover
 from common.record.load import load_record, save_record
 from common.record.result import BELIEVED
@@ -44,7 +44,7 @@ MOST_OUTPUT = 96 << 20
 @pytest.fixture(scope="module")
 def wrecks(machine, tmp_path_factory):
     """(record, folder, processes left behind) of one run over all of them."""
-    folder, call = tmp_path_factory.mktemp("wrecks"), process.call
+    folder, call = tmp_path_factory.mktemp("wrecks"), worker.call
     wrong = {name: text for name, (text, _) in {**DEATHS, **SKIPPED, **LEFT_BEHIND}.items()}
     for name, text in {**wrong, **HARMLESS}.items():
         write_pair(folder, name, text, text if name in IN_BOTH_VERSIONS else None)
@@ -53,8 +53,8 @@ def wrecks(machine, tmp_path_factory):
         return call(function, job, errand, **options, deadline_s=HUNG_S if job.pair.name in HUNG else SLOW_S)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "call", impatient)
-        patch.setattr(process, "MOST_OUTPUT", MOST_OUTPUT)
+        patch.setattr(worker, "call", impatient)
+        patch.setattr(worker, "MOST_OUTPUT", MOST_OUTPUT)
         record = run_pairs(discover(folder), fast=True)
     left = [pid for file in folder.glob("*.pid") for pid in map(int, file.read_text().split()) if is_alive(pid)]
     for pid in left:
@@ -90,9 +90,9 @@ def test_nobody_is_left_behind(wrecks):
 
 def test_a_process_that_ends_while_the_family_is_looked_at_hides_nobody(monkeypatch):
     """Whose parent is gone before it is asked for its children is not seen by that look."""
-    child, look, seen = psutil.Popen(["sleep", "600"]), family.family, [set()]
-    monkeypatch.setattr(family, "family", lambda: seen.pop() if seen else look())
-    family.end_all_but(look() - {psutil.Process(child.pid)})
+    child, look, seen = psutil.Popen(["sleep", "600"]), process_tree.family, [set()]
+    monkeypatch.setattr(process_tree, "family", lambda: seen.pop() if seen else look())
+    process_tree.end_all_but(look() - {psutil.Process(child.pid)})
     assert not is_alive(child.pid)
 
 
@@ -104,8 +104,8 @@ def test_a_wrecked_run_is_a_failed_run_and_its_record_can_be_kept(wrecks, tmp_pa
 
 def test_a_loop_counter_without_to_is_told_of_tl_cast():
     error = AttributeError("'int' object has no attribute 'to'")
-    assert process.one_line(error).endswith("write tl.cast(counter, dtype)")
-    assert "tl.cast" not in process.one_line(AttributeError("'int' object has no attribute 'two'"))
+    assert worker.one_line(error).endswith("write tl.cast(counter, dtype)")
+    assert "tl.cast" not in worker.one_line(AttributeError("'int' object has no attribute 'two'"))
 
 
 def answers(say):
@@ -118,12 +118,12 @@ def test_a_machine_with_no_room_for_a_process_is_one_line(step, monkeypatch):
     def fail(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    target = (tempfile, "mkdtemp") if step == "mkdtemp" else (server.context.Process, "start")
+    target = (tempfile, "mkdtemp") if step == "mkdtemp" else (forkserver.context.Process, "start")
     monkeypatch.setattr(*target, fail)
-    with pytest.raises(process.Death, match=r"^no process can be started here \(No space left on device\)$"):
-        process.call(print)
+    with pytest.raises(worker.ChildFailed, match=r"^no process can be started here \(No space left on device\)$"):
+        worker.call(print)
     monkeypatch.undo()
-    assert process.call(answers) == 42  # and the next one starts
+    assert worker.call(answers) == 42  # and the next one starts
 
 
 def writes(content, say):
@@ -134,14 +134,14 @@ def writes(content, say):
 
 @pytest.mark.parametrize("content", [struct.pack("!i", 1000) + b"version", struct.pack("!i", 4) + b"junk"])
 def test_version_a_message_is_a_death_as_any_other(content):
-    with pytest.raises(process.Death, match=r"^exited with status 5 before it was done$"):
-        process.call(writes, content)
+    with pytest.raises(worker.ChildFailed, match=r"^exited with status 5 before it was done$"):
+        worker.call(writes, content)
 
 
 def test_who_listens_late_takes_nobody_for_dead():
     """A run that was stopped and goes on: its pair has been done for long."""
     late = lambda stage, fraction: time.sleep(1.0)  # noqa: E731
-    assert process.call(answers, on_progress=late, deadline_s=0.5) == 42
+    assert worker.call(answers, on_progress=late, deadline_s=0.5) == 42
 
 
 def compiles(seconds, afterwards_s, line):
@@ -153,13 +153,13 @@ def compiles(seconds, afterwards_s, line):
 
 
 def test_a_library_that_compiles_may_be_silent_for_longer(monkeypatch):
-    monkeypatch.setattr(process, "LONGER", 3)
+    monkeypatch.setattr(worker, "LONGER", 3)
     said = list[tuple[str, float]]()
-    assert process.call(compiles, 2.0, 0.0, deadline_s=1.0, on_progress=lambda *word: said.append(word)) == 42
+    assert worker.call(compiles, 2.0, 0.0, deadline_s=1.0, on_progress=lambda *word: said.append(word)) == 42
     assert said == [("pilot", 0.0), ("pilot", 0.0)]
     for seconds, patience_s in ((0.0, 1), (60.0, 3)):
-        with pytest.raises(process.Death, match=f"^hung: no progress for {patience_s} s$"):
-            process.call(compiles, seconds, 60.0, deadline_s=1.0)
+        with pytest.raises(worker.ChildFailed, match=f"^hung: no progress for {patience_s} s$"):
+            worker.call(compiles, seconds, 60.0, deadline_s=1.0)
 
 
 # Ctrl-C is for where a run waits
@@ -192,10 +192,10 @@ def test_what_tidies_up_after_an_interrupt_is_not_interrupted():
     assert tidied
 
 
-@pytest.mark.skipif(server.context.get_start_method() != "forkserver", reason="needs a forkserver")
+@pytest.mark.skipif(forkserver.context.get_start_method() != "forkserver", reason="needs a forkserver")
 def test_an_interrupt_while_a_child_is_asked_for_leaves_no_traceback(monkeypatch, capfd):
     """It closed the child's pipe after the server had the other end: the child read nothing and said so."""
-    server.stop()  # the next one writes to what capfd reads
+    forkserver.stop()  # the next one writes to what capfd reads
     send = reduction.sendfds
 
     def send_and_interrupt(*arguments):
@@ -203,12 +203,12 @@ def test_an_interrupt_while_a_child_is_asked_for_leaves_no_traceback(monkeypatch
         signal.raise_signal(signal.SIGINT)
 
     with interrupt.held_back():
-        server.start({})
-        process.call(hello)  # it has imported what it needs
+        forkserver.start({})
+        worker.call(hello)  # it has imported what it needs
         monkeypatch.setattr(reduction, "sendfds", send_and_interrupt)
-        monkeypatch.setattr(server, "stop", partial(delayed, server.stop))
+        monkeypatch.setattr(forkserver, "stop", partial(delayed, forkserver.stop))
         with pytest.raises(KeyboardInterrupt):
-            process.call(hello)
+            worker.call(hello)
     assert capfd.readouterr().err == ""
 
 

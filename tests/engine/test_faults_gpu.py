@@ -11,9 +11,9 @@ import pytest
 from samples import HONEST, row_of, version, wait_until, write_pair
 
 from common.engine import runner
-from common.isolation import process
+from common.isolation import worker
 from common.machine.device import describe
-from common.machine.state import clocks_now, slowdowns
+from common.machine.throttling import clocks_now, slowdowns
 from common.pairs.pair import ROOT, discover
 from common.record.result import BELIEVED
 
@@ -56,7 +56,7 @@ def record(tmp_path_factory):
     for letter in "bdfhj":  # after each of them, in the order of names
         write_pair(folder, f"{letter}_unharmed", version(), version(sizes=LONG_ENOUGH))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "call", partial(process.call, deadline_s=HUNG_S))
+        patch.setattr(worker, "call", partial(worker.call, deadline_s=HUNG_S))
         return runner.run_pairs(discover(folder), device="cuda:0", fast=True)
 
 

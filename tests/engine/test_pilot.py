@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.engine.pilot import Pace, _noise
+from common.engine.plan import CallTiming, _noise
 from common.record.result import CONTROL
 
 SECONDS = {"baseline": 3.0, CONTROL: 3.0, "optimized": 1.0, "library": 2.0}
@@ -18,7 +18,7 @@ def noise(seconds=SECONDS, attempt=lambda label, action, *arguments: action(*arg
     """The noise that the pilot finds. An arm is quiet unless its factors are given."""
     following = {label: cycle(factors.get(label, QUIET)) for label in seconds}
     calls = {label: lambda label=label: label for label in seconds}
-    paces = {label: Pace(each, host_s=each / 10, calls=CALLS) for label, each in seconds.items()}
+    paces = {label: CallTiming(each, host_s=each / 10, calls=CALLS) for label, each in seconds.items()}
 
     def sample(several, host_s):
         (label,) = {call() for call in several}

@@ -7,9 +7,9 @@ import pytest
 from samples import VECTOR, one_pair, row_of, version, write_pair
 
 from common.engine import runner
-from common.pairs.draws import DRAWS
 from common.pairs.pair import discover
 from common.pairs.sizes import sizes_of
+from common.pairs.stress_names import DRAWS
 from common.record.result import BELIEVED
 from common.show import summary, tables
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 from samples import HONEST, version, write_pair
 
+from common import stats
 from common.engine import runner
 from common.pairs.pair import discover
-from common.record import stats
 from common.record.load import load_record, save_record
 
 pytestmark = pytest.mark.alone

@@ -14,7 +14,7 @@ import pytest
 import torch
 from samples import refused
 
-from common.hardware import cpu, facts, gpu, links, plots, show
+from common.hardware import cpu_sheet, facts, gpu_links, gpu_sheet, plots, sheet_text
 from common.hardware import sheet as sheets
 from common.hardware.levels import levels, working_sets
 from common.hardware.transfers import SIZES
@@ -33,7 +33,7 @@ from common.xray.sass import dissect
 
 MIB = 1 << 20
 GPUS = {name: MACHINES[name] for name in ("sm_75", "sm_80", "sm_90", "sm_100")}
-SETS = working_sets(16 << 10, 1 << 30, gpu.TILE)
+SETS = working_sets(16 << 10, 1 << 30, gpu_sheet.TILE)
 L1, L2 = 228 << 10, 50 * MIB
 
 
@@ -41,10 +41,10 @@ def stairs(size, *steps):
     return float(steps[0] if size <= L1 else steps[1] if size <= L2 else steps[2])
 
 
-def gpu_sheet():
+def recorded_sheet():
     """A made-up GPU whose curves have clean steps."""
     bandwidth = {
-        kind: [[size, stairs(size, 32e12, 8e12, 4e12) / part] for size in SETS if size % (part * gpu.TILE) == 0]
+        kind: [[size, stairs(size, 32e12, 8e12, 4e12) / part] for size in SETS if size % (part * gpu_sheet.TILE) == 0]
         for kind, part in (("read", 1), ("write", 1), ("copy", 2))
     }
     latency = [[size, stairs(size, 33, 250, 700), stairs(size, 33, 250, 700) / 2e9] for size in SETS]
@@ -80,7 +80,7 @@ def gpu_sheet():
 )  # fmt: skip
 def test_a_foreign_or_broken_file_is_one_line(change, says, tmp_path):
     if change is not None:
-        text = change if isinstance(change, str) else json.dumps({**asdict(gpu_sheet()), **change})
+        text = change if isinstance(change, str) else json.dumps({**asdict(recorded_sheet()), **change})
         (tmp_path / "sheet.json").write_text(text)
     with refused(says):
         sheets.FORMAT.load(tmp_path / "sheet.json")
@@ -88,7 +88,7 @@ def test_a_foreign_or_broken_file_is_one_line(change, says, tmp_path):
 
 def test_the_newest_gpu_is_what_was_recorded_as_it_was(tmp_path):
     assert sheets.recorded(tmp_path) is None
-    made = gpu_sheet()
+    made = recorded_sheet()
 
     def sheet(date, **device):
         described = {**made.environment["device"], **device}
@@ -106,12 +106,12 @@ def test_the_newest_gpu_is_what_was_recorded_as_it_was(tmp_path):
 @pytest.fixture
 def measured(monkeypatch):
     """Which devices were measured; the machine is a made-up GPU, whose description the test may change."""
-    found = SimpleNamespace(devices=[], info=dict(gpu_sheet().environment["device"]), torch="2.11.0")
+    found = SimpleNamespace(devices=[], info=dict(recorded_sheet().environment["device"]), torch="2.11.0")
 
     def measure(device, on_progress):
         found.devices.append(device)
         environment = {"device": dict(found.info), "versions": {"torch": found.torch}, "date": "2026-11-21"}
-        return replace(gpu_sheet(), environment=environment)
+        return replace(recorded_sheet(), environment=environment)
 
     monkeypatch.setattr(sheets, "survey_apart", lambda device, with_limits: (found.info, {}))
     monkeypatch.setattr(sheets, "versions", lambda: {"torch": found.torch})
@@ -171,7 +171,7 @@ def test_working_sets_double_in_two_steps():
 
 
 def test_a_level_is_read_where_a_set_surely_lies_in_it():
-    found = gpu_sheet().levels
+    found = recorded_sheet().levels
     assert {name: level["bytes"] for name, level in found.items()} == {"L1": 96 << 10, "L2": 24 * MIB, "DRAM": 1 << 30}
     assert [level["read"] for level in found.values()] == [32e12, 8e12, 4e12]
     assert [level["cycles"] for level in found.values()] == [33, 250, 700]
@@ -179,16 +179,16 @@ def test_a_level_is_read_where_a_set_surely_lies_in_it():
 
 
 def test_dram_reaches_what_the_limits_reached():
-    sheet, reached = gpu_sheet(), {"dram_read_bytes": 3e12, "dram_write_bytes": 4.5e12, "dram_bytes": 4.2e12}
+    sheet, reached = recorded_sheet(), {"dram_read_bytes": 3e12, "dram_write_bytes": 4.5e12, "dram_bytes": 4.2e12}
     limits_ = {key: {"measured": rate} for key, rate in reached.items()}
-    found = gpu.gpu_levels({"L1": L1, "L2": L2}, sheet.bandwidth, sheet.latency, limits_)
+    found = gpu_sheet.gpu_levels({"L1": L1, "L2": L2}, sheet.bandwidth, sheet.latency, limits_)
     assert [found["DRAM"][kind] for kind in ("read", "write", "copy")] == [4e12, 4.5e12, 4.2e12]
     assert set(found["L1"]) == {"bytes", "read", "cycles", "seconds"}
     assert found["L2"] == sheet.levels["L2"]
 
 
 def test_a_level_without_a_set_of_its_own_is_left_out():
-    sheet = gpu_sheet()
+    sheet = recorded_sheet()
     small = {"read": [point for point in sheet.bandwidth["read"] if point[0] <= 64 * MIB]}
     assert list(levels({"L1": L1, "L2": L2}, small, sheet.latency)) == ["L1", "L2"]  # 64 MiB is hardly DRAM's
     assert list(levels({"L1": 24 << 10, "L2": L2}, small, [])) == ["L2"]
@@ -220,7 +220,7 @@ def test_what_nvml_does_not_tell_is_no_fact(monkeypatch):
         raise pynvml.NVMLError_NotSupported
 
     monkeypatch.setattr(pynvml, "nvmlDeviceGetNvLinkState", silent)
-    assert links.active_nvlinks(None) is None
+    assert gpu_links.active_nvlinks(None) is None
     known = {"name": "b", "value": 0, "unit": "", "source": "x"}
     assert facts._facts(("a", None, "", "x"), ("b", 0, "", "x")) == [known]
 
@@ -243,15 +243,15 @@ def test_a_link_is_named_from_nvml(nvlink, ancestor, says, monkeypatch):
     told = {"P2PStatus": lambda *_: status, "TopologyCommonAncestor": lambda *_: ancestor, "NvLinkState": state}
     for what, how in told.items():
         monkeypatch.setattr(pynvml, f"nvmlDeviceGet{what}", how)
-    assert links._link("one", "other") == says
+    assert gpu_links._link("one", "other") == says
 
 
 # Limits
 
 
 def test_a_copy_between_gpus_has_a_limit():
-    assert limits.of_limit({"link_bytes": 3.9e11}, gpu_sheet().limits) == (1.0, "link_bytes")
-    assert limits.of_limit({"link_bytes": 9e11}, gpu_sheet().limits, "datasheet") == (2.0, "link_bytes")
+    assert limits.of_limit({"link_bytes": 3.9e11}, recorded_sheet().limits) == (1.0, "link_bytes")
+    assert limits.of_limit({"link_bytes": 9e11}, recorded_sheet().limits, "datasheet") == (2.0, "link_bytes")
     assert limits.of_limit({"link_bytes": 1.0}, {}) == (None, "")
 
 
@@ -271,8 +271,9 @@ def test_a_links_datasheet_counts_one_direction():
 
 
 def anatomy(name, machine):
-    threads = 1 if name == "chase" else gpu.THREADS
-    return dissect(compile_for(CudaLaunch(name, gpu.KERNELS.read_text(), gpu.OPTIONS, threads, 0), machine), machine)
+    threads = 1 if name == "chase" else gpu_sheet.THREADS
+    launch = CudaLaunch(name, gpu_sheet.KERNELS.read_text(), gpu_sheet.OPTIONS, threads, 0)
+    return dissect(compile_for(launch, machine), machine)
 
 
 @pytest.mark.parametrize(
@@ -284,9 +285,9 @@ def test_the_kernels_keep_enough_bytes_on_the_way(architecture):
     for name, wide in {"read_set": ["loads"], "write_set": ["stores"], "copy_set": ["loads", "stores"]}.items():
         found = anatomy(name, machine)
         assert (found.spills, found.occupancy.warps) == (0, machine.warps)  # as many blocks an SM as are launched
-        assert all(found.counts[f"global {what}", 128] == gpu.UNROLL for what in wide)
+        assert all(found.counts[f"global {what}", 128] == gpu_sheet.UNROLL for what in wide)
     chase = anatomy("chase", machine)
-    assert chase.spills == 0 and chase.counts["global loads", 64] >= gpu.CHASES
+    assert chase.spills == 0 and chase.counts["global loads", 64] >= gpu_sheet.CHASES
 
 
 def visits(tiles, mixed, blocks, steps):
@@ -298,13 +299,13 @@ def visits(tiles, mixed, blocks, steps):
 
 @pytest.mark.parametrize("machine", GPUS.values(), ids=GPUS)
 def test_the_blocks_together_walk_the_whole_set(machine):
-    probe = object.__new__(gpu.Probe)
+    probe = object.__new__(gpu_sheet.Probe)
     probe.sms, probe.l2_bytes = machine.sms, machine.l2_bytes
-    probe.blocks = machine.sms * machine.warps * 32 // gpu.THREADS
+    probe.blocks = machine.sms * machine.warps * 32 // gpu_sheet.THREADS
     assert probe.blocks < 1 << 14
-    for size in working_sets(gpu.SMALLEST, 512 * MIB, gpu.TILE):
+    for size in working_sets(gpu_sheet.SMALLEST, 512 * MIB, gpu_sheet.TILE):
         mixed = size <= probe.l2_bytes
-        seen = visits(size // gpu.TILE, mixed, probe.blocks, probe.steps(size))
+        seen = visits(size // gpu_sheet.TILE, mixed, probe.blocks, probe.steps(size))
         assert seen.min() >= 1
         assert seen.max() <= (2 * seen.mean() if mixed else 2 * seen.min() + 1)
 
@@ -317,7 +318,7 @@ def test_every_width_passes_all_tiles(tiles):
 
 
 def test_the_chain_is_one_cycle_through_all_lines():
-    after, seen = gpu.cycle(torch.randperm(1000)).tolist(), [0]
+    after, seen = gpu_sheet.cycle(torch.randperm(1000)).tolist(), [0]
     for _ in range(1000):
         seen.append(after[seen[-1]])
     assert (seen[-1], len(set(seen))) == (0, 1000)
@@ -328,9 +329,10 @@ def test_the_chain_is_one_cycle_through_all_lines():
 
 def test_a_cpu_is_measured(monkeypatch):
     for name in ("MOVED", "LARGEST"):
-        monkeypatch.setattr(cpu, name, 1 << 20)
-    monkeypatch.setattr(cpu, "measure_limits", lambda device: {"dram_bytes": limits.Limit(1e10, None, "a copy", "")})
-    found = cpu.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, sheets.silent)
+        monkeypatch.setattr(cpu_sheet, name, 1 << 20)
+    limit = limits.Limit(1e10, None, "a copy", "")
+    monkeypatch.setattr(cpu_sheet, "measure_limits", lambda device: {"dram_bytes": limit})
+    found = cpu_sheet.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, sheets.silent)
     sheet = sheets.Sheet(1, {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"}, **found)
     assert [size for size, _ in sheet.bandwidth["read"]] == working_sets(8 << 10, 1 << 20)
     assert list(sheet.bandwidth) == ["read", "copy", "scale", "add", "triad"]
@@ -343,11 +345,11 @@ def test_a_cpu_is_measured(monkeypatch):
 def test_above_the_caches_each_thread_reads_a_part_of_its_own(monkeypatch):
     """All the bytes of the set, each by one thread: as many are read as are counted."""
     seen = []
-    monkeypatch.setattr(cpu, "best", lambda call, device, clock: seen.append(call.args[0]) or 1.0)
+    monkeypatch.setattr(cpu_sheet, "best", lambda call, device, clock: seen.append(call.args[0]) or 1.0)
     for parts in (1, 2):
-        moved = cpu.read_rate(1 << 22, 2, parts)
+        moved = cpu_sheet.read_rate(1 << 22, 2, parts)
         matrix = seen.pop()
-        assert moved == matrix.numel() >= cpu.MOVED
+        assert moved == matrix.numel() >= cpu_sheet.MOVED
         assert matrix.shape[0] == parts and matrix.untyped_storage().nbytes() == 1 << 22
         assert matrix.shape[1] * parts % 2 == 0  # as many rows for either thread
 
@@ -356,12 +358,12 @@ def test_above_the_caches_each_thread_reads_a_part_of_its_own(monkeypatch):
 
 
 def printed(sheet, capsys):
-    show.print_sheet(sheet, make_console())
+    sheet_text.print_sheet(sheet, make_console())
     return capsys.readouterr().out
 
 
 def test_the_tables_show_what_the_sheet_holds(capsys):
-    out = printed(gpu_sheet(), capsys)
+    out = printed(recorded_sheet(), capsys)
     for row in (
         r"L2 +50 MiB +cudaDeviceProp", r"L1 +96 KiB +32000 +32000 +16000 +33 +16.5", r"fp8_flops +1300 TFLOP/s",
         r"DRAM +1 GiB +4000 +4000 +2000 +700 +350", r"link_bytes +390 GB/s +450 GB/s", r"16 KiB +1.5\b",
@@ -376,7 +378,7 @@ def test_recorded_sheets_fit_a_terminal_and_no_figure_is_broken(width, monkeypat
     for _, sheet in sheets.FORMAT.recorded(sheets.FILE, problems={}):
         out = printed(sheet, capsys)
         assert max(map(len, out.splitlines())) <= width
-        figures = [show.value(fact) for fact in sheet.facts if len(show.value(fact)) < 20]
+        figures = [sheet_text.value(fact) for fact in sheet.facts if len(sheet_text.value(fact)) < 20]
         figures += [cell for row in limit_rows(sheet.limits) for cell in row[:3]]
         assert [figure for figure in figures if figure not in out] == []
         sources = {limit["source"] for limit in sheet.limits.values() if limit["source"]}
@@ -384,11 +386,12 @@ def test_recorded_sheets_fit_a_terminal_and_no_figure_is_broken(width, monkeypat
 
 
 def test_what_is_missing_is_said(capsys):
-    out = printed(gpu_sheet(), capsys)
+    out = printed(recorded_sheet(), capsys)
     assert "PCIe lanes, at present: not reported by NVML" in out and "bf16_flops: needs compute capability 8.0" in out
     assert "memory bus: not told" not in out
-    environment = {**gpu_sheet().environment, "device": describe("cpu")}
-    out = printed(replace(gpu_sheet(), latency=[], transfers={}, links=[], limits={}, environment=environment), capsys)
+    environment = {**recorded_sheet().environment, "device": describe("cpu")}
+    bare = replace(recorded_sheet(), latency=[], transfers={}, links=[], limits={}, environment=environment)
+    out = printed(bare, capsys)
     for said in ("latency: not measured on a CPU", "transfers, links:", "datasheet: there is none for"):
         assert said in out
     assert "latency, ns" not in out
@@ -400,7 +403,7 @@ def test_bytes_are_shown_in_binary_units():
 
 
 def test_the_figures_name_what_they_show():
-    found = plots.figures(gpu_sheet())
+    found = plots.figures(recorded_sheet())
     assert list(found) == ["bandwidth", "latency", "transfers"]
     ladder = found["bandwidth"].axes[0]
     assert (ladder.get_xlabel(), ladder.get_ylabel()) == ("working set", "bandwidth (GB/s)")
@@ -412,7 +415,7 @@ def test_the_figures_name_what_they_show():
     assert right.lines[0].get_ydata()[-1] == pytest.approx(350)
     assert "bytes" in found["transfers"].axes[0].get_xlabel()
     assert all("A made-up GPU" in figure.axes[0].get_title() for figure in found.values())
-    assert list(plots.figures(replace(gpu_sheet(), latency=[], transfers={}))) == ["bandwidth"]
+    assert list(plots.figures(replace(recorded_sheet(), latency=[], transfers={}))) == ["bandwidth"]
 
 
 # The script
@@ -458,7 +461,7 @@ def test_the_script_prints_saves_and_records(measured, monkeypatch, capsys, tmp_
 
 @pytest.fixture(scope="module")
 def probe():
-    return gpu.Probe("cuda:0")
+    return gpu_sheet.Probe("cuda:0")
 
 
 @pytest.mark.gpu
@@ -467,7 +470,7 @@ def test_every_byte_is_read(size, probe):
     words = probe.buffer[:size].view(torch.int32)
     words.random_(-(2**31), 2**31 - 1)
     probe.walk("read", size)
-    tiles = size // gpu.TILE
+    tiles = size // gpu_sheet.TILE
     sums = words.view(tiles, -1).sum(1, dtype=torch.int64).cpu().numpy()
     expected = int((visits(tiles, size <= probe.l2_bytes, probe.blocks, probe.steps(size)) * sums).sum())
     assert (int(probe.sums.sum(dtype=torch.int64)) - expected) % 2**32 == 0

@@ -20,7 +20,7 @@ from typing import Any
 from common.learn.exercise import Exercise, exercises, find
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
-from common.learn.kernels import GIVEN
+from common.learn.kernel_gates import GIVEN
 from common.program import finish, status_of
 from common.record.files import write_text
 

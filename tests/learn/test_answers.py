@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.learn import answers
+from common.learn import answer_gates
 
 
 @pytest.mark.parametrize(
@@ -14,12 +14,12 @@ from common.learn import answers
     ],
 )
 def test_what_is_said_and_what_is_counted_have_one_format(value, words):
-    assert answers._said_of(value, 36000.0) == words
+    assert answer_gates._said_of(value, 36000.0) == words
 
 
 @pytest.mark.parametrize(("high", "fits"), [(0.27, True), (0.28, False)])
 def test_a_range_may_be_as_wide_as_is_allowed(monkeypatch, high, fits):
     """0.27 / 0.18 is a little more than 1.5 in binary."""
-    monkeypatch.setattr(answers, "newest", lambda _: "0.2x")
-    gate = answers._range("ratio", (0.18, high), {"widest": 1.5, "figure": ""})
+    monkeypatch.setattr(answer_gates, "newest", lambda _: "0.2x")
+    gate = answer_gates._range("ratio", (0.18, high), {"widest": 1.5, "figure": ""})
     assert ("says little" not in gate.text) == fits

@@ -4,10 +4,10 @@ import pytest
 
 pytest.importorskip("triton")
 
-from common.learn.blocks import python_words
 from common.learn.exercise import EXERCISES, find
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
+from common.learn.kernel_lint import python_words
 
 KERNEL = """
 import triton

@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("triton")
 
-from common.learn import counted
-from common.learn.counted import repeats
+from common.learn import traffic_gates
 from common.learn.exercise import find
-from common.learn.kernels import as_pair
+from common.learn.kernel_gates import as_pair
+from common.learn.traffic_gates import repeats
 from common.pairs.pair import Pair, discover
 from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import Counted
@@ -23,9 +23,9 @@ def judged(monkeypatch):
 
     def of(gates, *kernels):
         found = [Counted(label, Traffic(kernels), cost={"dram_bytes": 3200.0}) for label in ("baseline", "optimized")]
-        monkeypatch.setattr(counted, "count_pair", lambda *args, **options: found)
-        monkeypatch.setattr(counted, "repeats", lambda *args: "loads x 2.00 times")
-        (gate,) = counted.traffic(gates, Pair("ch0", "sums", None, (), {"count": {}}))
+        monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: found)
+        monkeypatch.setattr(traffic_gates, "repeats", lambda *args: "loads x 2.00 times")
+        (gate,) = traffic_gates.traffic(gates, Pair("ch0", "sums", None, (), {"count": {}}))
         return gate.passed, gate.text
 
     return of
@@ -42,8 +42,9 @@ def test_atomic_operations_are_told_before_the_zeros_that_they_need(judged):
 
 
 def test_no_traffic_passes_where_the_least_is_not_known(monkeypatch):
-    monkeypatch.setattr(counted, "count_pair", lambda *args, **options: [Counted("optimized", Traffic([STORES]))] * 2)
-    (gate,) = counted.traffic({"sectors": 1.0}, Pair("ch0", "sums", None, (), {"count": {}}))
+    counted = [Counted("optimized", Traffic([STORES]))] * 2
+    monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: counted)
+    (gate,) = traffic_gates.traffic({"sectors": 1.0}, Pair("ch0", "sums", None, (), {"count": {}}))
     assert not gate.passed and "`cost` of the solution has to name its bytes" in gate.text
 
 
@@ -69,13 +70,13 @@ def test_spills_are_judged_at_other_sizes_and_the_width_of_loads_is_not(at_wide,
         spills, bits = (87, 32) if size == "check/wide" else (0, 128)
         return [Picture("optimized", "sm_80", [SimpleNamespace(spills=spills, threads=128, widest=lambda what: bits)])]
 
-    monkeypatch.setattr(counted, "xray", look)
+    monkeypatch.setattr(traffic_gates, "xray", look)
     pair = Pair("ch0", "sums", None, (None,), {"default": {}, "check/wide": {}})
-    (gate,) = counted.code({"spills": 0, "load_bits": 128, "spills_at": {"check/wide": at_wide}}, pair)
+    (gate,) = traffic_gates.code({"spills": 0, "load_bits": 128, "spills_at": {"check/wide": at_wide}}, pair)
     assert gate.passed is (at_wide == 100) and gate.text.startswith(words)
-    (alone,) = counted.code({"spills_at": {"check/wide": at_wide}}, pair)
+    (alone,) = traffic_gates.code({"spills_at": {"check/wide": at_wide}}, pair)
     assert alone.passed is gate.passed
-    (unknown,) = counted.code({"spills_at": {"check/nosuch": 0}}, pair)
+    (unknown,) = traffic_gates.code({"spills_at": {"check/nosuch": 0}}, pair)
     assert (unknown.passed, unknown.text) == (False, "spills_at: there is no size check/nosuch")
 
 

@@ -11,7 +11,7 @@ from common.learn.exercise import exercises, find, read
 from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
 from common.pairs.pair import chapters, discover
-from common.show.quoted import newest
+from common.show.quoted_figures import newest
 
 KNOWN = exercises()
 SAMPLE = {"ch1/coalesce"}  # what `make test` runs whole; all others are left to `make test-all`

@@ -6,13 +6,13 @@ import pytest
 
 pytest.importorskip("triton")
 
-from common.learn import hints
+from common.learn import diagnosis
 from common.learn.errors import not_compiled, plain, spilled
 from common.learn.exercise import find
+from common.learn.failure_text import told
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
-from common.learn.kernels import as_pair
-from common.learn.told import told
+from common.learn.kernel_gates import as_pair
 from common.pairs.pair import discover
 
 EXERCISE = find("ch1/coalesce")
@@ -40,7 +40,7 @@ HINTS = {
 def said(tmp_path):
     """said(changes, function): what one of the two functions says of the changed solution."""
 
-    def of(changes, function=hints.look, of=TOLD):
+    def of(changes, function=diagnosis.look, of=TOLD):
         path = tmp_path / "own.py"
         path.write_text(changed(changes), encoding="utf-8")
         with as_pair(EXERCISE, path) as folder:
@@ -65,12 +65,12 @@ def test_a_wrong_answer_looks_like_its_fault(fault, said):
 
 
 def test_a_right_answer_owes_nothing_to_luck(said):
-    assert said((), hints.bounds, "check") == ""
+    assert said((), diagnosis.bounds, "check") == ""
 
 
 @pytest.mark.parametrize(("warps", "words"), [(3, "num_warps is 3, and must be one of 1, 2, 4"), (8, "^$")])
 def test_a_number_of_warps_that_no_gpu_can_launch_is_found(warps, words, said):
-    assert re.search(words, said(("BLOCK=256)", f"BLOCK=256, num_warps={warps})"), hints.bounds, "check"))
+    assert re.search(words, said(("BLOCK=256)", f"BLOCK=256, num_warps={warps})"), diagnosis.bounds, "check"))
 
 
 SWAPPED = "tl.store(out_ptr + (rows ^ 1), rows, mask=(rows ^ 1) < n)"  # a lane writes its neighbour's element
@@ -86,7 +86,7 @@ SWAPPED = "tl.store(out_ptr + (rows ^ 1), rows, mask=(rows ^ 1) < n)"  # a lane 
     ids=["other lanes", "other lanes before a barrier", "the same lanes"],
 )
 def test_stores_of_two_lanes_to_one_element_have_no_order(before, words, said):
-    found = said(("    tl.store(", f"    {before}\n    tl.store("), hints.bounds, "check")
+    found = said(("    tl.store(", f"    {before}\n    tl.store("), diagnosis.bounds, "check")
     assert re.search(words, found), found
 
 
@@ -95,7 +95,7 @@ MAXIMUM = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) 
 
 
 @pytest.mark.parametrize("changes", [UNDEFINED, MAXIMUM], ids=["sum", "maximum"])
-@pytest.mark.parametrize("function", [(hints.look, TOLD), (hints.bounds, "check")])
+@pytest.mark.parametrize("function", [(diagnosis.look, TOLD), (diagnosis.bounds, "check")])
 def test_a_right_answer_that_needs_zeros_in_masked_lanes_is_luck(changes, function, said):
     words = (
         r"ine 34, `x = tl.load\(.*\)`: without `other`, a masked lane holds any value, and the result depends on it$"
@@ -104,7 +104,7 @@ def test_a_right_answer_that_needs_zeros_in_masked_lanes_is_luck(changes, functi
 
 
 def test_a_masked_lane_that_is_not_stored_needs_no_other(said):
-    assert said((", other=0.0)", ")"), hints.bounds, "check") == ""
+    assert said((", other=0.0)", ")"), diagnosis.bounds, "check") == ""
 
 
 def test_luck_does_not_pass(tmp_path):

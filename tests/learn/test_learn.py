@@ -12,11 +12,11 @@ from unittest.mock import Mock
 import pytest
 from samples import refused
 
-from common.cli import learn
-from common.learn import own, progress
+from common.cli import learn_commands
+from common.learn import learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
+from common.learn.forecast_score import Scored, off, sureness
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
-from common.learn.scores import Scored, off, sureness
 from common.pairs.pair import ROOT
 
 resource = pytest.importorskip("resource")
@@ -49,14 +49,14 @@ def course(tmp_path, monkeypatch):
         (folder / "exercise.toml").write_text(TOML.format(order=order))
         (folder / "start.py").write_text('"""Start."""\n\nresource = None\nsectors = None\n')
         (folder / "solution.py").write_text('"""Solution."""\n\n' + RIGHT)
-    for module in ("common.learn.exercise", "common.learn.progress", "common.learn.own"):
+    for module in ("common.learn.exercise", "common.learn.learner_log", "common.learn.submission"):
         monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
     monkeypatch.setattr("common.learn.exercise.EXERCISES", tmp_path / "exercises")
     return tmp_path
 
 
 def run(*words):
-    return learn.main([*words])
+    return learn_commands.main([*words])
 
 
 def events(course):
@@ -105,7 +105,7 @@ def test_next_goes_on_from_the_last_one_and_comes_back_to_what_was_skipped(cours
     toml.write_text(toml.read_text().replace("order = 2", "order = 3"))
     run("start", "ch1/two")
     for wanted in ("ch1/four", "ch2/three", "ch1/one", "ch2/three"):  # the last one is passed: it stays
-        (course / "work" / f"{learn.at_hand(SimpleNamespace(id=None)).id}.py").write_text(RIGHT)
+        (course / "work" / f"{learn_commands.at_hand(SimpleNamespace(id=None)).id}.py").write_text(RIGHT)
         assert run("check") == 0
         capsys.readouterr()
         run("next")
@@ -125,16 +125,16 @@ def test_next_says_what_stays_open(course, capsys):
 def test_a_failed_check_and_a_hint_of_another_do_not_move_next(course, capsys):
     run("start", "ch1/one")
     run("hint", "ch1/two")
-    assert progress.upcoming(exercises()).id == "ch1/two"
+    assert learner_log.upcoming(exercises()).id == "ch1/two"
     run("check")
-    assert progress.standings(exercises())["ch1/one"].tries == 1
+    assert learner_log.standings(exercises())["ch1/one"].tries == 1
     run("list")
     assert "open, 1 try" in capsys.readouterr().out
 
 
 def test_help_says_where_next_goes_on(capsys):
     with pytest.raises(SystemExit):
-        learn.main(["next", "--help"])
+        learn_commands.main(["next", "--help"])
     out = " ".join(capsys.readouterr().out.split())
     assert "after the one that you started or passed last; those you skipped come at the end" in out
 
@@ -149,10 +149,10 @@ def test_an_exercise_that_changes_is_open_again(course):
     (course / "work/ch1").mkdir(parents=True)
     (course / "work/ch1/one.py").write_text(RIGHT)
     run("check", "one")
-    assert progress.standings(exercises())["ch1/one"].passed
+    assert learner_log.standings(exercises())["ch1/one"].passed
     toml = course / "exercises/ch1/one/exercise.toml"
     toml.write_text(toml.read_text().replace("is = 8", "is = 9"))
-    assert not progress.standings(exercises())["ch1/one"].passed
+    assert not learner_log.standings(exercises())["ch1/one"].passed
 
 
 def test_hints_come_one_after_the_other_and_a_look_at_the_solution_is_noted(course, capsys):
@@ -164,7 +164,7 @@ def test_hints_come_one_after_the_other_and_a_look_at_the_solution_is_noted(cour
     assert said[-3:] == ["Because.", "So.", "So."]
     run("solution")
     assert "noted that you looked" in capsys.readouterr().out
-    found = progress.standings(exercises())["ch1/one"]
+    found = learner_log.standings(exercises())["ch1/one"]
     assert (found.hints, found.seen, found.passed) == (3, True, False)
 
 
@@ -221,9 +221,9 @@ def test_a_pass_on_a_full_disk_is_shown_and_said_to_be_lost(course, capsys):
     out, err = capsys.readouterr()
     assert "ch1/one: passed." in out
     assert err == f"learn.py: this is not kept: {store}: cannot be written (File too large)\n"
-    assert [event["what"] for event in progress.events()] == ["start"]
+    assert [event["what"] for event in learner_log.events()] == ["start"]
     assert run("check", "one") == 0  # there is room again: the torn line is closed
-    assert [event["what"] for event in progress.events()] == ["start", "check"]
+    assert [event["what"] for event in learner_log.events()] == ["start", "check"]
 
 
 SHOWN = {"start": "Your file: work/ch1/one.py", "hint": "Why?", "solution": "sectors = 8", "reset": "at the start"}
@@ -235,7 +235,7 @@ def test_what_cannot_be_kept_is_shown_and_said(command, course, capsys, monkeypa
     capsys.readouterr()
     (course / "work/progress.jsonl").unlink()
     (course / "work/progress.jsonl").symlink_to("/dev/full")
-    monkeypatch.setattr(progress, "events", lambda folder=None: iter(()))  # it has no end
+    monkeypatch.setattr(learner_log, "events", lambda folder=None: iter(()))  # it has no end
     assert run(command, "one") == 1
     out, err = capsys.readouterr()
     assert SHOWN.get(command, "ch1/one: not yet.") in out
@@ -243,18 +243,19 @@ def test_what_cannot_be_kept_is_shown_and_said(command, course, capsys, monkeypa
 
 
 def test_a_torn_line_costs_nothing_but_itself(course):
-    progress.add("start", "ch1/one")
+    learner_log.add("start", "ch1/one")
     with (course / "work/progress.jsonl").open("ab") as file:
         file.write(b'{"at": "2026", "wha')  # a full disk, a power cut
-    progress.add("start", "ch1/two")
-    assert [event["of"] for event in progress.events()] == ["ch1/one", "ch1/two"]
+    learner_log.add("start", "ch1/two")
+    assert [event["of"] for event in learner_log.events()] == ["ch1/one", "ch1/two"]
 
 
 def test_a_kill_at_any_moment_leaves_whole_lines(course):
     code = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from common.learn import own, progress
+from common.learn import learner_log as progress
+from common.learn import submission as own
 while True:
     progress.add("check", "ch1/one", folder=Path({str(course / "work")!r}), filler="x" * 5000)
 """
@@ -266,7 +267,7 @@ while True:
             assert process.poll() is None
         process.kill()
         process.wait()
-    found = list(progress.events(course / "work"))
+    found = list(learner_log.events(course / "work"))
     assert len(found) >= 60 and len(found) >= len(file.read_bytes().splitlines()) - 3
 
 
@@ -297,7 +298,7 @@ def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, caps
     (folder / "exercise.toml").write_text(toml + '[answers.ratio]\nfigure = "ch1 coalescing optimized: ratio"\n')
     for answer in ("ratio=6..20", "ratio=1..2"):
         assert run("predict", "ch1/one", answer) == (0 if "20" in answer else 1)
-    first, second = progress.predictions()
+    first, second = learner_log.predictions()
     assert (first["range"], first["locked"], second["locked"]) == ([6.0, 20.0], True, False)
     capsys.readouterr()
     run("progress")
@@ -325,7 +326,7 @@ def test_answers_are_added_and_replaced_by_name_and_the_rest_stays(ratios):
     kept = f"{doc}a = (4.0, 5.0)  # the first\nb = 3.0  # the second\n# my own note: a = 3\n"
     assert ratios.read_text() == kept
     for high in (8.0, 9.0):
-        own.answer(find("ch1/one"), {"c": (7.0, high)})
+        submission.answer(find("ch1/one"), {"c": (7.0, high)})
     assert ratios.read_text() == kept + "c = (7.0, 9.0)\n"
 
 
@@ -348,7 +349,7 @@ def test_answers_are_added_and_replaced_by_name_and_the_rest_stays(ratios):
 def test_an_answer_counts_whatever_the_reader_has_written(before, after, ratios):
     ratios.parent.mkdir(parents=True)
     ratios.write_bytes(before.encode())
-    own.answer(find("ch1/one"), {"a": (3.0, 4.0)})
+    submission.answer(find("ch1/one"), {"a": (3.0, 4.0)})
     assert ratios.read_bytes().decode().removeprefix("\n") == after
     exec(ratios.read_text(), names := {})
     assert names["a"] == (3.0, 4.0)
@@ -365,12 +366,12 @@ def test_a_file_that_is_not_python_is_left_as_it_is(content, ratios, capsys):
 
 
 def test_ctrl_c_in_a_check_ends_it_in_one_line(course, monkeypatch, capsys):
-    from common.learn import kernels
+    from common.learn import kernel_gates
 
     stopped = SimpleNamespace(environment={"interrupted": True}, pairs=[])
-    monkeypatch.setattr(kernels, "run_pairs", lambda *_, **__: stopped)
+    monkeypatch.setattr(kernel_gates, "run_pairs", lambda *_, **__: stopped)
     with pytest.raises(KeyboardInterrupt):
-        kernels._result(None)
+        kernel_gates._result(None)
 
 
 def test_what_cannot_be_judged_right_is_not_passed():
@@ -402,9 +403,9 @@ def test_export_to_stdout_shows_it_once_and_the_store_is_not_its_own_target(cour
 
 def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
     for ratio in (2.0, 2.0, 3.0, 3.0, 2.0):  # the same once more is no revision
-        progress.add("predict", "ch1/x", hash="a", answers={"ratio": ratio})
-    progress.add("predict", "ch1/x", hash="b", answers={"ratio": 4.0})
-    assert [event["locked"] for event in progress.predictions()] == [True, False, False, True]
+        learner_log.add("predict", "ch1/x", hash="a", answers={"ratio": ratio})
+    learner_log.add("predict", "ch1/x", hash="b", answers={"ratio": 4.0})
+    assert [event["locked"] for event in learner_log.predictions()] == [True, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -444,5 +445,5 @@ def test_off_knows_both_sides():
 
 
 def test_the_first_text_comes_without_torch(course):
-    code = "import sys; from common.cli import learn; learn.main(['list']); sys.exit('torch' in sys.modules)"
+    code = "import sys; from common.cli import learn_commands as learn; learn.main(['list']); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ, check=False).returncode == 0

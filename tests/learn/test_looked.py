@@ -8,12 +8,12 @@ pytest.importorskip("triton")
 
 import torch
 
-from common.learn import looked
+from common.learn import memcheck
+from common.learn.access_trace import extent
 from common.learn.errors import in_file
 from common.learn.exercise import find
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
-from common.learn.heard import extent
 
 EXERCISE = find("ch1/coalesce")
 RIGHT = EXERCISE.solution.read_text(encoding="utf-8")
@@ -104,7 +104,7 @@ def test_a_view_ends_with_its_last_element(view, elements):
 
 
 def test_a_loop_that_does_not_end_is_told_once(last, monkeypatch):
-    monkeypatch.setattr(looked, "DEADLINE_S", 3.0)
+    monkeypatch.setattr(memcheck, "DEADLINE_S", 3.0)
     gate = last(("    tl.store(", "    while n > 0:\n        n += 0\n    tl.store("))
     assert gate.text == "at size check (n 1000): hung: no progress for 3 s: does each loop end?"
 

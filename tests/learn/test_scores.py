@@ -5,35 +5,35 @@ import json
 import pytest
 from samples import pair_result, record
 
-from common.cli import learn, predictions
-from common.learn import progress
+from common.cli import forecasts, learn_commands
+from common.learn import learner_log
 from common.learn.exercise import find
-from common.learn.scores import Scored, beside, between, sureness
-from common.record.archive import keep_record
+from common.learn.forecast_score import Scored, beside, between, sureness
 from common.record.files import RecordError
+from common.record.store import keep_record
 
 
 @pytest.fixture
 def work(tmp_path, monkeypatch):
     """A store, and one pair recorded on a GPU: ch1/double waits for `dram`."""
-    for module in ("common.learn.exercise", "common.learn.progress"):
+    for module in ("common.learn.exercise", "common.learn.learner_log"):
         monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
-    predictions._limits.cache_clear()
+    forecasts._limits.cache_clear()
     keep_record(record(pair_result(limit_by="dram_bytes")))
     yield tmp_path / "work"
-    predictions._limits.cache_clear()
+    forecasts._limits.cache_clear()
 
 
 def asked(of, said, found=None, range=None, **beside):
     """A question of a notebook; `interval` in `beside`: it is about a time."""
-    progress.add("predict", of, hash="a", pair="ch1/double" if "interval" in beside else "", said=said, range=range)
+    learner_log.add("predict", of, hash="a", pair="ch1/double" if "interval" in beside else "", said=said, range=range)
     if found is not None:
-        progress.add("found", of, hash="a", found=found, **beside)
+        learner_log.add("found", of, hash="a", found=found, **beside)
 
 
 def shown(capsys):
-    assert learn.main(["progress"]) == 0
+    assert learn_commands.main(["progress"]) == 0
     return [line for line in capsys.readouterr().out.splitlines() if not line.startswith("ch")]
 
 
@@ -67,12 +67,12 @@ def test_scores_stand_beside_those_of_forecasters_of_the_same_figures():
 
 def test_a_figure_completes_all_answers_before_it_and_none_after_it(work):
     for said in (2.0, 3.0):
-        progress.add("predict", "ch1/x ratio", hash="a", said=said)
-    progress.add("found", "ch1/x ratio", hash="b", found=9.0)
+        learner_log.add("predict", "ch1/x ratio", hash="a", said=said)
+    learner_log.add("found", "ch1/x ratio", hash="b", found=9.0)
     for found in (5.0, 6.0):
-        progress.add("found", "ch1/x ratio", hash="a", found=found, naive=1.0)
-    progress.add("predict", "ch1/x ratio", hash="a", said=4.0)
-    made = [(each["what"], each["said"], each.get("found"), each["locked"]) for each in progress.predictions()]
+        learner_log.add("found", "ch1/x ratio", hash="a", found=found, naive=1.0)
+    learner_log.add("predict", "ch1/x ratio", hash="a", said=4.0)
+    made = [(each["what"], each["said"], each.get("found"), each["locked"]) for each in learner_log.predictions()]
     assert made == [("predict", 2.0, 5.0, True), ("predict", 3.0, 5.0, False), ("predict", 4.0, None, False)]
 
 
@@ -81,7 +81,7 @@ def test_progress_tells_of_exercises_and_notebooks_together_and_of_revisions_apa
     asked("ch1/double ratio", 3.0, 2.0, range=[1.5, 6.0], **time)
     asked("ch4b/causal fewer", 5, 50, range=[4, 6])
     asked("ch1/double sectors", 10, 4)
-    progress.add("predict", "ch1/ratios softmax", hash="c", range=(1.0, 1.5), found=1.8)
+    learner_log.add("predict", "ch1/ratios softmax", hash="c", range=(1.0, 1.5), found=1.8)
     asked("ch1/double ratio", 2.0, 2.0, range=[1.9, 2.1], **time)
     asked("ch1/words faster", "256", "128")
     asked("ch1/zero percent", 0.0, 3.0)
@@ -110,7 +110,7 @@ def test_an_exercises_figure_is_of_the_resource_of_its_pair(work):
     exercise = find("ch1/ratios")
     event = {"of": "ch1/ratios softmax", "range": [1.0, 1.5], "found": 1.8, "locked": True}
     keep_record(record(pair_result("softmax", chapter="ch3", limit_by="fp32_flops")))
-    assert "  by resource: fp32 0 of 1 (0% to 97%)" in list(predictions.lines([exercise], [event]))
+    assert "  by resource: fp32 0 of 1 (0% to 97%)" in list(forecasts.lines([exercise], [event]))
 
 
 @pytest.mark.parametrize("of", [3, ["ch1/x"], None])
@@ -124,6 +124,6 @@ def test_lines_that_are_no_events_are_passed_over(of, work, capsys):
 def test_a_store_that_cannot_be_read_is_one_line(work, capsys):
     (work / "progress.jsonl").mkdir(parents=True)
     with pytest.raises(RecordError, match="cannot be read"):
-        progress.predictions()
-    assert learn.main(["progress"]) == 2
+        learner_log.predictions()
+    assert learn_commands.main(["progress"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

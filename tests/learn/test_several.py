@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from common.isolation import process
-from common.learn import several
+from common.isolation import worker
+from common.learn import multi_process
 from common.learn.errors import BROKE, WAITS
 from common.learn.exercise import find
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
-from common.learn.several import Sends
+from common.learn.multi_process import Sends
 
 pytestmark = pytest.mark.xdist_group("ranks")
 RING = find("ch6/ring")
@@ -60,12 +60,12 @@ def own(tmp_path):
 
 def count(path, line):
     runs = ("uneven", "summed", "unread")
-    return several.count([(path, run) for run in runs], [{"n": 6}, {"n": 9}], 3, line)
+    return multi_process.count([(path, run) for run in runs], [{"n": 6}, {"n": 9}], 3, line)
 
 
 def test_the_most_of_all_processes_is_counted(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    assert process.call(count, tmp_path / "program.py", deadline_s=20.0) == [
+    assert worker.call(count, tmp_path / "program.py", deadline_s=20.0) == [
         [
             Sends(2 * 4 * n, 2, 0, (), False),
             Sends(2 * 2 * 4 * n // 3, 0, 1, ("allreduce",), False),
@@ -88,13 +88,13 @@ def test_the_most_of_all_processes_is_counted(tmp_path):
 )
 def test_what_is_sent_beyond_a_gate_is_named(own, passed, said):
     for found in ([(OURS, own)], [(OURS, OURS), (OURS, own)]):
-        gate = several.gate(WANTED, found)
+        gate = multi_process.gate(WANTED, found)
         assert gate.passed is passed and re.search(said, gate.text), gate.text
 
 
 def test_a_gate_that_is_not_given_is_not_judged():
-    assert several.gate({"link": 1.0}, [(OURS, Sends(100, 9, 9, ("allreduce",), False))]).passed
-    assert several.gate({"collectives": 1}, [(OURS, Sends(900, 9, 1, ("allreduce",), False))]).passed
+    assert multi_process.gate({"link": 1.0}, [(OURS, Sends(100, 9, 9, ("allreduce",), False))]).passed
+    assert multi_process.gate({"collectives": 1}, [(OURS, Sends(900, 9, 1, ("allreduce",), False))]).passed
 
 
 def test_a_process_that_raises_is_named_with_its_line(own):

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from samples import refused
 
-from common.cli import solutions
 from common.learn.exercise import find
 from common.learn.gate import CANNOT, NOT_YET, PASSED, Gate, Grade
+from tools import solutions
 
 INFO = {"kind": "cuda", "name": "A made-up GPU"}
 WANTED = [find("ch1/pencil"), find("ch1/referee")]

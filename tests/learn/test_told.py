@@ -5,11 +5,11 @@ import torch
 
 pytest.importorskip("triton")
 
-from common.learn import hints
-from common.learn.elements import wrong
+from common.learn import diagnosis
 from common.learn.exercise import find
+from common.learn.failure_text import HARD, told
+from common.learn.first_mismatch import wrong
 from common.learn.grade import grade
-from common.learn.told import HARD, told
 from common.pairs.pair import discover
 
 PAIR = """
@@ -129,7 +129,7 @@ def test_an_output_without_a_name_has_its_number(pair):
     ids=["value", "second output", "masked row", "never written at all"],
 )  # fmt: skip
 def test_one_element_and_what_it_looks_like(change, reason, text, pair):
-    assert hints.look(pair(*change), told(reason), None) == text
+    assert diagnosis.look(pair(*change), told(reason), None) == text
 
 
 SPECIAL = ("2 * x, mask", "tl.where(x != x + 1, 2 * x, 0.0), mask")  # -inf is the same as -inf + 1
@@ -137,7 +137,7 @@ SPECIAL = ("2 * x, mask", "tl.where(x != x + 1, 2 * x, 0.0), mask")  # -inf is t
 
 def test_hard_values_are_explained_and_their_first_wrong_element_is_named(pair):
     reason = "wrong answer at size check on -inf: [0]: NaN or inf differ from the oracle's near element 0 of 15"
-    found = hints.look(pair(*SPECIAL), told(reason), None)
+    found = diagnosis.look(pair(*SPECIAL), told(reason), None)
     assert found == (
         f"{AT} on -inf, which this test writes into some elements of its inputs. `twice[2, 4]` should be -inf, got 0 "
         f"(1 of 15 elements are wrong). On ordinary values it is right, but hard values count, too: {HARD}"
@@ -146,7 +146,7 @@ def test_hard_values_are_explained_and_their_first_wrong_element_is_named(pair):
 
 def test_of_large_values_only_infinities_are_compared(pair):
     reason = told("wrong answer at size check on values around 100: [1]: element 0 of 3 is 1, expected 2")
-    found = hints.look(pair(SUM, SUM.replace("x * x", "x * x * (1 + 0.1 * (x > 99))")), reason, None)
+    found = diagnosis.look(pair(SUM, SUM.replace("x * x", "x * x * (1 + 0.1 * (x > 99))")), reason, None)
     assert "`sums[0]` should be 2, got 1. On ordinary values it is right" in found
 
 

@@ -8,30 +8,30 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from common.engine import runner, settle
+from common.engine import confirm_alone, runner
 from common.engine.job import Alone, Errand, Job
-from common.isolation import process
+from common.isolation import worker
 from common.record.result import PairResult
 
-Measure = Callable[[Job, Errand | None, process.Line], PairResult | Alone]
+Measure = Callable[[Job, Errand | None, worker.Line], PairResult | Alone]
 
 
-def measure_quickly(job: Job, errand: Errand | None, line: process.Line) -> PairResult | Alone:
+def measure_quickly(job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
     """Smaller batches and fewer rounds: times are coarser, which no liar is told by. No core is ever too hot."""
-    from common.engine import pilot
+    from common.engine import plan
     from common.machine import clock
 
     clock.LEAST_WALL_S["cpu"] = 50e-6
-    pilot.ROUNDS = dict.fromkeys(pilot.ROUNDS, 2)
+    plan.ROUNDS = dict.fromkeys(plan.ROUNDS, 2)
     _throttle(lambda: 0)
     return runner._measure(job, errand, line)
 
 
 def _throttle(count: Callable[[], int]) -> None:
     """Whatever becomes of this machine's cores, this is how often they were throttled."""
-    from common.machine import state
+    from common.machine import throttling
 
-    state.CORES = SimpleNamespace(glob=lambda pattern: [SimpleNamespace(read_text=lambda: f"{count()}\n")])
+    throttling.CORES = SimpleNamespace(glob=lambda pattern: [SimpleNamespace(read_text=lambda: f"{count()}\n")])
 
 
 def measured(pairs: Any, patch: Any, measure: Measure, settled: Any = None, **options: Any) -> Any:
@@ -40,7 +40,7 @@ def measured(pairs: Any, patch: Any, measure: Measure, settled: Any = None, **op
     Unless `settled` is given nobody runs alone: who is caught here is caught beside others.
     """
     patch.setattr(runner, "_measure", measure)
-    patch.setattr(settle, "settled", settled or (lambda job, result, call: result))
+    patch.setattr(confirm_alone, "settled", settled or (lambda job, result, call: result))
     return runner.run_pairs(pairs, **{"device": "cpu", "fast": True, **options})
 
 
@@ -172,28 +172,28 @@ class HotAlways(HotAtTimes):
         return True
 
 
-def measure_in(world: type[World], job: Job, errand: Errand | None, line: process.Line) -> PairResult | Alone:
+def measure_in(world: type[World], job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
     """By the clock of such a world, in which `time.sleep` is a nap."""
     import time
 
-    from common.engine import belief, inputs, inspection, pilot
+    from common.engine import inputs, plan, plausibility, untimed_checks
     from common.engine import measure as measuring
     from common.machine import clock
 
     here, overwrite = world(), inputs.InputSet.overwrite
-    pilot.ROUNDS = dict.fromkeys(pilot.ROUNDS, 5)  # which HOT counts with
+    plan.ROUNDS = dict.fromkeys(plan.ROUNDS, 5)  # which HOT counts with
 
     def overwrite_in_peace(self: Any, *arguments: Any) -> None:
         here.rest()
         overwrite(self, *arguments)
 
     clock.now, clock._cpu_time, time.sleep = here.now, lambda: here.core_seconds, here.nap
-    pilot.now = here.now  # which has bound the other's
+    plan.now = here.now  # which has bound the other's
     _throttle(lambda: here.throttled)
     inputs.InputSet.overwrite = overwrite_in_peace
     if not here.is_random:
         measuring.secrets = SimpleNamespace(randbits=lambda bits: job.seed)
-    inspection.cores_when_idle = lambda: 0.0  # here who sleeps is busy
-    belief.measure_limits = lambda device: {}  # no clock of this world can measure one
+    untimed_checks.cores_when_idle = lambda: 0.0  # here who sleeps is busy
+    plausibility.measure_limits = lambda device: {}  # no clock of this world can measure one
     clock.LEAST_WALL_S["cpu"] = 20e-6
     return runner._measure(job, errand, line)

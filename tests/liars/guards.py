@@ -21,7 +21,7 @@ from samples import write_pair
 
 from common.checks.arrays import clone
 from common.engine.job import Alone, Errand, Job
-from common.isolation import process
+from common.isolation import worker
 from common.pairs.pair import discover
 from common.record.result import PairResult, Row
 from liars.answer import ROWS
@@ -160,17 +160,17 @@ VIGILANT = {
 HALF = dict.fromkeys(("fp64", "fp32", "fp16", "bf16"), 0.5)
 GUARDS = {
     # state
-    "checks.settings:Watch.restore": Guard(nothing, ("number_of_threads",)),
-    "checks.settings:SETTINGS": Guard({}, ("blas_threads",)),
+    "checks.global_state:Watch.restore": Guard(nothing, ("number_of_threads",)),
+    "checks.global_state:SETTINGS": Guard({}, ("blas_threads",)),
     "checks.guards:Leaks.new": Guard(nothing, ("leaves_a_thread",)),
     "checks.guards:children": Guard(no_set, ("leaves_a_process",)),
     "checks.guards:overheard": Guard(no_set, ("compiles_python",), timed=True),
-    "engine.inspection:look": Guard(no_dict, ("compiles_python",), timed=True),
-    "checks.conditions:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
+    "engine.untimed_checks:look": Guard(no_dict, ("compiles_python",), timed=True),
+    "checks.poisoned_memory:filled_memory": Guard(contextlib.nullcontext, ("adds_to_unwritten_memory",)),
     "checks.guards:poison_outputs": Guard(none, ("keeps_the_other_ones_output",)),
     "checks.guards:poison_answer": Guard(none, ("sees_its_answers_overwritten",)),
     "checks.guards:changed_input": Guard(nothing, ("changes_weight",)),
-    "engine.judge:blame": Guard(false, ("changes_inputs_later",), timed=True),
+    "engine.judgement:blame": Guard(false, ("changes_inputs_later",), timed=True),
     "checks.arrays:own_views": Guard(lambda tree: tree, ("makes_its_input_double",)),
     "checks.arrays:difference": Guard(nothing, ("inputs_of_version_precision",)),
     "checks.arrays:overlapping": Guard(nothing, ("a_view",)),
@@ -181,22 +181,22 @@ GUARDS = {
     "checks.stress:spread": Guard(lambda draw, tree: tree, ("works_without_gaps",)),
     "engine.check:UNIT": Guard(1 << 60, ("reads_beside_rows_of_whole_units",)),
     "checks.stress:perturb": Guard(none, ("leaves_out_a_shift_of_zero",)),
-    "engine.judge:judge_all": Guard(no_dict, ("a_little_coarser",)),
-    "engine.judge:compare_round": Guard(false, ("remembers_for_a_block",), timed=True),
-    "engine.pilot:judged_blocks": Guard(lambda rng, blocks: {0, blocks - 1}, ("less_in_the_middle_alike",), timed=True),
-    "engine.rounds:_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
-    "engine.rounds:clone": Guard(clone_late, ("waits_while_watched",), timed=True),
-    "checks.nearness:drift": Guard(nothing, ("coarser_in_the_middle",), timed=True),
-    "engine.judge:judge_timed": Guard(no_dict, ("a_little_coarser_at_the_timed_size",), timed=True),
+    "engine.judgement:judge_all": Guard(no_dict, ("a_little_coarser",)),
+    "engine.judgement:compare_round": Guard(false, ("remembers_for_a_block",), timed=True),
+    "engine.plan:judged_blocks": Guard(lambda rng, blocks: {0, blocks - 1}, ("less_in_the_middle_alike",), timed=True),
+    "engine.sampling:_after": Guard(gives(int), ("works_last_in_a_burst",), timed=True),
+    "engine.sampling:clone": Guard(clone_late, ("waits_while_watched",), timed=True),
+    "checks.compare_to_baseline:drift": Guard(nothing, ("coarser_in_the_middle",), timed=True),
+    "engine.judgement:judge_timed": Guard(no_dict, ("a_little_coarser_at_the_timed_size",), timed=True),
     "engine.inputs:harvest_grads": Guard(no_dict, ("forward_without_backward",)),
-    "checks.comparison:compare": Guard(nothing, ("zeros",)),
-    "checks.nearness:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
-    "checks.comparison:blind_spot": Guard(nothing, ("always_true", "nan_on_both_sides")),
-    "checks.comparison:_compare_form": Guard(nothing, ("another_dtype",)),
-    "checks.comparison:_same_special": Guard(true, ("a_nan",)),
-    "checks.comparison:_compare_chunks": Guard(nothing, ("a_little_coarser",)),
-    "checks.comparison:MOST_WRONG": Guard(1.0, ("what_is_small_beside_the_rest",)),
-    "checks.comparison:CHUNKS": Guard(1, ("a_little_coarser_at_the_end",)),
+    "checks.compare_to_reference:compare": Guard(nothing, ("zeros",)),
+    "checks.compare_to_baseline:near": Guard(nothing, ("remembers_for_a_block",), timed=True),
+    "checks.compare_to_reference:blind_spot": Guard(nothing, ("always_true", "nan_on_both_sides")),
+    "checks.compare_to_reference:_compare_form": Guard(nothing, ("another_dtype",)),
+    "checks.compare_to_reference:_same_special": Guard(true, ("a_nan",)),
+    "checks.compare_to_reference:_compare_chunks": Guard(nothing, ("a_little_coarser",)),
+    "checks.compare_to_reference:MOST_WRONG": Guard(1.0, ("what_is_small_beside_the_rest",)),
+    "checks.compare_to_reference:CHUNKS": Guard(1, ("a_little_coarser_at_the_end",)),
     "checks.tolerance:TOLERANCE": Guard(HALF, ("one_element_of_a_million",)),
     "checks.arrays:is_plain": Guard(true, ("a_lazy_tensor",)),
     "checks.arrays:laziness": Guard(nothing, ("conjugated_when_read",)),
@@ -216,24 +216,24 @@ NO_ENTROPY = SimpleNamespace(randbits=gives(int))
 NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
-    "checks.trace:_outside": Guard(nothing, ("waits_no_more",), timed=True),
-    "engine.belief:works_on": Guard(no_dict, ("joins_no_more",), timed=True),
+    "checks.device_trace:_outside": Guard(nothing, ("waits_no_more",), timed=True),
+    "engine.plausibility:works_on": Guard(no_dict, ("joins_no_more",), timed=True),
     "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
-    "checks.conditions:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),
-    "checks.conditions:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
+    "checks.poisoned_memory:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),
+    "checks.poisoned_memory:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)
 OF_THE_HARNESS = {
-    "engine.belief:IN_DOUBT": (1e9, "test_a_time_far_below_the_measured_limit_is_none"),
+    "engine.plausibility:IN_DOUBT": (1e9, "test_a_time_far_below_the_measured_limit_is_none"),
     "engine.measure:secrets": (NO_ENTROPY, "test_what_one_run_has_kept_on_disk_is_of_no_use_to_the_next"),
-    "engine.belief:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
+    "engine.plausibility:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
     "engine.conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
     "engine.conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
-    "checks.trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
-    "engine.rounds:_first_touch": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
-    "engine.rounds:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
+    "checks.device_trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
+    "engine.sampling:_first_touch": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
+    "engine.sampling:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
     "engine.measure:random": (UNSHUFFLED, "test_who_naps_longer_late_in_a_round_is_nobody_in_particular"),
-    "record.stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
+    "stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
 }
 
 
@@ -252,7 +252,7 @@ def home_of(guard: str) -> tuple[Any, str]:
 
 
 def measure_without(
-    guard: str, measure: Measure, job: Job, errand: Errand | None, line: process.Line
+    guard: str, measure: Measure, job: Job, errand: Errand | None, line: worker.Line
 ) -> PairResult | Alone:
     """With one guard taken away."""
     instead = OF_THE_HARNESS[guard][0] if guard in OF_THE_HARNESS else {**GUARDS, **ON_A_GPU}[guard].instead

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import pytest
 from samples import version, write_pair
 
-from common.engine import inspection, settle
+from common import stats
+from common.engine import confirm_alone, untimed_checks
 from common.engine.job import Alone, Job
 from common.pairs.pair import discover
-from common.record import stats
 from common.record.result import Arm, PairResult, Row
 from liars.case import X, shows
 from liars.child import measure_quickly, measured
@@ -52,7 +52,7 @@ BRAKES = {
 }
 BASELINE = f"def work(x):\n{''.join(f'    {line}{chr(10)}' for line in SLOW.splitlines())}"
 
-SETTLED = settle.settled
+SETTLED = confirm_alone.settled
 SAMPLE = "a function of the other"  # what every run shows; the other ways are left to `make test-all`
 
 
@@ -134,7 +134,7 @@ def settle_with(tmp_path):
             return runs.pop(0) if len(runs) > 1 else runs[0]
 
         job = Job(pair, "default", "cpu", {}, {}, ["baseline", "optimized"], [])
-        found = settle.settled(job, result, call)
+        found = confirm_alone.settled(job, result, call)
         return found.rows[0], sorted(found.arms)
 
     return settled
@@ -165,9 +165,9 @@ def test_a_conclusion_holds_both_ways_or_is_unsure(verdict, ratio, alone, said, 
 
 
 def test_one_of_five_runs_that_agrees_is_enough(settle_with):
-    once = [Alone([1.0])] * settle.REPEATS + [Alone([0.5])]
+    once = [Alone([1.0])] * confirm_alone.REPEATS + [Alone([0.5])]
     assert settle_with(result_of("faster", 2.0), once)[0].verdict == "faster"
-    never = [Alone([1.0])] * (settle.REPEATS + 1) + [Alone([0.5])]
+    never = [Alone([1.0])] * (confirm_alone.REPEATS + 1) + [Alone([0.5])]
     assert settle_with(result_of("faster", 2.0), never)[0].verdict == "unsure"
 
 
@@ -188,7 +188,7 @@ def test_who_is_not_right_alone_is_out(mine, base, said, left, settle_with):
 
 
 def test_what_is_kept_is_known_only_after_it_was_taken():
-    told = settle.Told(5)
+    told = confirm_alone.Told(5)
     first, second = told.to_one(), told.to_one()
     runs = [[(one("seed"), one("keep?")) for _ in range(7)] for one in (first, second)]
     assert runs[0] == runs[1]  # the same in all runs of a pair
@@ -196,16 +196,16 @@ def test_what_is_kept_is_known_only_after_it_was_taken():
     assert len(kept) == 1 and kept[0] >= 2  # neither of drawing nor of the sample that is not counted
     seeds, _ = first("what was kept?")
     assert seeds == [seed for seed, _ in runs[0][: kept[0] + 1]]
-    assert len({tuple(settle.Told(5)._seeds) for _ in range(3)}) == 3
+    assert len({tuple(confirm_alone.Told(5)._seeds) for _ in range(3)}) == 3
 
 
 @pytest.mark.parametrize(("cores", "found"), [(0.0, 0.0), (0.2, 0.0), (1.5, 1.5)])
 def test_cores_that_work_when_nothing_is_asked_are_seen(cores, found, monkeypatch):
     slept = [0.0]
     clock = SimpleNamespace(sleep=lambda s: slept.append(slept[-1] + s), process_time=lambda: cores * slept[-1])
-    monkeypatch.setattr(inspection, "time", clock)
-    monkeypatch.setattr(inspection, "now", lambda: slept[-1])
-    assert inspection.cores_when_idle() == pytest.approx(found)
+    monkeypatch.setattr(untimed_checks, "time", clock)
+    monkeypatch.setattr(untimed_checks, "now", lambda: slept[-1])
+    assert untimed_checks.cores_when_idle() == pytest.approx(found)
     assert len(slept) == (3 if not found else 5)  # a pool of threads that spins for a while is looked at twice
 
 

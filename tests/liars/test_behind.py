@@ -4,10 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.checks import guards, trace
-from common.engine import belief, inspection
+from common.checks import device_trace, guards
+from common.engine import plausibility, untimed_checks
 from common.engine.candidates import Candidate
-from common.engine.rounds import Samples
+from common.engine.sampling import Samples
 from common.engine.session import Session
 from common.machine.clock import Sample
 
@@ -35,12 +35,12 @@ EARLY, LATE = "early waits for nothing on the timed stream", "late is on a strea
 @pytest.mark.parametrize("turn", [1, -1])
 def test_work_outside_of_the_markers_is_told(work, said, turn):
     events = [FIRST, *work, LAST][::turn]  # in whatever order they were recorded
-    assert trace._outside(events) == (f"device work outside the timed interval: {said}" if said else "")
+    assert device_trace._outside(events) == (f"device work outside the timed interval: {said}" if said else "")
 
 
 @pytest.mark.parametrize("markers", [[], [FIRST], [LAST]])
 def test_where_the_markers_were_not_seen_nothing_is_known(markers):
-    assert trace._outside([*markers, event("add", 2001, 2020)]) is None
+    assert device_trace._outside([*markers, event("add", 2001, 2020)]) is None
 
 
 @pytest.fixture
@@ -50,14 +50,15 @@ def look(monkeypatch):
     def looked(outside, *heard):
         calls = iter(heard or [set()])
         monkeypatch.setattr(guards, "overheard", lambda call: next(calls))
-        monkeypatch.setattr(trace, "look", lambda call, device, timed_by_events: trace.Seen(outside, 0, 0))
+        seen = device_trace.Seen(outside, 0, 0)
+        monkeypatch.setattr(device_trace, "look", lambda call, device, timed_by_events: seen)
         session = Session(
             SimpleNamespace(device="cpu", tells_turns=False, seed=0, size=""), lambda *said: None,
             (Candidate("optimized", None, lambda: None),),
         )  # fmt: skip
         source = SimpleNamespace(by_label={"optimized": {}}, overwrite=lambda *arguments: None)
         session.inputs = lambda size: source
-        inspection.look(session, SimpleNamespace(name="device"), source)
+        untimed_checks.look(session, SimpleNamespace(name="device"), source)
         return session.disqualified.get("optimized", ("", ""))[1]
 
     return looked
@@ -70,7 +71,7 @@ def works_on(seconds, *tails, idle_s=0.0, other_s=1e-6):
         {label: Sample(seconds, 0.0, each[i], 1.0, None, idle_s=idle_s) for label, each in samples.items()}
         for i in range(len(tails))
     ]
-    found = belief.works_on([*samples], Samples("device", None, {}, [rounds]))
+    found = plausibility.works_on([*samples], Samples("device", None, {}, [rounds]))
     assert "baseline" not in found
     return found.get("optimized", "")
 

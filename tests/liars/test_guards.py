@@ -15,32 +15,32 @@ from liars.test_liars import LIARS
 CASES = {**LIARS, **FINE, **VIGILANT}
 # What else the modules of the guards offer: parts and tools of those that the tables name
 PARTS = {
-    "engine.alone": {"run_alone"},
-    "engine.answers": {"Answer", "Truth", "fresh_answer", "leading"},
+    "engine.run_alone": {"run_alone"},
+    "engine.answer": {"Answer", "Reference", "fresh_answer", "leading"},
     "engine.candidates": {
         "Disqualified", "ask", "count_costs", "make_candidates", "oracle", "oracle_rows", "weights",
     },
-    "engine.settle": {"Told", "settled"},
+    "engine.confirm_alone": {"Told", "settled"},
     "checks.arrays": {
         "as_tensor", "clone", "computes", "copy_into", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
         "same_placement", "tensors", "to_float64",
     },
-    "engine.inspection": {"cores_when_idle"},
-    "engine.rounds": {"Samples", "draw_sets", "overwrite", "sample_blocks", "take"},
+    "engine.untimed_checks": {"cores_when_idle"},
+    "engine.sampling": {"Samples", "draw_sets", "overwrite", "sample_blocks", "take"},
     "machine.clock": {  # bound first
         "DeviceClock", "GroupClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize",
     },
-    "checks.conditions": set(),
+    "checks.poisoned_memory": set(),
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "unwritable"},
-    "engine.judge": {"blind_spots", "judge_answer", "truth_of"},
+    "engine.judgement": {"blind_spots", "judge_answer", "truth_of"},
     "engine.check": set(),
     "checks.stress": {"meant_for", "moved"},
-    "checks.settings": set(),
+    "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
-    "checks.trace": {"Seen"},
-    "checks.comparison": {"Chunk", "same_form"},
-    "checks.nearness": {"Error", "oracle_errors"},
+    "checks.device_trace": {"Seen"},
+    "checks.compare_to_reference": {"Chunk", "same_form"},
+    "checks.compare_to_baseline": {"Error", "oracle_errors"},
 }  # fmt: skip
 
 

@@ -55,7 +55,7 @@ ONLY_ON_A_GPU = {"the current stream"}
 
 
 def test_every_setting_that_is_watched_has_its_liar(rows):
-    from common.checks.settings import SETTINGS, _switches
+    from common.checks.global_state import SETTINGS, _switches
 
     said = [row.reason for row in rows.values() if row.reason.startswith("changes global state")]
     elsewhere = [state.LEAVES_SETTINGS[name].reason for name in state.NOT_HERE]

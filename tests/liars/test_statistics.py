@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from samples import HONEST, version, write_pair
 
+from common import stats
 from common.engine import runner
 from common.pairs.pair import discover
-from common.record import stats
 from common.record.files import RecordError
 from common.record.load import load_record, save_record
 from common.record.result import BELIEVED

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from common.machine import device, state
+from common.machine import device, throttling
 from common.pairs.pair import ROOT
 
 GPU = {"kind": "cuda", "uuid": "GPU-1"}
@@ -24,7 +24,7 @@ def driver(monkeypatch):
         told = [(of[field in found.counted], SimpleNamespace(ullVal=found.counted.get(field, 0))) for field in fields]
         return [SimpleNamespace(nvmlReturn=status, value=value) for status, value in told]
 
-    monkeypatch.setattr(state, "nvml_handle", lambda uuid: uuid)
+    monkeypatch.setattr(throttling, "nvml_handle", lambda uuid: uuid)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetFieldValues", values)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetCurrentClocksThrottleReasons", lambda handle: found.flags)
     return found
@@ -37,22 +37,22 @@ def changed(before, after):
 
 def test_a_slowdown_that_has_come_and_gone_has_been_counted(driver):
     hot = pynvml.NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN
-    driver.counted = dict.fromkeys(state.SLOWDOWN_FIELDS, 5)
-    before = state.slowdowns(GPU)
-    assert changed(before, state.slowdowns(GPU)) == set()
+    driver.counted = dict.fromkeys(throttling.SLOWDOWN_FIELDS, 5)
+    before = throttling.slowdowns(GPU)
+    assert changed(before, throttling.slowdowns(GPU)) == set()
     driver.counted[hot] = 6
-    assert changed(before, state.slowdowns(GPU)) == {HOT}
+    assert changed(before, throttling.slowdowns(GPU)) == {HOT}
 
 
 def test_where_nothing_is_counted_a_slowdown_in_force_is_seen(driver):
-    quiet = state.slowdowns(GPU)
-    assert changed(quiet, state.slowdowns(GPU)) == set()
+    quiet = throttling.slowdowns(GPU)
+    assert changed(quiet, throttling.slowdowns(GPU)) == set()
     driver.flags = 0x40 | 0x04  # a power cap is none
-    during = state.slowdowns(GPU)
+    during = throttling.slowdowns(GPU)
     assert changed(quiet, during) == {HOT}
-    assert changed(during, state.slowdowns(GPU)) == {HOT}  # in force at both ends
+    assert changed(during, throttling.slowdowns(GPU)) == {HOT}  # in force at both ends
     driver.flags = 0
-    assert changed(during, state.slowdowns(GPU)) == {HOT}
+    assert changed(during, throttling.slowdowns(GPU)) == {HOT}
 
 
 def test_what_a_gpu_does_not_tell_is_left_out(driver, monkeypatch):
@@ -64,17 +64,17 @@ def test_what_a_gpu_does_not_tell_is_left_out(driver, monkeypatch):
     for query in ("nvmlDeviceGetFieldValues", "nvmlDeviceGetTemperature", "nvmlDeviceGetCurrentClocksThrottleReasons"):
         monkeypatch.setattr(pynvml, query, silent)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetClockInfo", lambda handle, which: 1980)
-    assert state.clocks_now("GPU-1") == {"sm_mhz": 1980, "memory_mhz": 1980}
-    assert changed(state.slowdowns(GPU), state.slowdowns(GPU)) == set()
+    assert throttling.clocks_now("GPU-1") == {"sm_mhz": 1980, "memory_mhz": 1980}
+    assert changed(throttling.slowdowns(GPU), throttling.slowdowns(GPU)) == set()
 
 
 def test_a_throttled_core_is_counted(monkeypatch, tmp_path):
-    monkeypatch.setattr(state, "CORES", tmp_path)
-    assert state.slowdowns({"kind": "cpu"}) == {}
+    monkeypatch.setattr(throttling, "CORES", tmp_path)
+    assert throttling.slowdowns({"kind": "cpu"}) == {}
     for core, count in (("cpu0", "3\n"), ("cpu11", "4\n")):
         (tmp_path / core / "thermal_throttle").mkdir(parents=True)
         (tmp_path / core / "thermal_throttle" / "core_throttle_count").write_text(count)
-    assert list(state.slowdowns({"kind": "cpu"}).values()) == [7]
+    assert list(throttling.slowdowns({"kind": "cpu"}).values()) == [7]
 
 
 def test_without_a_usable_gpu_the_way_out_is_named(monkeypatch):

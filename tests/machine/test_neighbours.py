@@ -12,8 +12,8 @@ import pynvml
 import pytest
 from samples import HONEST, PATIENCE_S, version, wait_until, write_pair
 
-from common.machine import neighbours
-from common.machine.neighbours import Look, look, used
+from common.machine import background_load
+from common.machine.background_load import Look, look, used
 from common.record.load import load_record
 
 ME = psutil.Process()
@@ -40,7 +40,7 @@ def seen(at_s, busy_s=0.0, ours_s=0.0, others=None, at_work=None):
 )
 def test_what_is_said_of_two_looks(before, after, expected, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(neighbours, "_name", lambda pid: "ME" if pid == ME.pid else "")
+    monkeypatch.setattr(background_load, "_name", lambda pid: "ME" if pid == ME.pid else "")
     assert used(before, after) == expected
 
 
@@ -77,9 +77,9 @@ def spinning(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="starts it by a shell")
 def test_a_busy_process_is_named(spinning, monkeypatch):
-    monkeypatch.setattr(neighbours, "BUSY_CORES", 0.0)  # a loaded machine may give it a small share
+    monkeypatch.setattr(background_load, "BUSY_CORES", 0.0)  # a loaded machine may give it a small share
     told, before_s = [], spent_s(spinning)
-    with neighbours.watch(None, told.append) as found:
+    with background_load.watch(None, told.append) as found:
         wait_until(lambda: spent_s(spinning) > before_s + TICKS_S)
     (who,) = [who for who in found if f"(pid {spinning})" in who]
     assert re.fullmatch(r"python[\d.]* spin.py \(pid \d+\)", who)
@@ -88,8 +88,8 @@ def test_a_busy_process_is_named(spinning, monkeypatch):
 
 
 def test_where_nothing_is_timed_nobody_looks(monkeypatch):
-    monkeypatch.setattr(neighbours, "look", lambda uuid: pytest.fail("looked"))
-    with neighbours.watch(None, print, on=False) as found:
+    monkeypatch.setattr(background_load, "look", lambda uuid: pytest.fail("looked"))
+    with background_load.watch(None, print, on=False) as found:
         pass
     assert found == {}
 
@@ -119,7 +119,7 @@ def processes(*pids):
 
 
 def test_who_else_uses_the_gpu_is_named(monkeypatch):
-    monkeypatch.setattr(neighbours, "nvml_handle", lambda uuid: uuid)
+    monkeypatch.setattr(background_load, "nvml_handle", lambda uuid: uuid)
     child = subprocess.Popen(["sleep", "600"])
     nobody = 2**22 + 1  # beyond any number that Linux gives
     told = processes(os.getpid(), child.pid, os.getppid(), nobody)
@@ -139,7 +139,7 @@ def test_of_a_driver_that_does_not_tell_nothing_is_said(error, monkeypatch):
     def fail(handle):
         raise pynvml.NVMLError(error)
 
-    monkeypatch.setattr(neighbours, "nvml_handle", lambda uuid: uuid)
+    monkeypatch.setattr(background_load, "nvml_handle", lambda uuid: uuid)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", fail)
     assert "also uses this GPU" not in look("GPU-1").at_work.values()
 

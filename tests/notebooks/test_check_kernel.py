@@ -7,7 +7,7 @@ import torch
 from cells import code_of
 from primer import defined, solution
 
-from common.notebook import exercise
+from common.notebook import kernel_check
 
 pytest.importorskip("triton")
 
@@ -79,7 +79,7 @@ def said(tmp_path, capsys):
         for old, new in zip(changes[::2], changes[1::2], strict=True):
             assert old in text
             text = text.replace(old, new)
-        exercise.check_kernel(defined(text, tmp_path)[name], expected, shapes, **options)
+        kernel_check.check_kernel(defined(text, tmp_path)[name], expected, shapes, **options)
         return capsys.readouterr().out.removesuffix("\n")
 
     return of
@@ -159,12 +159,12 @@ def test_sizes_beside_the_first_are_checked(said):
 
 
 def test_an_answer_without_a_kernel_is_none(capsys):
-    exercise.check_kernel(lambda x, out: out.copy_(x), lambda x: x, [(8,)])
+    kernel_check.check_kernel(lambda x, out: out.copy_(x), lambda x: x, [(8,)])
     assert "no program has stored anything: the result must come from a kernel\n" in capsys.readouterr().out
 
 
 def test_an_error_of_the_check_itself_is_raised(monkeypatch):
-    monkeypatch.setattr(exercise, "_wrong_call", lambda *_: 1 / 0)
+    monkeypatch.setattr(kernel_check, "_wrong_call", lambda *_: 1 / 0)
     monkeypatch.setattr("common.learn.errors.is_own", lambda file: False)
     with pytest.raises(ZeroDivisionError):
-        exercise.check_kernel(torch.add, torch.add, [(1,)])
+        kernel_check.check_kernel(torch.add, torch.add, [(1,)])

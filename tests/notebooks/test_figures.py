@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from common.notebook import places, timelines, widths
-from common.notebook.gpu import Gpu
+from common.notebook.named_gpu import Gpu
 from common.pairs.pair import ROOT, discover, load
 
 triton = pytest.importorskip("triton")

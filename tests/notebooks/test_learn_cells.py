@@ -5,29 +5,29 @@ from types import SimpleNamespace
 import pytest
 from cells import code_of, literals
 
-from common.learn import progress
+from common.learn import learner_log
 from common.learn.exercise import exercises, find
-from common.notebook import learn, nb
+from common.notebook import exercise_cells, nb
 
 
 @pytest.fixture
 def cell(tmp_path, monkeypatch):
     """cell(text): the cell that runs has this text. What is drawn is in `cell.drawn`; work/ is elsewhere."""
-    for module in ("common.learn.exercise", "common.learn.own"):
+    for module in ("common.learn.exercise", "common.learn.submission"):
         monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
     shell = SimpleNamespace(user_ns={"In": [""]})
-    monkeypatch.setattr(learn, "get_ipython", lambda: shell)
+    monkeypatch.setattr(exercise_cells, "get_ipython", lambda: shell)
 
     def runs(text):
         shell.user_ns["In"].append(text)
 
     runs.drawn = []
-    monkeypatch.setattr(learn, "display", runs.drawn.append)
+    monkeypatch.setattr(exercise_cells, "display", runs.drawn.append)
     return runs
 
 
 def kept():
-    return [(event["what"], event["of"], event.get("status")) for event in progress.events()]
+    return [(event["what"], event["of"], event.get("status")) for event in learner_log.events()]
 
 
 def titles(cell):
@@ -80,7 +80,7 @@ def test_answers_in_a_cell_are_graded_there_and_the_file_is_left_alone(cell, cap
 def test_a_range_in_a_cell_is_a_prediction_that_is_kept(cell, capsys):
     cell("dropout = 3.0, 3.5\nnb.learn.check('ch1/ratios')")
     nb.learn.check("ch1/ratios")
-    (made,) = progress.predictions()
+    (made,) = learner_log.predictions()
     assert (made["of"], made["range"], made["locked"]) == ("ch1/ratios dropout", [3.0, 3.5], True)
 
 

@@ -9,13 +9,13 @@ from samples import one_pair, pair_result, record, rows_of, version, write_pair
 
 from common.hardware.diagram import diagram
 from common.hardware.sheet import Sheet
-from common.notebook import chapter as chapters
-from common.notebook import gpu as gpus
+from common.notebook import chapter_cells as chapters
+from common.notebook import named_gpu as gpus
 from common.notebook import nb
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
-from common.record.archive import keep_record
 from common.record.result import Row
+from common.record.store import keep_record
 
 NAMES = ("default", "small/a", "large/a", "large/b", "large/c", "batch")
 SIZES = {"check": {"n": 127}, **{name: {"n": 8} for name in NAMES}}

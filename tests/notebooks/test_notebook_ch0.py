@@ -7,7 +7,7 @@ import torch
 from cells import code_of
 from primer import MARKDOWN, defined, solution
 
-from common.notebook import exercise, nb
+from common.notebook import kernel_check, nb
 
 pytest.importorskip("triton")
 
@@ -44,8 +44,8 @@ def test_threads_share_a_block(module):
 
 
 def test_without_triton_one_line_says_so(monkeypatch):
-    monkeypatch.setattr(exercise, "find_spec", lambda name: None)
-    with pytest.raises(exercise.NoTriton) as error:
+    monkeypatch.setattr(kernel_check, "find_spec", lambda name: None)
+    with pytest.raises(kernel_check.NoTriton) as error:
         nb.need_triton()
     assert error.value._render_traceback_() == [str(error.value)] and "Linux" in str(error.value)
 

@@ -10,7 +10,7 @@ import pytest
 import torch.distributed as dist
 from cells import code_of, literals, pairs_of
 
-from common.notebook import chapter as chapters
+from common.notebook import chapter_cells as chapters
 from common.notebook import nb, processes
 from common.pairs.pair import ROOT, load
 from common.show.formats import seconds
@@ -27,7 +27,7 @@ IMPORTS = """
 import os
 import torch
 import torch.distributed as dist
-from common.checks.sent import Sent
+from common.checks.comm_bytes import Sent
 LATE, found = 3, lambda: "a cell's, which cannot be pickled"
 """
 

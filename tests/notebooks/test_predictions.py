@@ -9,7 +9,7 @@ import pytest
 from cells import code_of
 from samples import pair_result
 
-from common.notebook import nb, predictions, questions
+from common.notebook import forecast_cells, nb, questions
 from common.pairs.pair import ROOT
 from common.record.result import Row
 from common.show.tables import ratio
@@ -21,7 +21,7 @@ def test_answers_come_back_as_they_were_given(naive, capsys):
 
 
 def test_a_run_ends_in_one_line_where_an_answer_is_missing(naive):
-    with pytest.raises(predictions.NoPrediction, match=r"replace None by your answer \(ratio\)") as error:
+    with pytest.raises(forecast_cells.NoPrediction, match=r"replace None by your answer \(ratio\)") as error:
         nb.predict("ch9/stride", ratio=None, resource="calls")
     assert error.value._render_traceback_() == [str(error.value)]
 

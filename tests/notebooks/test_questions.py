@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from samples import one_pair, pair_result, version
 
-from common.learn import progress
-from common.notebook import nb, predictions, questions
+from common.learn import learner_log
+from common.notebook import forecast_cells, nb, questions
 from common.record.result import Row
 
 
@@ -22,7 +22,7 @@ def stride(naive, tmp_path, monkeypatch):
 
 
 def kept(*fields):
-    return [tuple(each.get(field) for field in fields) for each in progress.predictions()]
+    return [tuple(each.get(field) for field in fields) for each in learner_log.predictions()]
 
 
 def test_an_answer_is_kept_with_its_question_and_the_first_is_locked(stride, store, capsys):
@@ -44,7 +44,7 @@ def test_a_question_that_is_asked_again_reminds_of_the_first_answer(naive, capsy
     nb.compared(said["word"], "memory")
     nb.predict("ch9/x", ratio=2.0)
     capsys.readouterr()
-    with pytest.raises(predictions.NoPrediction):
+    with pytest.raises(forecast_cells.NoPrediction):
         nb.predict("ch9/y", again=again, ratio=None)
     reminders = ["ch9/x ratio: you said 1.50 to 6.00, it was 2.00", "ch9/x word: you said calls, it was memory"]
     reminders.append("ch9/x open: you said 7.00")
@@ -92,7 +92,7 @@ def test_nothing_of_the_naive_forecaster_is_kept(naive, store):
 
 
 def test_a_question_without_all_answers_keeps_none(naive, store):
-    with pytest.raises(predictions.NoPrediction):
+    with pytest.raises(forecast_cells.NoPrediction):
         nb.predict("ch9/stride", ratio=2.5, resource=None)
     assert not store.exists()
 
@@ -122,15 +122,15 @@ def test_a_row_without_a_ratio_and_a_number_of_nobody_keep_nothing(stride, store
 
 @pytest.mark.parametrize("answer", [(3, 1), (0, 1), (1, 2, 3), (1, "2"), (1, math.inf), {"a": 1}, [], 1j])
 def test_what_is_no_answer_is_told_in_one_line(answer, naive, store):
-    with pytest.raises(predictions.NoPrediction, match=r"^ratio = .*: write a number, or a range \(low, high\)"):
+    with pytest.raises(forecast_cells.NoPrediction, match=r"^ratio = .*: write a number, or a range \(low, high\)"):
         nb.predict("ch9/stride", ratio=answer)
-    with pytest.raises(predictions.NoPrediction, match=r"^resource = .*: write a word"):
+    with pytest.raises(forecast_cells.NoPrediction, match=r"^resource = .*: write a word"):
         nb.predict("ch9/stride", ratio=8, resource=answer)
     assert not store.exists()
 
 
 def test_a_word_for_a_number_is_none_and_a_number_for_a_word_is_one(naive):
-    with pytest.raises(predictions.NoPrediction, match="ratio = 'eight': write a number"):
+    with pytest.raises(forecast_cells.NoPrediction, match="ratio = 'eight': write a number"):
         nb.predict("ch9/stride", ratio="eight")
     assert nb.compared(nb.predict("ch9/stride", resource=256)["resource"], "256") == "you said 256: right"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from samples import SIZES, one_pair, refused, version, write_pair
 
-from common.pairs.pair import NOT_INTERPRETED, ROOT, discover, load, why_not
+from common.pairs.pair import NOT_INTERPRETED, ROOT, discover, load, skip_reason
 from common.pairs.sizes import lacking
 from common.pairs.source import source_hash
 
@@ -402,7 +402,7 @@ def test_a_package_beside_a_version_is_one_of_its_helpers_and_loaded_once(tmp_pa
     (tmp_path / "toys" / "bricks.py").write_text("import array\n\nbrick = []")
     pair = one_pair(tmp_path, version(extra="import toys"))
     assert {"toys", "array"} <= pair.variants[0].imports
-    assert why_not(pair.variants[0], CPU, 0) == ""
+    assert skip_reason(pair.variants[0], CPU, 0) == ""
     first, second = (load(pair.variants[0].path) for _ in range(2))
     assert first.toys.build() is second.toys.build()
     del sys.modules["toys"], sys.modules["toys.bricks"]
@@ -498,4 +498,4 @@ def test_why_a_version_cannot_run(extra, device, gpus, expected, tmp_path, monke
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name not in ("cupy", "msvcrt"))
     (tmp_path / "toy.py").write_text("import cupy, msvcrt")
     (tmp_path / "gluon_helper.py").write_text("from triton.experimental import gluon")
-    assert why_not(one_pair(tmp_path, version(extra=extra)).variants[0], device, gpus) == expected
+    assert skip_reason(one_pair(tmp_path, version(extra=extra)).variants[0], device, gpus) == expected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.pairs.one_line import OneLine
+from common.pairs.user_error import UserError
 
 
 def test_a_ring_sends_2_n_minus_1_messages_of_an_nth(alpha_beta):
@@ -83,18 +83,18 @@ def test_ranks_that_share_cores_take_turns(alpha_beta, record, tmp_path):
      ({"times": {"send_recv": [[4, 1.0]], "gossip": [[4, 1.0]]}}, "gossip")],
 )  # fmt: skip
 def test_a_bad_record_is_refused(alpha_beta, record, tmp_path, changes, message):
-    with pytest.raises(OneLine, match=message):
+    with pytest.raises(UserError, match=message):
         alpha_beta.load(record(tmp_path / "bad.json", **{"ranks": 2} | changes))
 
 
 def test_times_without_a_bandwidth_are_refused(alpha_beta, record, tmp_path):
     falling = {"send_recv": [[4096, 4e-3], [16384, 3e-3], [65536, 1e-3], [262144, 1e-3]]}
     for times, message in ((falling, "more bytes take no more time"), ({"send_recv": [[4096, 1e-3]]}, "two sizes")):
-        with pytest.raises(OneLine, match=message):
+        with pytest.raises(UserError, match=message):
             alpha_beta.links_of(alpha_beta.load(record(tmp_path / "bad.json", 2, times=times)))
     few = alpha_beta.load(record(tmp_path / "few.json", 2, times={"send_recv": [[4096, 1e-3], [8192, 2e-3]]}))
-    with pytest.raises(OneLine, match="2 sizes"):
+    with pytest.raises(UserError, match="2 sizes"):
         next(alpha_beta.held_out([few]))
     others = [alpha_beta.load(record(tmp_path / "x.json", 2, device=device)) for device in ("cpu", "GPU")]
-    with pytest.raises(OneLine, match="different backends"):
+    with pytest.raises(UserError, match="different backends"):
         next(alpha_beta.held_out(others))

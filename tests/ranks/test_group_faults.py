@@ -8,7 +8,7 @@ import pytest
 from samples import row_of, write_pair
 
 from common.engine.runner import run_pairs
-from common.isolation import process
+from common.isolation import worker
 from common.pairs.pair import discover
 from common.record.load import load_record, save_record
 
@@ -101,7 +101,7 @@ by_part = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def faults(request, machine, tmp_path_factory):
     """(The record of one run over some of them, the processes that it left behind.)"""
-    folder, call, before = tmp_path_factory.mktemp("faults"), process.call, set(psutil.Process().children(True))
+    folder, call, before = tmp_path_factory.mktemp("faults"), worker.call, set(psutil.Process().children(True))
     for name in request.param:
         run = CASES[name][0]
         write_pair(folder, name, version(run), version(head=HEAD) + REFERENCE)
@@ -111,7 +111,7 @@ def faults(request, machine, tmp_path_factory):
         return call(function, job, errand, **options, deadline_s=HUNG_S if hangs else SLOW_S)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "call", impatient)
+        patch.setattr(worker, "call", impatient)
         record = run_pairs(discover(folder), device="cpu", check_only=True, stressed=False)
     left = set(psutil.Process().children(True)) - before
     return record, [each for each in left if "forkserver" not in " ".join(each.cmdline())]

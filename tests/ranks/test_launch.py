@@ -5,8 +5,8 @@ import os
 import threading
 import time
 
-from common.isolation import process
-from common.isolation.launch import launch
+from common.isolation import worker
+from common.isolation.rank_launcher import launch
 
 
 def lead(line):
@@ -33,6 +33,6 @@ def rank_of_two(line):
 
 
 def test_only_the_launcher_waits_for_a_rank():
-    pids, waited = process.call(lead)
+    pids, waited = worker.call(lead)
     assert len(set(pids)) == 2 and multiprocessing.current_process().pid not in pids
     assert waited == set()

@@ -6,9 +6,9 @@ import torch.distributed as dist
 from samples import refused, write_pair
 from test_group_faults import HEAD, REFERENCE, version
 
-from common.checks.sent import _bytes
-from common.engine.group import is_timed, placed
+from common.checks.comm_bytes import _bytes
 from common.engine.job import Job
+from common.engine.rank_group import is_timed, placed
 from common.pairs.pair import discover
 
 BASELINE = version(head=HEAD) + REFERENCE

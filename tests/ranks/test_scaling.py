@@ -106,7 +106,7 @@ def test_a_strategy_takes_the_fastest_layout_that_fits(scaling, known):
     for strategy in ("data", "ZeRO-3", "tensor", "pipeline", "any"):
         layouts = scaling.candidates(model, gpu, strategy)
         _, step = scaling.best(model, layouts, gpu, 64, 512, 8192)
-        able = [each for each in layouts if not scaling.why_not(model, each, 64, 512)]
+        able = [each for each in layouts if not scaling.skip_reason(model, each, 64, 512)]
         steps = [scaling.predict(model, each, gpu, 64, 512, 8192) for each in able]
         fitting = [each.seconds for each in steps if each.bytes <= 0.9 * gpu.memory]
         expected = min(fitting) if fitting else None
@@ -129,7 +129,7 @@ def test_too_many_copies_for_a_batch(scaling, known):
     model, (gpu, _) = known.MODELS["llama3-8b"], known.gpu_of("h100", 0.5)
     too_many = [scaling.Layout()]
     assert scaling.best(model, too_many, gpu, 1024, 512, 8192) is None
-    assert scaling.why_not(model, too_many[0], 1024, 512) == "512 sequences cannot be divided among 1024 copies"
+    assert scaling.skip_reason(model, too_many[0], 1024, 512) == "512 sequences cannot be divided among 1024 copies"
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_too_many_copies_for_a_batch(scaling, known):
      ({"expert": 2}, "1 experts cannot be divided"), ({"micro": 3}, "512 sequences cannot be divided among 64")],
 )  # fmt: skip
 def test_a_layout_that_is_not_possible_has_a_reason(scaling, known, layout, reason):
-    assert scaling.why_not(known.MODELS["llama3-8b"], scaling.Layout(**layout), 64, 512).startswith(reason)
+    assert scaling.skip_reason(known.MODELS["llama3-8b"], scaling.Layout(**layout), 64, 512).startswith(reason)

@@ -9,11 +9,11 @@ from samples import pair_result, record, refused
 from common.pairs.pair import ROOT, discover
 from common.pairs.sizes import class_of
 from common.pairs.source import source_hash
-from common.record import archive
-from common.record.archive import keep_record, recorded, recorded_classes, recorded_sizes, together, whole
+from common.record import store
 from common.record.files import RECORDED, on_one_gpu
 from common.record.load import load_record, save_record
 from common.record.result import Row
+from common.record.store import keep_record, recorded, recorded_classes, recorded_sizes, together, whole
 from common.show import tables
 
 SIZES = ("large/8192", "default", "small/a", "large/fp16", "extra")
@@ -239,7 +239,7 @@ def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(
     keep_record(record(measured("softmax")), is_part=True)
     before = {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")}
     save_record(record(measured("softmax", **fields), date=DAYS[3], **environment), tmp_path / "r.json")
-    assert archive.main([str(tmp_path / "r.json")]) == 1
+    assert store.main([str(tmp_path / "r.json")]) == 1
     assert capsys.readouterr().out == f"not recorded: softmax default: {why}\n"
     assert {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")} == before
 
@@ -247,15 +247,15 @@ def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(
 def test_what_a_stopped_run_left_is_recorded_by_hand(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     save_record(record(measured("softmax"), measured("rms_norm", source_hash="another")), tmp_path / "r.json")
-    assert archive.main([str(tmp_path / "r.json")]) == 0
+    assert store.main([str(tmp_path / "r.json")]) == 0
     path = tmp_path / "recorded/nvidia_h200/ch3.20260102-030405.json"
     said = ["not recorded: rms_norm default: the pair has changed since", f"recorded in {path}"]
     assert capsys.readouterr().out.splitlines() == said
     save_record(record(), tmp_path / "empty.json")
-    assert archive.main([str(tmp_path / "empty.json")]) == 1
+    assert store.main([str(tmp_path / "empty.json")]) == 1
     save_record(record(pair_result(chapter="mine")), tmp_path / "mine.json")
     for arguments in ([], ["--help"], [str(tmp_path / "none.json")], [str(tmp_path / "mine.json")]):
-        assert archive.main(arguments) == 2
+        assert store.main(arguments) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 
 

@@ -14,10 +14,10 @@ import pytest
 from samples import arm, pair_result, record, refused
 
 from common.record import load
-from common.record.archive import keep_record
 from common.record.files import check_writable
 from common.record.load import load_record, save_record
 from common.record.result import SCHEMA, Row, to_json
+from common.record.store import keep_record
 
 
 def schema_errors(data):

@@ -10,18 +10,18 @@ import pytest
 import torch
 from samples import version, write_pair
 
-from common.engine import belief, rounds
+from common import stats
+from common.engine import plausibility, sampling
 from common.engine.candidates import Candidate
 from common.engine.conclude import pair_result
 from common.engine.job import Job
-from common.engine.pilot import Pace, Plan, Ready
-from common.engine.rounds import Samples
+from common.engine.plan import CallTiming, Plan, Ready
+from common.engine.sampling import Samples
 from common.engine.session import Session
 from common.machine.clock import Sample
 from common.machine.limits import Limit, of_limit
 from common.pairs.pair import discover
-from common.record import stats
-from common.record.stats import Estimate
+from common.stats import Estimate
 
 BLOCKS, ROUNDS = 12, 5
 
@@ -216,7 +216,7 @@ def conclude(tmp_path):
         blocks = {label: value if isinstance(value, list) else blocks_of(value) for label, value in times.items()}
         blocks = {"control": blocks["baseline"], **blocks}
         floors = floor_s if isinstance(floor_s, dict) else dict.fromkeys(blocks, floor_s)
-        paces = {label: Pace(0.0, host_s, 1, 0.5, floors.get(label, 0.0)) for label in blocks}
+        paces = {label: CallTiming(0.0, host_s, 1, 0.5, floors.get(label, 0.0)) for label in blocks}
         waits = {label: iter([True] * dict(waited).get(label, 0)) for label in blocks}
 
         def samples_of(i, j):
@@ -292,7 +292,7 @@ def test_a_time_below_the_physical_limit_is_no_time(median_s, cost, cache, is_po
 def test_a_time_far_below_the_measured_limit_is_no_time(median_s, again, is_possible, conclude, monkeypatch):
     """Of what no datasheet tells: 4e9 at 2e12 a second, 2 ms; unless the limit is another when it is measured again."""
     found = {"h2d_bytes": Limit(again, None, "", "")} if again else {}
-    monkeypatch.setattr(belief, "measure_limits", lambda device: found)
+    monkeypatch.setattr(plausibility, "measure_limits", lambda device: found)
     limits = {"h2d_bytes": {"measured": 2e12, "datasheet": None}}
     (row,) = conclude({"baseline": 1.0, "optimized": median_s}, {"h2d_bytes": 4e9}, limits).rows
     assert (row.verdict, row.ratio is None) == (("faster", False) if is_possible else ("invalid", True))
@@ -395,9 +395,9 @@ def test_where_the_device_waited_the_next_samples_hide_more():
     one = Candidate("optimized", ModuleType("version"), lambda: torch.zeros(1))
     job = SimpleNamespace(device="cpu", tells_turns=False, info={"kind": "cuda"}, seed=0)
     session, inputs = Session(job, print, (one,)), SimpleNamespace(by_label={"optimized": {}})
-    planned, clock = Plan(6, 6, {"optimized": Pace(1e-3, 1e-4)}), SimpleNamespace(sample=sample)
+    planned, clock = Plan(6, 6, {"optimized": CallTiming(1e-3, 1e-4)}), SimpleNamespace(sample=sample)
     for _ in range(6):
         states = {"optimized": Ready({}, 0.0)}
-        rounds._round(session, clock, planned, states, [inputs], inputs, [one], waited, keep_all=False)
+        sampling._round(session, clock, planned, states, [inputs], inputs, [one], waited, keep_all=False)
     assert hidden_s == pytest.approx([1e-4, 2e-4, 4e-4, 8e-4, 8e-4, 8e-4])
     assert waited == {"optimized": 3}

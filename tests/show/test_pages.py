@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from samples import one_pair, pair_result, record, rows_of, version
 
-from common.cli import readmes
 from common.pairs.pair import ROOT
 from common.pairs.source import source_hash
-from common.record.archive import keep_record
 from common.record.files import RECORDED
 from common.record.result import Row
+from common.record.store import keep_record
 from common.show.tables import NOTHING, STALE
+from tools import readmes
 
 BEFORE, AFTER = "# Title\n\n| a table | of ours |\n\n", "\n\nThe end.\n"
 README = f"{BEFORE}{readmes.MARKER.format('ch1')}\nold\n{readmes.END}{AFTER}"
@@ -25,7 +25,7 @@ MOST_WORDS = 1760  # eight minutes
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A course of one chapter with one pair; course(*results) records these, course.of(size) is one of the pair's."""
-    for module in ("common.cli.readmes", "common.cli.answers"):
+    for module in ("tools.readmes", "tools.answers_page"):
         monkeypatch.setattr(f"{module}.ROOT", tmp_path)
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     pair = one_pair(tmp_path / "ch1", VERSION, VERSION)

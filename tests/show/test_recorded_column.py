@@ -4,8 +4,8 @@ import pytest
 from samples import one_pair, pair_result, record, version
 
 from common.pairs.source import source_hash
-from common.record.archive import keep_record
 from common.record.result import Row
+from common.record.store import keep_record
 from common.show import console
 from common.show.recorded_column import short_name
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from samples import arm, pair_result, record, rows_of
 
-from common.cli import readmes
 from common.record.result import Row
 from common.show.layout import layout
 from common.show.stats_table import HEADINGS, stats_entries, stats_remarks
 from common.show.summary import class_averages
+from tools import readmes
 
 JUDGED = {"max_error": 1.3e-6, "rms_error": 2e-7, "peak_bytes": 64 << 20}
 
@@ -126,11 +126,11 @@ def table(monkeypatch):
     functions = {"a": ["library_source"], "b": ["library_tf32"], "none": ["library"]}
     pairs = [SimpleNamespace(name=name, versions=[SimpleNamespace(functions=of)]) for name, of in functions.items()]
     monkeypatch.setattr(readmes, "discover", lambda folder: pairs)
-    monkeypatch.setattr(readmes.archive, "current", lambda pairs: lambda pair: pair.name in [of.name for of in pairs])
+    monkeypatch.setattr(readmes.store, "current", lambda pairs: lambda pair: pair.name in [of.name for of in pairs])
 
     def made(*results):
         recorded = [("r.json", record(*results))] if results else []
-        monkeypatch.setattr(readmes.archive, "recorded_sizes", lambda chapter, problems: recorded)
+        monkeypatch.setattr(readmes.store, "recorded_sizes", lambda chapter, problems: recorded)
         text = readmes.filled_in(f"{readmes.MEMORY.format('ch5')}\nold\n{readmes.END}")
         assert "old" not in text
         return rows_of(text)[1:], text.splitlines()[-2]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from common.traffic.cache import L2
+from common.traffic.l2_model import L2
 
 
 def run(size_in_sectors, at_once, programs):

@@ -9,7 +9,7 @@ import torch
 from common.pairs.pair import ROOT
 from common.traffic import count, counting
 from common.traffic.meter import Meter
-from common.traffic.operations import OnMeta, Operations
+from common.traffic.torch_hooks import OnMeta, Operations
 
 N = 1 << 12
 BYTES = 4 * N

@@ -3,7 +3,7 @@
 import pytest
 
 from common.traffic.data import Kernel, Traffic
-from common.traffic.predict import Rates, predicted
+from common.traffic.least_time import Rates, predicted
 
 RATES = Rates("a GPU", memory=100.0, per_key={"fp32_flops": 1000.0, "h2d_bytes": 10.0}, launch_s=0.5, issue_s=2.0)
 WITH_L2 = Rates("a GPU", 100.0, RATES.per_key, 0.5, 2.0, l2_read=320.0, l2_write=160.0)

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from samples import rows_of
 
-from common.traffic import show
+from common.traffic import traffic_tables
 from common.traffic.data import Kernel, Traffic
-from common.traffic.predict import Prediction
+from common.traffic.least_time import Prediction
 from common.traffic.versions import Counted
 
 KERNEL = Kernel(
@@ -20,7 +20,7 @@ PLAIN = Counted("baseline", Traffic((KERNEL,)), cost=COST)
 
 def table(*found, predicted=None, gpu="a GPU"):
     """The table as rows of cells by heading."""
-    headings, rows = show.rows(found, predicted or {}, gpu)
+    headings, rows = traffic_tables.rows(found, predicted or {}, gpu)
     return [dict(zip(headings, row, strict=True)) for row in rows]
 
 
@@ -35,18 +35,18 @@ def test_bytes_are_in_units_of_the_cost():
             "distinct": "2.00x", "masked lanes": "12.5%",
         }
     ]  # fmt: skip
-    assert show.title("double", "count", [PLAIN]) == "double count, exact; 1.00x = 1000 B, the minimum work"
+    assert traffic_tables.title("double", "count", [PLAIN]) == "double count, exact; 1.00x = 1000 B, the minimum work"
 
 
 def test_where_no_cost_is_declared_they_are_bytes():
     (row,) = table(replace(PLAIN, cost={}))
     assert (row["requested"], row["sectors"], row["distinct"]) == ("1000 B", "3.906 KiB", "1.953 KiB")
-    assert show.title("double", "count", [replace(PLAIN, cost={})]) == "double count, exact"
+    assert traffic_tables.title("double", "count", [replace(PLAIN, cost={})]) == "double count, exact"
 
 
 @pytest.mark.parametrize(("ratio", "shown"), [(1.0, "1.00x"), (0.9999, "1.00x"), (0.5, "0.50x"), (123.4, "123x")])
 def test_ratios_have_three_digits_and_no_more_than_two_places(ratio, shown):
-    assert show.times(ratio) == shown
+    assert traffic_tables.times(ratio) == shown
 
 
 def test_a_column_is_there_for_those_who_have_something_in_it():
@@ -68,7 +68,7 @@ def test_a_column_is_there_for_those_who_have_something_in_it():
 
 def test_flops_are_over_those_of_the_cost_whatever_their_precision():
     traffic = Traffic((replace(KERNEL, flops={"tf32_flops": 3e9}),))
-    assert show.flops(traffic, {"fp32_flops": 1e9, "dram_bytes": 1.0}) == "3.00x"
+    assert traffic_tables.flops(traffic, {"fp32_flops": 1e9, "dram_bytes": 1.0}) == "3.00x"
 
 
 def test_the_model_is_not_shown_where_torch_has_moved_what_it_has_not_seen():
@@ -79,21 +79,22 @@ def test_the_model_is_not_shown_where_torch_has_moved_what_it_has_not_seen():
 def test_a_sample_says_so_and_how_far_it_may_be_off():
     sampled = replace(of(error=0.0123), sampled=True)
     assert table(sampled)[0]["sectors"] == "4.00x ±1.2%"
-    assert "a sample of each grid's programs" in show.title("double", "default", [sampled])
-    assert show.words([sampled]) == ["±: the standard error of a sample's sectors"]
-    assert "a sample" in show.title("double", "default", [replace(PLAIN, sampled=True)])  # which found no difference
-    assert "exact" in show.title("double", "default", [PLAIN])  # of torch's operations, by their shapes
+    assert "a sample of each grid's programs" in traffic_tables.title("double", "default", [sampled])
+    assert traffic_tables.words([sampled]) == ["±: the standard error of a sample's sectors"]
+    no_difference = [replace(PLAIN, sampled=True)]
+    assert "a sample" in traffic_tables.title("double", "default", no_difference)
+    assert "exact" in traffic_tables.title("double", "default", [PLAIN])  # of torch's operations, by their shapes
 
 
 def test_what_is_not_counted_has_no_row_but_a_reason():
     without = Counted("optimized/graph", reason="replays a captured graph")
     assert len(table(PLAIN, without)) == 1
-    assert show.words([PLAIN, without]) == ["graph: not counted: replays a captured graph"]
-    text = show.markdown("double", show.rows([without], {}, ""), show.words([without]))
+    assert traffic_tables.words([PLAIN, without]) == ["graph: not counted: replays a captured graph"]
+    text = traffic_tables.markdown("double", traffic_tables.rows([without], {}, ""), traffic_tables.words([without]))
     assert text == "## double\n\n- graph: not counted: replays a captured graph\n"
 
 
 def test_markdown_is_the_same_table():
-    text = show.markdown("double", show.rows([PLAIN], {}, ""), ["a remark"])
+    text = traffic_tables.markdown("double", traffic_tables.rows([PLAIN], {}, ""), ["a remark"])
     assert rows_of(text)[1] == list(table(PLAIN)[0].values())
     assert text.endswith("|\n\n- a remark\n")

@@ -16,7 +16,7 @@ from common.xray.compilers import CompileError, compile_for
 from common.xray.occupancy import ARCHITECTURES, MACHINES, occupancy
 from common.xray.picture import Picture, xray
 from common.xray.sass import INSTRUCTION, dissect, stack_bytes
-from common.xray.show import differences, print_pictures, rows, words
+from common.xray.xray_tables import differences, print_pictures, rows, words
 
 FOLDERS = sorted({path.parent for path in ROOT.glob("ch*/baseline_*.py")})
 SAMPLE = ("coalescing", "bank_conflicts", "tensor_cores", "reductions", "tile_size", "layer")  # of every chapter

@@ -1,0 +1,175 @@
+"""The arguments of benchmark.py: parsed, and checked completely before anything runs."""
+
+import argparse
+from pathlib import Path
+
+from common.pairs.contract import Version
+from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover, short
+from common.pairs.user_error import printable, wrapped
+from common.program import Parser, UsageError, device_name, picture
+from common.xray.occupancy import ARCHITECTURES, MACHINES
+
+COUNTED_FOR = "sm_90"  # unless another architecture is asked for
+UNTIMED = {  # sizes that --list shows and --size does not take
+    "check": " to time (it is verified only, by --check)",
+    "count": " to time (it is counted only, by --count)",
+}
+TAKES = {  # what to do -> the options that it takes; the last is to measure pairs
+    "list": "chapter path all only verbose",
+    "limits": "device",
+    "compare": "",
+    "show": "stats markdown verbose",
+    "xray": "chapter path all size arch code",
+    "count": "chapter path all size arch json markdown",
+    "": "chapter path all only size device check fast stats json plot markdown verbose profile record",
+}
+EXAMPLES = """
+  benchmark.py --chapter 1                          every pair of the chapter
+  benchmark.py --all --record                       every chapter, each into its record
+  benchmark.py --list                               every version in one sentence, with what it needs
+  benchmark.py --chapter 1 --only 'coal*' --device cuda:0
+  benchmark.py --path DIR --check                   your own pairs, verified only
+  benchmark.py --chapter 1 --fast --json F.json --plot F.png
+  benchmark.py --show F.json --stats                the table of a record, with means and spreads
+  benchmark.py --compare OLD.json NEW.json          regressions between two runs
+  benchmark.py --xray coalescing --arch sm_90       its kernels as machine code, compiled for an H100
+  benchmark.py --count softmax                      what its versions ask of the memory, counted without a GPU
+"""
+
+
+def parse(argv: list[str] | None, name: str, description: str, chapter: int | None = None) -> argparse.Namespace:
+    """Parse the arguments of a program; `chapter`: of its compare.py, which measures no other. Raises UsageError."""
+    parser = Parser(name, description=description, epilog=None if chapter else "examples:" + EXAMPLES)
+    parser.set_defaults(chapter=chapter, path=None, all=False)
+    what = parser.add_argument_group("what")
+    if chapter is None:
+        add = what.add_mutually_exclusive_group().add_argument
+        add("--chapter", type=int, metavar="N", help="the pairs of chapter N")
+        add("--path", type=Path, metavar="DIR", help="the pairs of any folder")
+        add("--all", action="store_true", help="the pairs of every chapter")
+    add = what.add_argument
+    add("--only", default="*", metavar="PATTERN", help="pairs whose names match, as in 'coal*'")
+    size = "one or more names shown by --list -v (default: default; with --count: count); `all`: every size"
+    add("--size", metavar="NAME,...", help=size)
+    add = parser.add_argument_group("how").add_argument
+    add("--device", type=device_name, metavar="DEV", help="cuda:0, cpu, ... (default: the first GPU, else the CPU)")
+    add("--check", action="store_true", help="verify only, time nothing")
+    add("--fast", action="store_true", help="half the blocks: wider intervals")
+    instead = parser.add_argument_group("instead of measuring pairs")
+    add = instead.add_mutually_exclusive_group().add_argument
+    add("--list", action="store_true", help="list versions and what they need; with -v also sizes")
+    add("--limits", action="store_true", help="measure what this machine can do")
+    add("--show", type=Path, metavar="F.json", help="the table of a record")
+    add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
+    add("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
+    add("--count", metavar="PATTERN", help="count the memory traffic of pairs; needs no GPU")
+    add = parser.add_argument_group("with --xray, or --count").add_argument
+    default = f"default {', '.join(ARCHITECTURES)}; with --count one: {COUNTED_FOR}"
+    add("--arch", metavar="SM,...", help=f"architectures of GPUs ({default})")
+    add("--code", choices=("sass", "ptx"), help="also print the machine code, or PTX")
+    add = parser.add_argument_group("output").add_argument
+    stats = "beside each version: mean, standard deviation, least, largest, n, errors, peak memory"
+    add("--stats", action="store_true", help=stats)
+    add("--json", type=Path, metavar="F", help="write the record with all samples, or the counts")
+    add("--plot", type=picture, metavar="F.png", help="draw the speedups, or the sweep")
+    add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
+    add("-v", "--verbose", action="store_true", help="show how the time was spent; with --list, the sizes")
+    add("--profile", action="store_true", help="afterwards profile all versions, into results/")
+    add("--record", action="store_true", help="keep the record of a chapter, or of --only some pairs, under recorded/")
+    args = parser.parse_args(argv)
+    _check_options(parser, args)
+    unasked = (COUNTED_FOR,) if args.count else ARCHITECTURES
+    args.arch = list(unasked) if args.arch is None else args.arch.split(",")
+    if unknown := [name for name in args.arch if name not in MACHINES]:
+        parser.error(f"--arch {','.join(unknown)}: there are {', '.join(MACHINES)}")
+    if args.count and len(args.arch) > 1:
+        parser.error(f"--arch {','.join(args.arch)}: --count takes one architecture")
+    if args.size is None:
+        args.size = "count" if args.count else "default"
+    return args
+
+
+def _check_options(parser: Parser, args: argparse.Namespace) -> None:
+    """Raises UsageError for an option that what is to be done does not take."""
+    task = next((name for name in TAKES if name and getattr(args, name)), "")
+    words = {name: f"--{name}" if name else "a measurement of pairs" for name in TAKES}
+    for option, value in vars(args).items():
+        homes = [words[name] for name, options in TAKES.items() if option in options.split()]
+        if homes and words[task] not in homes and value != parser.get_default(option):
+            parser.error(f"--{option} does not go with {words[task]}: it belongs to {' or '.join(homes)}")
+
+
+def select(args: argparse.Namespace) -> list[Pair]:
+    """The requested pairs. Raises UsageError or ContractError."""
+    if args.path is not None:
+        folders = [args.path.absolute()]  # absolute: a pair may change the working folder
+    elif args.chapter is not None:
+        if args.chapter not in chapters():
+            raise UsageError(f"there is no chapter {args.chapter}: there are {', '.join(map(str, chapters()))}")
+        folders = [chapters()[args.chapter]]
+    elif args.all or args.list or args.xray or args.count:
+        folders = list(chapters().values())
+    else:
+        options = "--chapter N, --path DIR, --all, --list, --limits, --show, --compare, --xray or --count"
+        raise UsageError(f"nothing to do: pass {options} (--help shows all)")
+    only, pairs, names = args.xray or args.count or args.only, list[Pair](), list[str]()
+    for folder in folders:
+        try:
+            pairs += discover(folder, only)
+        except NoMatch as error:
+            names += error.names
+    if not pairs:
+        raise NoMatch(folders[0].name if len(folders) == 1 else "any chapter", only, names)
+    return pairs
+
+
+def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
+    """Check a request before anything runs. Raises UsageError or RecordError."""
+    from common.record.files import check_writable  # a slow import
+
+    sizes = {size for pair in pairs for size in (pair.sizes if args.count else pair.timed_sizes)}
+    names = {"all"} | ({"count"} if args.count else set()) | sizes | {size.split("/")[0] for size in sizes}
+    wanted = args.size.split(",")
+    for size in wanted:
+        if size not in names:
+            how = "" if args.count else UNTIMED.get(size.split("/")[0], "")
+            raise UsageError(f"no selected pair has a size {size!r}{how}: there are {', '.join(sorted(names))}")
+    has_parts = any("/" in size or size == "cpu" for size in wanted)
+    if args.record and (args.path or args.fast or args.check or has_parts):
+        excluded = "--path, --fast, --check, and a --size other than classes (`large`) or `all`"
+        raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
+    for path in filter(None, (args.json, args.plot, args.markdown)):
+        check_writable(path)
+    for folder in ["recorded"] * args.record + ["results"] * args.profile:
+        for chapter in {pair.chapter for pair in pairs}:
+            check_writable(ROOT / folder / chapter, makes_folder=True)
+
+
+def listing(pairs: list[Pair], is_verbose: bool = False, width: int | None = None) -> str:
+    """Each pair's ladder: a line a version with its sentence and its needs, wrapped at a width in columns.
+
+    `is_verbose`: also the sizes.
+    """
+    lines = list[str]()
+    has_many = len({pair.chapter for pair in pairs}) > 1
+    for before, pair in zip([None, *pairs], pairs, strict=False):
+        if has_many and not (before and before.chapter == pair.chapter):
+            lines += [""] * bool(lines) + [pair.chapter.replace("ch", "Chapter "), ""]
+        lines.append(printable(pair.name) + f" (in {pair.ranks} processes or more)" * (pair.ranks > 1))
+        column = max(len(short(version.label)) for version in pair.versions)
+        for version in pair.versions:
+            needs = f" [{', '.join(_needs(version))}]" if _needs(version) else ""
+            text = f"  {short(version.label):{column}}  {version.summary}{needs}"
+            lines.append(wrapped(printable(text), width, " " * (column + 4)))
+        if is_verbose:
+            lines.append(wrapped(printable(f"  sizes: {', '.join(pair.sizes)}"), width, "    "))
+    return "\n".join(lines)
+
+
+def _needs(version: Version) -> list[str]:
+    """What a machine must have for a version, in short words."""
+    wanted = version.constants.get("REQUIRES", {})
+    gpus = wanted.get("gpus", int(version.needs_cuda))
+    needs = [f"{gpus} GPUs" if gpus > 1 else "GPU"] * bool(gpus)
+    needs += [f"capability {version.capability_said}"] if "capability" in wanted else []
+    return needs + sorted(version.imports & {"triton", "cupy"})

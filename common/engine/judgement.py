@@ -1,0 +1,123 @@
+"""Compare every candidate's answers with the right ones; a wrong answer disqualifies."""
+
+from dataclasses import replace
+
+from common.checks.arrays import Tree
+from common.checks.compare_to_baseline import Errors, drift, near, oracle_errors
+from common.checks.compare_to_reference import blind_spot
+from common.engine.answer import Answer, Reference, fresh_answer, leading
+from common.engine.candidates import Candidate, oracle, oracle_rows
+from common.engine.inputs import InputSet
+from common.engine.session import Session
+
+
+def truth_of(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree, int | None]:
+    """(The oracle's answer on these inputs, its leading rows.) An invalid oracle disqualifies the baseline."""
+    truth, rows = None, oracle_rows(session.job.pair.baseline)
+    with session.fitting(session.job.size):
+        truth = oracle(session.candidates[0], rows, inputs.base, other.base, session.ranks)
+    return truth, rows
+
+
+def judge_all(
+    session: Session, inputs: InputSet, other: InputSet, where: str, libraries: bool = True, once: bool = False
+) -> dict[str, str]:
+    """Judge every candidate against the oracle, then with uninitialized memory filled. `libraries`: judge these, too.
+
+    `once`: versions are called only with memory filled. Returns label -> wrong answers that would have passed.
+    """
+    with session.progress.spending("verify"):
+        truth, rows = truth_of(session, inputs, other)
+        base = fresh_answer(session, session.candidates[0], inputs, other, under="few")
+        if base is None:
+            return {}
+        right = Reference(truth, rows, base)
+        for each in session.judged(libraries)[: 1 if once else None]:
+            answer = base if each.label == "baseline" else fresh_answer(session, each, inputs, other, base, "few")
+            judge_answer(session, each, answer, right, where)
+        blind = blind_spots(session, right, inputs, other, libraries)
+        where += ", with NaN in uninitialized memory"
+        for each in session.judged(libraries):
+            judge_answer(session, each, fresh_answer(session, each, inputs, other, base, "filled"), right, where)
+    return blind
+
+
+def blind_spots(
+    session: Session, right: Reference, inputs: InputSet, other: InputSet, libraries: bool
+) -> dict[str, str]:
+    """Label -> wrong answers that would pass; empty if none would."""
+    stale = fresh_answer(session, session.candidates[0], other, inputs)
+    if stale is None:
+        return {}
+    base, wrong = (leading(tree, right.rows) for tree in (right.base.tree, stale.tree))
+    judged = [each for each in session.judged(libraries) if not each.differs]
+    return {each.label: blind_spot(right.tree, base, wrong, each.precision, each.custom) for each in judged}
+
+
+def judge_answer(session: Session, one: Candidate, answer: Answer | None, right: Reference, where: str) -> None:
+    """Disqualify a candidate whose answer is wrong."""
+    if answer and one.label not in session.disqualified:
+        problem = right.mismatch(one, answer)
+        session.disqualify(one.label, problem and f"wrong answer {where}: {problem}")
+
+
+def judge_timed(
+    session: Session, inputs: InputSet, other: InputSet, answers: dict[str, Tree], first: bool
+) -> dict[str, Errors]:
+    """Judge the timed answers of a round against the oracle. Returns the errors of the `first`, by label."""
+    with session.progress.spending("verify"):
+        truth, rows = truth_of(session, inputs, other)
+        if not session.remaining or "baseline" not in answers:
+            return {}
+        right = Reference(truth, rows, Answer(answers["baseline"]))
+        for each in session.judged():
+            if each.label in answers:
+                judge_answer(session, each, Answer(answers[each.label]), right, "at the timed size")
+        if not first:
+            return {}
+        said = f"the check at the timed size {session.job.size} proves nothing"
+        for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
+            session.disqualify(label, why and f"{said}: {why}")
+        for each in session.judged(libraries=False):  # not libraries: torch.compile would compile again
+            answer = fresh_answer(session, each, inputs, other, under="filled")
+            where = "at the timed size, with NaN in uninitialized memory"
+            judge_answer(session, each, answer and replace(answer, grads={}), right, where)
+        right_ones = [each.label for each in session.judged() if each.label in answers and not each.differs]
+        return {label: oracle_errors(leading(answers[label], rows), truth) for label in right_ones}
+
+
+def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, errors: Errors) -> bool:
+    """Compare the timed answers of a round with the baseline's; with its `errors` also as a whole, not only by element.
+
+    Returns True if they prove nothing because inputs were changed.
+    """
+    if "baseline" not in answers:
+        return False
+    with session.progress.spending("verify"):
+        wrong = {}
+        for each in session.remaining:
+            if each.label in answers and each.label != "baseline" and not each.differs:
+                both, custom = (answers[each.label], answers["baseline"]), (each.precision, each.custom)
+                wrong[each.label] = near(*both, *custom) or drift(*both, errors, *custom)
+        if session.ranks.any(any(wrong.values())) and blame(session, inputs):
+            return True
+        for label, problem in wrong.items():
+            session.disqualify(label, problem and f"wrong answer in a timed round, against the baseline's: {problem}")
+        session.agree()
+    return False
+
+
+def blame(session: Session, *sets: InputSet) -> bool:
+    """Whether inputs of the timed size were changed. Calls of each suspect on its own inputs show which one did it."""
+    found = [(inputs, violation) for inputs in sets if (violation := inputs.violation())]
+    everywhere = [violation for mine in session.ranks.share([each for _, each in found]) for violation in mine]
+    for path, suspects in everywhere:
+        for each in [each for each in session.judged() if each.label in suspects]:
+            own = session.inputs(session.job.size)
+            fresh_answer(session, each, own, own)
+        if session.disqualified.keys().isdisjoint(suspects):
+            session.disqualify("baseline", f"the input `{path}` was changed by {' or '.join(suspects)}")
+        session.agree()
+    for inputs, _ in found:
+        inputs.restore()
+    return bool(everywhere)

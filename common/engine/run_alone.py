@@ -1,0 +1,136 @@
+"""Run one candidate alone in its own process: is its answer right there, and how long does it take?
+
+The parent sends a seed right before each sample, the same in every such run. Only after the sample does it say whether
+the answer is kept. The baseline runs last: after its samples, its process judges all kept answers on the same inputs,
+drawn again. It runs no code of another version.
+"""
+
+import random
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.checks.arrays import Tree, tensors
+from common.checks.compare_to_reference import compare
+from common.engine import untimed_checks
+from common.engine.answer import leading
+from common.engine.candidates import Candidate, oracle_rows
+from common.engine.job import Alone, Errand, Job
+from common.engine.judgement import truth_of
+from common.engine.measure import clock_of, loaded
+from common.engine.plan import CallTiming, ready
+from common.engine.ranks import ONE, Ranks
+from common.engine.sampling import Sets, draw_sets, overwrite, take
+from common.engine.session import Session
+from common.isolation.pipe import LONG, Ask, Line
+
+PIECES, KEPT = 64, 1 << 22  # a large answer is kept as this many random pieces, with this many values in all
+
+
+def run_alone(job: Job, errand: Errand, line: Line, ranks: Ranks = ONE) -> Alone:
+    """Run alone, in a fresh process. `job.labels`: the baseline, which draws the inputs, and the candidate's file.
+
+    In a group of ranks, rank 0 asks for all.
+    """
+    session = loaded(job, line, ranks)
+
+    def ask(question: str) -> Any:
+        return ranks.first(line.ask(question) if ranks.rank == 0 else None)
+
+    session.keep(["baseline", errand.label])
+    who = next((each for each in session.remaining if each.label == errand.label), None)
+    found = _found(session, who, errand, ask) if who else Alone([])
+    session.agree()
+    for label in (errand.label, "baseline"):
+        if label in session.disqualified:
+            verdict, reason = session.disqualified[label]
+            return replace(found, verdict=verdict, reason=reason)
+    if who and who.label == "baseline" and errand.folder:
+        return replace(found, wrong=_judged(session, found, errand.folder, ask))
+    return found
+
+
+def _found(session: Session, who: Candidate, errand: Errand, ask: Ask) -> Alone:
+    clock, session.rng = clock_of(session), random.Random(ask("seed"))
+    source, sets = session.inputs(session.job.size), draw_sets(session, errand.calls)
+    session.progress.say("alone", LONG if who.is_library else 0.0)
+    state = ready(session, [who], sets[0], source)[who.label].state
+    pace, seconds = CallTiming(0.0, errand.host_s, errand.calls), []
+    for number in range(errand.samples + 1):
+        session.progress.say("alone", number / errand.samples)
+        session.rng = random.Random(seed := ask("seed"))
+        overwrite(session, sets, source)
+        sample = take(session, who, state, pace, clock, sets, sets[0], keep_all=True) if session.remaining else None
+        if sample is None or who.label in session.disqualified:
+            break
+        seconds.append(sample.seconds)
+        if ask("keep?") and errand.folder:
+            _keep(sample.seen, seed, oracle_rows(session.job.pair.baseline), _file(session, errand.folder, who.label))
+            _blame(session, who, sets)
+    _blame(session, who, [*sets, source])
+    found = Alone(seconds[1:], precision=who.precision, custom=who.custom, differs=who.differs)
+    if not errand.folder or who.label in session.disqualified:
+        return found
+    return replace(found, busy=untimed_checks.cores_when_idle())
+
+
+def _blame(session: Session, who: Candidate, sets: Sets) -> None:
+    for found in filter(None, (inputs.violation() for inputs in sets)):
+        session.disqualify(who.label, f"changed its input `{found[0]}`")
+
+
+def _file(session: Session, folder: str, label: str) -> Path:
+    return Path(folder) / f"{label.replace('/', '.')}.{session.ranks.rank}.pt"
+
+
+def _keep(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
+    """Save an answer: its leading `rows` for the oracle, all of it for the comparison with the baseline's."""
+    kept = {
+        "shapes": {path: list(t.shape) for path, t in tensors(answer)},
+        "head": _excerpt(leading(answer, rows), seed),
+    }
+    torch.save(kept | ({"all": _excerpt(answer, seed)} if rows else {}), file)
+
+
+def _excerpt(tree: Tree, seed: int) -> dict[str, torch.Tensor]:
+    """Every array, flat and on the CPU; of a large array random pieces, chosen by the seed."""
+    return {path: _pieces(t.reshape(-1), random.Random(seed)).cpu() for path, t in tensors(tree)}
+
+
+def _pieces(flat: torch.Tensor, rng: random.Random) -> torch.Tensor:
+    if flat.numel() <= KEPT:
+        return flat
+    length = KEPT // PIECES
+    starts = sorted(rng.randrange(flat.numel() - length + 1) for _ in range(PIECES))
+    return torch.cat([flat[start : start + length] for start in starts])
+
+
+def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, str]:
+    """Label -> why a kept answer is wrong.
+
+    The parent sends the seeds again, up to that of the kept sample, and how to judge each answer.
+    """
+    (first, *seeds), runs = ask("what was kept?")
+    runs["baseline"] = found
+    session.rng = random.Random(first)
+    source, (one,) = session.inputs(session.job.size), draw_sets(session, 1)
+    for seed in seeds:
+        session.rng = random.Random(seed)
+        overwrite(session, [one], source)
+    truth, rows = truth_of(session, one, source)
+    right = _excerpt(truth, seeds[-1])
+    del truth
+    load = partial(torch.load, map_location=session.job.device, weights_only=True)
+    base, wrong = load(_file(session, folder, "baseline")), {}
+    for label, run in runs.items():
+        mine, custom = load(_file(session, folder, label)), (run.precision, run.custom)
+        if mine["shapes"] != base["shapes"]:
+            wrong[label] = f"shapes {mine['shapes']}, the baseline's {base['shapes']}"
+        elif not run.differs:
+            problem = compare(mine["head"], right, base["head"], *custom)
+            wrong[label] = problem or (compare(mine["all"], base["all"], None, *custom) if rows else "")
+    merged = session.ranks.merged({label: ("", problem) for label, problem in wrong.items() if problem})
+    return {label: problem for label, (_, problem) in merged.items()}

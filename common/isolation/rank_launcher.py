@@ -1,0 +1,165 @@
+"""Run a function once per rank, in processes that torch's elastic launcher starts, as torchrun does.
+
+The process that calls `launch` leads: it starts the ranks and watches them. They are forked from it, so torch is
+imported already; therefore it must not have used a GPU. Whatever happens to one rank ends all, and names that rank.
+"""
+
+import faulthandler
+import linecache
+import multiprocessing
+import os
+import re
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing import RawArray
+from pathlib import Path
+from typing import Any
+
+from common.isolation.pipe import Line
+from common.isolation.worker import ending, one_line
+
+SHARE = 0.75  # of the parent's deadline, after which ranks without progress are asked where they are
+LOOK_S, REPLY_S = 0.05, 0.5  # between two looks at the ranks; for their replies
+FORK_S = 0.001  # between two looks at whether all ranks have been forked
+FRAME = re.compile(r'File "(.+)", line (\d+) in (\w+)')  # as faulthandler prints it, innermost first
+
+
+class RanksDied(Exception):
+    """A rank died; str() is one line that names it."""
+
+
+class OutOfStep(BaseException):
+    """The ranks no longer do the same: the group cannot go on. str() names the rank and what it did."""
+
+
+class RankLine(Line):
+    """A rank's line to the parent: only rank 0 reports progress and asks; every rank may fail."""
+
+    def __init__(self, line: Line, rank: int, steps: Any) -> None:
+        self._line, self._rank, self._steps = line, rank, steps
+        self.deadline_s = line.deadline_s
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        self.step()
+        if self._rank == 0:
+            self._line(stage, fraction)
+
+    def step(self) -> None:
+        """This rank goes on."""
+        self._steps[self._rank] += 1
+
+    def ask(self, question: str) -> Any:
+        return self._line.ask(question)
+
+    def fail(self, reason: str) -> None:
+        self._line.fail(reason)
+
+
+class _Crew:
+    """What the leader and its ranks share: steps, process numbers, whether each is done, files for their stacks."""
+
+    def __init__(self, count: int, folder: str) -> None:
+        self.steps, self.pids, self.done = RawArray("q", count), RawArray("q", count), RawArray("b", count)
+        self.stacks = [Path(folder) / f"stack.{rank}" for rank in range(count)]
+
+    def watch(self, line: Line) -> None:
+        """Fail if a rank has ended early, or if no rank goes on.
+
+        Exit codes are those that the launcher has found. To ask for one (as active_children does) would take it from
+        the launcher, which asks in another thread and then fails.
+        """
+        seen, since, children = [*self.steps], time.monotonic(), dict[int | None, Any]()
+        while not all(self.done):
+            time.sleep(LOOK_S)
+            children |= {child.pid: child._popen for child in [*multiprocessing.process._children]}  # type: ignore[attr-defined]
+            codes = {rank: children[pid].returncode for rank, pid in enumerate(self.pids) if pid in children}
+            gone = [rank for rank, code in codes.items() if code is not None and not self.done[rank]]
+            if gone:  # not first: what the launcher has ended because of another
+                rank = min(gone, key=lambda rank: codes[rank] == -signal.SIGTERM)
+                return line.fail(_ended(rank, codes[rank]))
+            if [*self.steps] != seen:
+                seen, since = [*self.steps], time.monotonic()
+            elif time.monotonic() - since > SHARE * line.deadline_s:
+                return line.fail(f"hung: {self.where()}")
+        return None
+
+    def where(self) -> str:
+        """Where each rank is; those that do not wait for others come first."""
+        for pid in filter(None, self.pids):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGUSR1)
+        time.sleep(REPLY_S)
+        said = [(*_place(path.read_text(errors="replace")), rank) for rank, path in enumerate(self.stacks)]
+        return "; ".join(f"rank {rank} {place}" for _, place, rank in sorted(said, key=lambda each: each[0]))
+
+
+def _ended(rank: int, code: int) -> str:
+    often = ": often a message is longer than its buffer, or ranks call collectives in another order"
+    return f"rank {rank}: {ending(code)}{often if code == -signal.SIGABRT else ''}"
+
+
+def _place(stack: str) -> tuple[bool, str]:
+    """(Whether this rank waits for others, where it is in words.)"""
+    frames = [(Path(path), int(number), name) for path, number, name in FRAME.findall(stack)]
+    if not frames:
+        return False, "does not respond"
+    of_pair = [path.name.startswith(("baseline_", "optimized_")) for path, _, _ in frames]
+    inner = of_pair.index(True) if any(of_pair) else len(frames)
+    calls = [name for path, _, name in frames[:inner] if "distributed" in path.parts and name != "wrapper"]
+    if inner == len(frames):
+        waits = any(path.name == "ranks.py" for path, _, _ in frames)
+        return waits, "has come back and waits for the others" if waits else f"is in {frames[0][0].name}:{frames[0][1]}"
+    path, number, _ = frames[inner]
+    line = linecache.getline(str(path), number).strip()
+    return bool(calls), f"{f'waits in {calls[0]}' if calls else 'is'} at {path.name}:{number}: {line}"
+
+
+def launch(function: Callable[..., Any], count: int, line: Line, *arguments: Any) -> Any:
+    """function(*arguments, RankLine) in `count` processes of one group; returns the result of rank 0.
+
+    The processes have the variables of torchrun (RANK, WORLD_SIZE, MASTER_ADDR ...). Raises RanksDied.
+    """
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    with tempfile.TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True) as folder:
+        crew = _Crew(count, folder)
+        config = LaunchConfig(
+            min_nodes=1, max_nodes=1, nproc_per_node=count, run_id="speed-of-light", rdzv_backend="c10d",
+            rdzv_endpoint="127.0.0.1:0", local_addr="127.0.0.1", start_method="fork", max_restarts=0,
+            monitor_interval=LOOK_S, logs_specs=DefaultLogsSpecs(log_dir=folder),
+        )  # fmt: skip
+        threading.Thread(target=crew.watch, args=(line,), daemon=True).start()
+        try:
+            results: dict[int, Any] = elastic_launch(config, _rank)(function, arguments, line, crew)
+        except ChildFailedError as error:
+            rank, failure = error.get_first_failure()
+            line.fail(reason := _ended(rank, failure.exitcode))
+            raise RanksDied(reason) from None
+        if not all(crew.done):
+            raise RanksDied(f"rank {[*crew.done].index(0)}: {ending(0)}")
+        return results[0]
+
+
+def _rank(function: Callable[..., Any], arguments: tuple[Any, ...], line: Line, crew: _Crew) -> Any:
+    rank = int(os.environ["RANK"])
+    crew.pids[rank] = os.getpid()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # the leader's handlers are the launcher's
+        signal.signal(number, signal.SIG_DFL)
+    while not all(crew.pids):  # threads of the leader answer a rank that joins: a fork meanwhile may copy a held lock
+        time.sleep(FORK_S)
+    with crew.stacks[rank].open("w") as file:
+        faulthandler.register(signal.SIGUSR1, file=file, all_threads=False)
+        try:
+            result = function(*arguments, RankLine(line, rank, crew.steps))
+        except BaseException as error:
+            line.fail(str(error) if isinstance(error, OutOfStep) else f"rank {rank}: {one_line(error)}")
+            raise
+        faulthandler.unregister(signal.SIGUSR1)
+    crew.done[rank] = True
+    return result if rank == 0 else None

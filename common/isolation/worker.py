@@ -1,0 +1,197 @@
+"""Run a function in its own process: receive its messages, end it if it hangs, report how it died.
+
+The child's output goes to a file, so that it cannot disturb the table. Its last line helps to explain a death.
+"""
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any
+
+import psutil
+
+from common.isolation import forkserver, interrupt
+from common.isolation.pipe import LONG, Ask, Line, Say
+from common.isolation.process_tree import PATIENCE_S, adopt_orphans, end_all_but, family
+
+DEADLINE_S = 120.0  # without a sign of progress
+LONGER = 5  # times as long after LONG
+LOOK_S = 0.5  # how often a silent child's output file is checked
+MOST_OUTPUT = 256 << 20  # bytes that a child may print, so that it cannot fill the disk
+LAST_OUTPUT = 1 << 16  # bytes in which the last line is searched
+NO_TO = "'int' object has no attribute 'to'"  # what a kernel's row.to(tl.int64) raises in Triton's interpreter
+USE_CAST = ": in Triton's interpreter a loop counter is a Python int: write tl.cast(counter, dtype)"
+
+
+class ChildFailed(Exception):
+    """The child raised, died or hung; str() is one line that says which."""
+
+
+def one_line(error: BaseException) -> str:
+    """An error as its first line, with the last place in a pair's file on its way."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    frames = [(Path(frame.filename).name, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    places = [f" ({name}:{line})" for name, line in frames if name.startswith(("baseline_", "optimized_"))]
+    hint = USE_CAST * (NO_TO in str(error))
+    return _printable(": ".join([type(error).__name__, *lines[:1]]) + "".join(places[-1:]) + hint)
+
+
+def _printable(text: str) -> str:
+    """Without characters that move a cursor, change a colour or cannot be encoded."""
+    return "".join(character for character in text if character.isprintable())
+
+
+def call(
+    function: Callable[..., Any],
+    *arguments: Any,
+    environment: dict[str, str] | None = None,
+    on_progress: Say = lambda stage, fraction: None,
+    on_question: Ask = lambda question: None,
+    deadline_s: float = DEADLINE_S,
+) -> Any:
+    """function(*arguments, line) in a child process; returns its result. line(stage, fraction) reports progress.
+
+    line.ask(question) returns what `on_question` returns here. The child's `environment` is set before it imports
+    anything except torch. Raises ChildFailed if the child raises, dies, is silent for `deadline_s` (LONGER times that
+    after LONG), or prints too much. In
+    all cases every process that was started below this one meanwhile is ended, so only one call may run at a time.
+    """
+    with ExitStack() as stack:
+        stack.callback(adopt_orphans, adopt_orphans())  # restores the previous state
+        with _starting():
+            forkserver.start(environment or {})
+            folder = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))
+            (log := Path(folder) / "output").touch()
+        kept = family()
+        ours, theirs = forkserver.context.Pipe()
+        child = theirs, log, deadline_s, function, arguments, environment or {}
+        process = forkserver.context.Process(target=_child, args=child)
+        stack.callback(ours.close)
+        stack.callback(_end, process, kept)  # runs first
+        with _starting(), interrupt.waiting():  # the forkserver may still be importing torch
+            process.start()
+        theirs.close()
+        return _listen(process, ours, log, on_progress, on_question, deadline_s)
+
+
+@contextmanager
+def _starting() -> Iterator[None]:
+    """Inside, a new process is prepared. Raises ChildFailed if this machine has no room for it."""
+    try:
+        yield
+    except (OSError, EOFError) as error:  # EOFError: the server was killed
+        said = str(getattr(error, "strerror", None) or error)
+        fix = f": set TMPDIR to a folder with a shorter path than {gettempdir()}" * ("AF_UNIX path" in said)
+        raise ChildFailed(f"no process can be started here ({said}{fix})") from None
+
+
+def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_question: Ask, deadline_s: float) -> Any:
+    heard, patience_s = time.monotonic(), deadline_s
+    while True:
+        left = heard + patience_s - time.monotonic()
+        if log.stat().st_size > MOST_OUTPUT:
+            raise ChildFailed(f"printed more than {MOST_OUTPUT >> 20} MiB")
+        try:
+            with interrupt.waiting():
+                ready = wait([pipe, process.sentinel], min(max(left, 0.0), LOOK_S))
+                kind, *content = pipe.recv() if pipe in ready else ("",)
+        except Exception:  # noqa: BLE001 (the pipe has ended, in mid-message perhaps, or holds no message of ours)
+            raise ChildFailed(_cause(process, log)) from None
+        if kind == "result":
+            return content[0]
+        if kind == "error":
+            raise ChildFailed(content[0])
+        if kind == "say":
+            stage, fraction = content
+            heard, patience_s = time.monotonic(), deadline_s * (LONGER if fraction == LONG else 1)
+            on_progress(stage, 0.0 if fraction == LONG else fraction)
+        elif kind == "ask":
+            with suppress(OSError):  # the child that asked has ended, which the next turn of this loop finds
+                pipe.send(on_question(*content))
+        elif not process.is_alive() and not pipe.poll():
+            raise ChildFailed(_cause(process, log))
+        elif left <= 0:  # though it was listened to: this process may have been stopped for as long
+            raise ChildFailed(f"hung: no progress for {patience_s:.0f} s")
+
+
+def _cause(process: Any, log: Path) -> str:
+    """How a dead child ended, and its last printed line."""
+    process.join(5)
+    code = process.exitcode
+    how = "closed its pipe or wrote to it" if code is None else ending(code)
+    return how + _last_words(log)
+
+
+def ending(code: int) -> str:
+    """How a process ended that was not done, by its exit code."""
+    if code >= 0:
+        return f"exited with status {code} before it was done"
+    name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
+    return f"killed by {name}" + (": often the system had no memory left" if name == "SIGKILL" else "")
+
+
+def _last_words(log: Path) -> str:
+    """The printable part of the last non-empty line, in brackets."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - LAST_OUTPUT))
+        lines = file.read().decode("utf-8", errors="replace").split("\n")
+    said = _printable(next((line.strip() for line in reversed(lines) if line.strip()), ""))[:160]
+    return f" ({said})" if said else ""
+
+
+def _end(process: Any, kept: set[psutil.Process]) -> None:
+    """End the child and all that it has started."""
+    if process.pid is None:  # interrupted during the start: the forkserver may be about to fork it
+        forkserver.stop()
+    end_all_but(kept)
+    if process.pid is not None:
+        process.join(PATIENCE_S)
+
+
+def _child(
+    pipe: Connection, log: Path, deadline_s: float, function: Callable, arguments: tuple, environment: dict[str, str]
+) -> None:
+    try:
+        _settle(log, environment)
+        result = function(*arguments, Line(pipe, deadline_s))
+    except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
+        traceback.print_exc()
+        pipe.send(("error", one_line(error)))
+        sys.exit(1)
+    pipe.send(("result", result))
+
+
+def _settle(log: Path, environment: dict[str, str]) -> None:
+    """Prepare this new process for a pair, which may do anything in it."""
+    output = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.environ.update(environment)
+    adopt_orphans()  # so that orphans of a pair stay below this process
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if hasattr(os, "setsid"):
+        os.setsid()  # a group of its own: Ctrl-C reaches only the parent, which then ends the child
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupt.SIGNALS)  # blocked by the forkserver
+    if sys.platform == "linux":
+        with suppress(OSError):  # a container may forbid writing to /proc
+            Path("/proc/self/oom_score_adj").write_text("1000")  # out of memory, the system must kill the pair first
+
+
+def _end_with_parent() -> None:
+    """End this process and its descendants when the parent dies.
+
+    A child that hangs in C code and holds Python's lock remains.
+    """
+    parent: Any = multiprocessing.parent_process()
+    wait([parent.sentinel])
+    end_all_but(set())
+    psutil.Process().kill()

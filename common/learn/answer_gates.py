@@ -1,0 +1,163 @@
+"""The gates of answers that are no kernel: numbers and words, counts as functions, a judge of benchmarks.
+
+In exercise.toml a table for each answer, under the name that the reader's file gives it:
+
+    [answers.resource]                   a word: one of `of`; `says`: what a wrong one is told
+    of = ["memory", "arithmetic"]
+    is = "memory"
+    [answers.sectors]                    a number, `within` a factor (1.0: exact); in `count`, a function of the size
+    is = 8192
+    says.high = "count them once"        what a number is told that is too high, or too low (`says.low`)
+    [answers.ratio]                      a range (low, high), at most `widest` apart, that is to hold the figure
+    figure = "ch1 coalescing optimized: ratio"
+    why = "12.5 is more than the sectors"  said with the figure, whether the range holds it or not
+    [answers.rows]                       in `count`: the number `number` (default: its name) of the program's `run`
+    run = "row_sums"
+    number = "sectors"
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common.isolation import worker
+from common.learn import multi_process
+from common.learn.exercise import Exercise
+from common.learn.forecast_score import off
+from common.learn.gate import Gate
+from common.pairs.interpreter import INTERPRETED
+from common.pairs.pair import load
+from common.show.quoted_figures import newest
+from common.traffic.call import count
+
+DEADLINE_S = 20.0
+WIDEST = 4.0  # high / low of a range that says something
+CASES = {"mutant": False, "honest": True}
+
+
+def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
+    """One for each answer. In a process of its own: the file is the reader's."""
+    judge = {"count": _counts, "referee": _cases}.get(exercise.kind, _said)
+    try:
+        found = worker.call(judge, exercise, path, environment=INTERPRETED, deadline_s=DEADLINE_S)
+    except worker.ChildFailed as death:
+        found = [Gate(exercise.kind, False, str(death))]
+    yield from found
+
+
+Judged = list[Gate]
+
+
+def _said(exercise: Exercise, path: Path, line: worker.Line) -> Judged:
+    """Constants of the file, each against its table."""
+    module, found = load(path), Judged()
+    for name, table in exercise.answers.items():
+        value = getattr(module, name, None)
+        if value is None:
+            found.append(Gate(name, False, f"`{name}` has no answer yet: {table.get('text', 'replace None')}"))
+        elif "figure" in table:
+            found.append(_range(name, value, table))
+        elif isinstance(table["is"], str):
+            found.append(Gate(name, *_word(value, table)))
+        else:
+            found.append(Gate(name, *_number(value, table)))
+    return found
+
+
+def _word(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
+    if value == table["is"]:
+        return True, f"{value}: right. {table.get('why', '')}".strip()
+    if value not in table["of"]:
+        return False, f"{value!r} is none of {', '.join(table['of'])}"
+    return False, f"{value}: no. {table.get('says', {}).get(value, '')}".strip()
+
+
+def _number(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
+    if not isinstance(value, int | float) or value <= 0:
+        return False, f"{value!r} is no positive number"
+    right = table["is"]
+    passed = max(value / right, right / value) <= table.get("within", 1.0) * (1 + 1e-9)
+    wrong = table.get("says", {}).get("high" if value > right else "low", "")
+    why = table.get("why", "") if passed else wrong
+    return passed, f"{value:,.6g}: {off(value, right)}" + (f". {why}" if why else "")
+
+
+def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
+    """A range that says something is scored, and the figure is told whether it holds it or not."""
+    widest, why = table.get("widest", WIDEST), f". {table['why']}" if "why" in table else ""
+    if not isinstance(value, tuple | list) or len(value) != 2 or not 0 < value[0] <= value[1]:
+        return Gate(name, False, f"{value!r} is no range: write (low, high)")
+    low, high = value
+    if high / low > widest * (1 + 1e-9):  # 0.27 / 0.18 is a little more than 1.5
+        return Gate(name, False, f"a range of a factor {high / low:.1f} says little: at most {widest:g}")
+    figure = newest(table["figure"])
+    number = re.match(r"[\d.]+", figure)
+    if not number:
+        return Gate(name, None, f"the figure is {figure}: nothing recorded is of the course as it is now")
+    right = float(number[0])
+    said, holds = f"{low:g} to {high:g}", low <= right <= high
+    text = f"{said} holds the recorded {right:.3g}"
+    if not holds:
+        beside = off(low if right < low else high, right)
+        text = f"{said} does not hold the recorded {right:.3g}: {beside}"
+    return Gate(name, holds, text + why, scored=(low, high, right))
+
+
+def _counts(exercise: Exercise, path: Path, line: worker.Line) -> Judged:
+    """Functions of a size, against the traffic counter, at all sizes of the program."""
+    file = exercise.folder / "cases/program.py"
+    program, own, found = load(file), load(path), Judged()
+    sent = _sent(exercise, file, program.SIZES, line)
+    for name, table in exercise.answers.items():
+        function, run = getattr(own, name, None), table.get("run", "run")
+        if not inspect.isfunction(function):
+            found.append(Gate(name, False, f"the file has no function `{name}`"))
+            continue
+        for key, size in program.SIZES.items():
+            number = table.get("number", name)
+            traffic = sent[key, run] if sent else count(getattr(program, run), **program.inputs(**size, device="cpu"))
+            right = float(getattr(traffic if hasattr(traffic, number) else traffic.total, number))
+            value = function(**size)
+            at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
+            if value != right:
+                found.append(Gate(name, False, f"{at}: {_said_of(value, right)}"))
+                break
+        else:
+            found.append(Gate(name, True, f"{name}: right at {len(program.SIZES)} sizes"))
+    return found
+
+
+def _said_of(value: Any, counted: float) -> str:
+    if not isinstance(value, int | float):
+        return f"{value!r} is no number. Counted {counted:,.0f}"
+    return f"you say {value:,.10g}, counted {counted:,.0f}: {off(value, counted)}"
+
+
+def _sent(exercise: Exercise, file: Path, sizes: dict[str, dict[str, Any]], line: worker.Line) -> dict[Any, Any]:
+    """(size, `run`) -> what a process sends, of a program whose sizes say how many `ranks` there are."""
+    runs, found = sorted({table.get("run", "run") for table in exercise.answers.values()}), dict[Any, Any]()
+    for key, size in sizes.items():
+        if "ranks" in size:
+            arguments = {name: value for name, value in size.items() if name != "ranks"}
+            (of_size,) = multi_process.count([(file, run) for run in runs], [arguments], size["ranks"], line)
+            found |= {(key, run): sends for run, sends in zip(runs, of_size, strict=True)}
+    return found
+
+
+def _cases(exercise: Exercise, path: Path, line: worker.Line) -> Judged:
+    """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant."""
+    own, found = load(path), Judged()
+    if not inspect.isfunction(getattr(own, "is_honest", None)):
+        return [Gate("referee", False, "the file has no function `is_honest`")]
+    for file in sorted((exercise.folder / "cases").glob("*.py")):
+        kind = file.stem.split("_")[0]
+        if kind in CASES:
+            case = load(file)
+            said = bool(own.is_honest(case.run))
+            summary = (case.__doc__ or "").splitlines()[0]
+            if said is not CASES[kind]:
+                return [Gate(kind, False, f"{'passes' if said else 'is refused'}, though it {summary}")]
+            found.append(Gate(kind, True, f"{file.stem}: {'passes' if said else 'refused'}"))
+    return [Gate("referee", True, f"{len(found)} benchmarks judged rightly")]

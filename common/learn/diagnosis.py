@@ -1,0 +1,115 @@
+"""What a wrong answer of a kernel looks like, from every load and store that its programs make."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from common.checks import stress
+from common.checks.arrays import to_float64
+from common.checks.poisoned_memory import filled_memory
+from common.isolation.pipe import Say
+from common.learn.access_trace import Arrays, Heard, Made, apart, hear, no_launch, unordered, uses_undefined
+from common.learn.errors import explained
+from common.learn.failure_text import HARD, Told, output, sentence, sized
+from common.learn.first_mismatch import first_wrong
+from common.pairs.pair import Pair, load
+
+Answers = list[tuple[torch.Tensor, torch.Tensor]]  # (own, right)
+FINE = 1e-3  # float32 sums in another order, also long ones, and numbers that cancel
+COARSE = 2e-2  # 16-bit elements: what is looked for here is wrong by more
+ANY = 1e30  # only NaN and infinity differ
+HARD_TOO = f"On ordinary values it is right, but hard values count, too: {HARD}"
+
+
+def look(pair: Pair, said: Told, say: Say) -> str:
+    """What is wrong with an answer of the pair's variant, and what it looks like where Triton interprets."""
+    try:
+        arrays, answers, heard = followed(pair, said.size)
+    except Exception as error:  # noqa: BLE001 (a reader's kernel may raise anything)
+        return ". ".join(filter(None, [said.text(pair), sentence(explained(error))]))
+    text = said.text(pair, [right.shape for _, right in answers])
+    first, looks = _differs(pair, answers, heard)
+    text = f"{said.where(pair)}. {sentence(first)}" if first else text
+    if not any(access.kind != "load" and access.mask.any() for access in heard.accesses):
+        looks = "no program has stored anything: is there a tl.store, and is its mask ever true?"
+    elif not first:
+        looks = unordered(heard.stores, arrays) or _undefined(pair, said.size, heard) or said.rounded
+    if said.draw and not (first or looks):
+        text, looks = _on_hard_values(pair, said) or text, HARD_TOO
+    return ". ".join(filter(None, [text, sentence(looks)]))
+
+
+def _on_hard_values(pair: Pair, said: Told) -> str:
+    """The first element that these make wrong; empty if there is none here, with other random numbers."""
+    if said.draw not in stress.FLOATS | stress.INTEGERS:
+        return ""
+    _, answers, heard = followed(pair, said.size, draw=said.draw)
+    first, _ = _differs(pair, answers, heard, said.draw)
+    return first and f"{said.where(pair)}. {sentence(first)}"
+
+
+def bounds(pair: Pair, size: str, say: Say) -> str:
+    """What a right answer of the pair's variant at a size owes to luck: which lane is last, what masked lanes hold."""
+    arrays, _, heard = followed(pair, size)
+    return no_launch(heard) or unordered(heard.stores, arrays) or _undefined(pair, size, heard)
+
+
+def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:
+    """The same at several sizes, in one process: the first of them that owes something to luck."""
+    for number, size in enumerate(sizes):
+        say(size, number / len(sizes))
+        if problem := bounds(pair, size, say):
+            return f"at size {sized(size, pair)}: {problem}"
+    return ""
+
+
+def followed(pair: Pair, size: str, undefined: float | None = None, draw: str = "") -> tuple[Arrays, Answers, Heard]:
+    """Inputs that have nothing but NaN around them, the variant's answers with the right ones, what its programs do.
+
+    `draw`: hard values, which are written into the inputs.
+    """
+    oracle, own = (load(version.path) for version in pair.versions)
+    torch.manual_seed(0)
+    inputs = oracle.inputs(**pair.sizes[size], device="cpu")
+    if draw:
+        stress.write(draw, inputs)
+    inputs |= {name: apart(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    want = getattr(oracle, "reference", oracle.run)(**(to_float64(inputs) if draw else inputs))
+    answers: list[Any] = []
+    with Made() as made, filled_memory():  # what is read or added to before it is written is NaN
+        state = own.setup(**inputs) if hasattr(own, "setup") else {}
+        heard = hear(lambda: answers.append(own.run(**inputs, **state)), {}, undefined=undefined)
+    heard.empty.update(made.empty)
+    outs = _tensors(answers[0])
+    arrays = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    arrays |= {output(pair, number, len(outs)): out for number, out in enumerate(outs)}
+    arrays |= {f"tensor {number} that torch made": each for number, each in enumerate(made.tensors)}
+    return arrays, list(zip(outs, _tensors(want), strict=False)), heard
+
+
+def _differs(pair: Pair, answers: Answers, heard: Heard, draw: str = "") -> tuple[str, str]:
+    """`first_wrong` of the first output that has one. Of large values only NaN and infinity are compared."""
+    for number, (out, right) in enumerate(answers):
+        if out.shape == right.shape:
+            near = ANY if draw in stress.LARGE else COARSE if out.element_size() < 4 else FINE
+            name, want = output(pair, number, len(answers)), right.to(out.dtype).double()  # infinite if it must be
+            is_fresh = out.untyped_storage().data_ptr() in heard.empty
+            found = first_wrong(name, out, want, heard.accesses, near, _scale(want) if draw else 1.0, is_fresh)
+            if any(found):
+                return found
+    return "", ""
+
+
+def _scale(want: torch.Tensor) -> float:
+    """Sums of large terms may cancel: their errors are measured by the size of all."""
+    finite = want[want.isfinite()]
+    return max(1.0, float(finite.square().mean()) ** 0.5) if finite.numel() else 1.0
+
+
+def _undefined(pair: Pair, size: str, heard: Heard) -> str:
+    return uses_undefined(lambda value: any(_differs(pair, *followed(pair, size, value)[1:])), heard)
+
+
+def _tensors(answer: Any) -> list[torch.Tensor]:
+    return [answer] if isinstance(answer, torch.Tensor) else list(answer)

@@ -1,0 +1,89 @@
+"""Exercises of several processes: what each process sends in a call is counted, with gloo, on any machine.
+
+A file runs here at all check sizes before the harness judges it. So a deadlock is found in seconds.
+"""
+
+import math
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from common.checks.arrays import tensors
+from common.checks.comm_bytes import Sent
+from common.checks.poisoned_memory import filled_memory
+from common.engine.ranks import LONG, Ranks
+from common.isolation import worker
+from common.isolation.rank_launcher import RankLine, launch
+from common.learn.gate import Gate
+from common.pairs.pair import Pair, load
+
+DEADLINE_S = 10.0  # of a trial, without a word
+SEND = "send"  # an operator of torch, beside those of collectives
+EARLY = ". Memory is read before anything has come into it: is every receive waited for?"
+Target = tuple[Path, str]  # a file, and a function of it
+
+
+@dataclass(frozen=True)
+class Sends:
+    """Of one call, the most of all processes. `names`: the collectives'. `early`: something was read too early."""
+
+    most_bytes: int
+    sends: int
+    collectives: int
+    names: tuple[str, ...]
+    early: bool
+
+
+def count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], ranks: int, line: worker.Line) -> Any:
+    """[size][target] -> Sends, by so many processes below this one, which is a child itself. Raises RanksDied."""
+    return launch(_count, ranks, line, targets, sizes)
+
+
+def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], line: RankLine) -> list[list[Sends]]:
+    """In the process of a rank."""
+    dist.init_process_group("gloo", timeout=LONG)
+    ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), line)
+    modules, found = {path: load(path) for path, _ in targets}, []
+    for number, size in enumerate(sizes):
+        line("count", number / len(sizes))
+        found.append([_sends(ranks, modules[path], run, size) for path, run in targets])
+    dist.destroy_process_group()
+    return found
+
+
+def _sends(ranks: Ranks, module: Any, run: str, size: Mapping[str, Any]) -> Sends:
+    torch.manual_seed(0)
+    inputs = module.inputs(**size, **ranks.place, device="cpu")
+    with filled_memory(), Sent() as sent:
+        ranks.stagger(random.Random(0))
+        answer = getattr(module, run)(**inputs)
+    early = any(bool(each.isnan().any()) for _, each in tensors(answer))
+    names = tuple(name.strip("_") for name in sent.calls if name != SEND)
+    mine = sent.total, sent.calls[SEND], sent.calls.total() - sent.calls[SEND], names, early
+    return Sends(*map(max, zip(*ranks.share(mine, "sent"), strict=True)))
+
+
+def trial(pair: Pair, line: worker.Line) -> Any:
+    """[check size][version] -> Sends, from a child process. Raises RanksDied."""
+    sizes = [pair.sizes[size] for size in pair.check_sizes]
+    return count([(version.path, "run") for version in pair.versions], sizes, pair.ranks, line)
+
+
+def gate(wanted: Mapping[str, float], found: Sequence[tuple[Sends, Sends]]) -> Gate:
+    """What a process may send: so many `collectives` and `sends`, and `link`: the bytes over the solution's."""
+    for ours, own in found:
+        names = f" ({', '.join(own.names)})" * bool(own.names)
+        said = f"a process sends {own.most_bytes:,} bytes; collectives: {own.collectives}{names}, sends: {own.sends}"
+        for what in ("collectives", "sends"):
+            if getattr(own, what) > wanted.get(what, math.inf):
+                return Gate("sent", False, f"{said}. At most {wanted[what]} {what} pass")
+        times = own.most_bytes / ours.most_bytes
+        if not 0 < times <= wanted.get("link", math.inf):
+            return Gate("sent", False, f"{said}. That is {times:.2f}x of the solution's bytes")
+    return Gate("sent", True, said)

@@ -1,0 +1,110 @@
+"""Other processes that used this machine or its GPU while a pair was measured, other runs of the course included.
+
+This is information, not a verdict: their effect on the samples shows in the A/A control and in the intervals.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pynvml
+
+from common.isolation.forkserver import PRELOADED
+from common.isolation.process_tree import family
+from common.machine.throttling import nvml_handle
+
+# cores: an idle desktop's processes need a tenth of this each, a computing process needs a whole core
+BUSY_CORES = 0.2
+BUSY_SHARE = 0.05  # share of all cores: the services of a large server together need less
+SERVER = ("multiprocessing.forkserver", PRELOADED["cpu"][-1])  # in the command line of every run's forkserver
+SELF_TIMES = ("user", "system", "children_user", "children_system")  # children_*: of ended children
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is visible at one moment; CPU seconds count from an arbitrary start."""
+
+    at_s: float
+    busy_s: float  # all cores together
+    ours_s: float  # this process and its descendants, ended ones included
+    others: dict[psutil.Process, float]
+    at_work: dict[str, str]  # process -> what it is doing now, on the GPU or as another run of the course
+
+
+@contextmanager
+def watch(uuid: str | None, tell: Callable[[dict[str, str]], None], on: bool = True) -> Iterator[dict[str, str]]:
+    """Yields a dict that is filled at the end: process -> what it did meanwhile. `tell` gets each finding at once."""
+    found: dict[str, str] = {}
+    if not on:
+        yield found
+        return
+    before = look(uuid)
+    tell(before.at_work)
+    yield found
+    found |= used(before, look(uuid))
+    tell(found)
+
+
+def look(uuid: str | None) -> Look:
+    """The processes now. `uuid`: of the GPU that is measured, or None."""
+    ours, ours_s = {psutil.Process(), *family()}, 0.0
+    others: dict[psutil.Process, float] = {}
+    for process in psutil.process_iter(["cpu_times", "cmdline", "ppid"]):
+        times = process.info["cpu_times"]  # None if this user may not see it
+        if times and process in ours:
+            ours_s += sum(getattr(times, field, 0.0) for field in SELF_TIMES)
+        elif times:
+            others[process] = times.user + times.system
+    gpu = _on_gpu(uuid, {process.pid for process in ours}) if uuid else {}
+    return Look(time.monotonic(), _busy_s(), ours_s, others, gpu | _other_runs(others))
+
+
+def used(before: Look, after: Look) -> dict[str, str]:
+    """Process -> what it did to this machine between two looks."""
+    elapsed_s = after.at_s - before.at_s
+    cores = {who: (spent - before.others.get(who, 0.0)) / elapsed_s for who, spent in after.others.items()}
+    busy = {who: share for who, share in cores.items() if share > BUSY_CORES}
+    found = {_name(who.pid): f"kept {share:.1f} cores busy" for who, share in busy.items()}
+    rest = (after.busy_s - before.busy_s - after.ours_s + before.ours_s) / elapsed_s - sum(busy.values())
+    if rest > max(BUSY_CORES, BUSY_SHARE * (os.cpu_count() or 1)):  # of ended, invisible, or many small processes
+        found["other processes"] = f"kept {rest:.1f} cores busy"
+    return found | before.at_work | after.at_work
+
+
+def _busy_s() -> float:
+    """CPU seconds of all cores; 0 where the time of ended children is unknown."""
+    times = psutil.cpu_times()
+    fields = ("user", "nice", "system", "irq", "softirq") if sys.platform == "linux" else ()
+    return float(sum(getattr(times, field) for field in fields))
+
+
+def _other_runs(others: Collection[psutil.Process]) -> dict[str, str]:
+    """Other runs that are measuring a pair now: processes below the forkserver of a program or notebook."""
+    commands = {process: " ".join(process.info["cmdline"] or ()) for process in others}
+    servers = {process.pid for process, command in commands.items() if all(words in command for words in SERVER)}
+    at_work = {process.info["ppid"] for process in others} & servers
+    runs = {process.info["ppid"] for process in others if process.pid in at_work} - servers
+    return {_name(pid): "is also measuring pairs of the course" for pid in runs}
+
+
+def _on_gpu(uuid: str, ours: set[int]) -> dict[str, str]:
+    with suppress(pynvml.NVMLError):  # some virtual GPUs do not report it, and a GPU broken by a pair cannot
+        found = pynvml.nvmlDeviceGetComputeRunningProcesses(nvml_handle(uuid))
+        return {_name(process.pid): "also uses this GPU" for process in found if process.pid not in ours}
+    return {}
+
+
+def _name(pid: int) -> str:
+    """A process in words: its name, a Python program's file, its number."""
+    try:
+        process = psutil.Process(pid)
+        name, words = process.name(), process.cmdline()
+    except psutil.Error:  # it has ended, or is outside this container
+        return f"a process that is not visible here (pid {pid})"
+    program = [Path(word).name for word in words[1:2] if word.endswith(".py")]
+    return f"{' '.join([name, *program])} (pid {pid})"

@@ -1,0 +1,124 @@
+"""Exercises in a notebook: what one asks, and a grade for the reader's file or cell, with a picture of its traffic."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from IPython.core.getipython import get_ipython
+from IPython.display import Markdown, display
+from numpy.typing import NDArray
+
+from common.isolation import worker
+from common.isolation.pipe import Say
+from common.learn import diagnosis, submission
+from common.learn.exercise import KERNELS, Exercise, find
+from common.learn.gate import ENDS, Gate, Grade
+from common.learn.grade import grade
+from common.learn.kernel_gates import as_pair
+from common.notebook.places import NOT_TOUCHED, lanes_to_sectors, programs_to_tiles, sectors_of, tile_map
+from common.pairs.interpreter import INTERPRETED
+from common.pairs.pair import Pair, discover
+from common.record.files import RecordError
+from common.traffic.data import SECTOR
+from common.xray.occupancy import WARP
+
+MARKS = {True: "passed", False: "not yet", None: "not judged"}
+Drawn = NDArray[Any] | None
+
+
+def show(name: str) -> Markdown:
+    """What an exercise asks, and how to have it graded; its specification is folded up."""
+    exercise = find(name)
+    what = f"{exercise.kind}, about {exercise.minutes} minutes"
+    questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
+    asked = "\n".join([exercise.spec.strip(), "", *questions])
+    how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell."
+    how += f" Alone in a cell, this line grades your file `{submission.named(exercise.work)}`;"
+    how += " it creates the file if there is none."
+    how += " In a terminal: `python learn.py start`, `check`, `hint`."
+    return Markdown(
+        f"**Exercise {exercise.id}: {exercise.title}** ({what}). {exercise.objective}\n\n"
+        f"<details><summary>What is given, what counts</summary>\n\n{asked}\n\n{how}\n\n</details>"
+    )
+
+
+def check(name: str) -> None:
+    """Grades the functions or answers of the cell that runs; if it has none, the reader's file, made where it lacks."""
+    exercise = find(name)
+    shell = get_ipython()  # None outside a notebook
+    path = submission.from_cell(exercise, shell.user_ns["In"][-1] if shell else "") or exercise.work
+    if not path.exists():
+        submission.begin(exercise)
+        print(f"{submission.named(path)} is yours: change it, and run this cell again")
+        return
+    where = " (this cell)" if path != exercise.work else ""
+    print(f"{exercise.id}: grading {submission.named(path)}{where}", flush=True)
+    found = grade(exercise, path, _say)
+    print(f"{exercise.id}: {ENDS[found.status]}")
+    try:
+        submission.note(found)
+    except RecordError as error:
+        print(f"this grade is not kept: {error}")
+    _draw(found)
+
+
+def _say(gate: Gate) -> None:
+    if not gate.is_extra:
+        print(f"  {gate.name:8} {MARKS[gate.passed]}: {gate.text}", flush=True)
+    elif gate.passed:
+        print(f"  bonus    {gate.text}", flush=True)
+
+
+def _draw(grade: Grade) -> None:
+    """Of a kernel: elements of its answer that no program writes, or the sectors of its most wasteful access."""
+    if grade.exercise.kind not in KERNELS:
+        return
+    reached = {gate.name for gate in grade.gates}
+    if "traffic" in reached:
+        if (lanes := _seen(_widest, grade.exercise, grade.file)) is not None:
+            size, *addresses = lanes.tolist()
+            name = "the access of your kernel that uses least of its sectors"
+            display(lanes_to_sectors({name: np.array(addresses, np.uint64)}, size))
+    elif (drawn := _seen(_stored, grade.exercise, grade.file)) is not None and (drawn == NOT_TOUCHED).any():
+        display(programs_to_tiles({"your answer: white elements are never written": drawn}))
+
+
+def _seen(function: Any, exercise: Exercise, path: Path) -> Drawn:
+    """What a function sees of the file's accesses at the first check size, in a process of its own."""
+    with as_pair(exercise, path) as folder:
+        (pair,) = discover(folder)
+        try:
+            found: Drawn = worker.call(function, pair, pair.check_sizes[0], environment=INTERPRETED, deadline_s=60.0)
+        except worker.ChildFailed:  # the grade has said why: without all accesses there is no picture
+            return None
+    return found
+
+
+def _stored(pair: Pair, size: str, say: Say) -> Drawn:
+    """Which program writes each element of the answer; None if none stores to it."""
+    _, answers, heard = diagnosis.followed(pair, size)
+    answer, _ = answers[0]
+    try:
+        return tile_map(heard.accesses, answer if answer.dim() > 1 else answer.view(1, -1), columns=_columns(answer))
+    except ValueError:
+        return None
+
+
+def _columns(answer: Any) -> int:
+    """A vector is cut into rows."""
+    return int(answer.shape[-1]) if answer.dim() > 1 else min(64, answer.numel())
+
+
+def _widest(pair: Pair, size: str, say: Say) -> Drawn:
+    """A warp of the load or store that uses the smallest share of its sectors: bytes of an element, then addresses."""
+    _, _, heard = diagnosis.followed(pair, size)
+    warps = [(each.size, each.addresses[each.mask].reshape(-1)[:WARP]) for each in heard.accesses]
+    if not (warps := [(size, lanes) for size, lanes in warps if len(lanes) == WARP]):
+        return None
+    bytes_, lanes = min(warps, key=lambda warp: _used(*warp))
+    return np.array([bytes_, *(lanes - lanes.min() // SECTOR * SECTOR).tolist()])
+
+
+def _used(size: int, lanes: NDArray[np.uint64]) -> float:
+    touched = sectors_of(lanes, size)
+    return sum(map(len, touched.values())) / len(touched)

@@ -1,0 +1,126 @@
+"""Predictions in a notebook: asked for before a result is shown, kept, and held against it in factors."""
+
+import math
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from common.learn import forecast_score
+from common.notebook import questions
+from common.notebook.questions import NoPrediction
+from common.pairs.pair import ROOT
+from common.record.result import Row
+from common.show.formats import digits
+from common.show.tables import ratio
+from common.stats import MARGIN
+
+FORECASTER = "SPEED_OF_LIGHT_FORECASTER"  # `naive`: somebody runs a notebook for its outputs, and answers nothing
+NAIVE = ROOT / "notebooks/forecaster.toml"
+WIDE = 1.2  # an interval whose ends are further apart than this factor holds many predictions
+NEAR = 1.25  # a figure within this factor of another says the same, for an explanation
+BYTES = re.compile(r"\bbytes\b(?! in flight|')")  # in the name of a term: it is a ratio of bytes
+
+
+def predict(name: str, pair: str = "", again: Sequence[str] = (), **answers: Any) -> dict[str, Any]:
+    """The reader's answers to a question, by name: a number, a range (low, high) or a word each. Of a range, the
+    middle is returned.
+
+    `name`: `ch1/coalescing`. `pair`: the chapter's pair that is asked about, if neither the question nor the answer is
+    called so. What a reader first says of the pair as it is now is locked; other answers later are kept as revisions.
+    `again`: earlier questions, `ch1/batch_size ratio`, that are asked anew here, at another size or of another machine.
+    The reader is reminded of them.
+
+    Raises NoPrediction while one of them is None. Where the environment variable SPEED_OF_LIGHT_FORECASTER is `naive`,
+    notebooks/forecaster.toml answers instead, and says so. None of its answers is kept.
+    """
+    missing = [key for key, answer in answers.items() if answer is None]
+    naive = tomllib.loads(NAIVE.read_text(encoding="utf-8")).get(name, {})
+    is_naive = os.environ.get(FORECASTER) == "naive"
+    for reminder in filter(None, map(questions.first, () if is_naive else again)):
+        print(f"asked before, {reminder}")
+    if missing and is_naive:
+        answers |= {key: naive[key] for key in missing}
+        said = ", ".join(f"{key} = {naive[key]}" for key in missing)
+        print(f"No reader answered here. The naive forecaster says: {said}")
+    elif missing:
+        raise NoPrediction(f"Your prediction first: in this cell, replace None by your answer ({', '.join(missing)}).")
+    values = {key: questions.value(key, answer, naive.get(key)) for key, answer in answers.items()}
+    for key in values.keys() - missing:
+        values[key].asked = questions.question(name, key, pair, naive.get(key))
+    questions.keep(values)
+    return values
+
+
+def off(said: float, found: float) -> str:
+    """How far a prediction is from what was found: `6% too high`; of a range, how far its nearest end is."""
+    questions.found(said, found)
+    return _off(said, found)
+
+
+def _off(said: float, found: float) -> str:
+    low, high = _ends(said)
+    if low < high and low <= found <= high:
+        return "your range holds it"
+    return forecast_score.off(low if found < low else high, found)
+
+
+def _ends(said: float) -> tuple[float, float]:
+    return getattr(said, "ends", None) or (said, said)
+
+
+def _told(said: float, written: Any) -> str:
+    low, high = map(written, _ends(said))
+    return f"{low} to {high}" if low != high else str(low)
+
+
+def compared(said: float | str, found: float | str, unit: str = "", how: str = "counted") -> str:
+    """What was said and what was found. A word is right or it is not.
+
+    `how`: whether the figure was counted, measured or computed.
+    """
+    questions.found(said, found)
+    if isinstance(said, str) or isinstance(found, str):
+        return f"you said {said}: " + ("right" if said == found else f"it is {found}")
+    told = _told(said, "{:,.10g}".format)
+    return f"you said {told} {unit}".rstrip() + f", {how} {found:,.10g}: {_off(said, found)}"
+
+
+def against(said: float, row: Row, terms: Mapping[str, float] | None = None) -> str:
+    """A predicted speedup and the measured one, as a factor; a figure that the interval and its margin hold is right.
+
+    Where the interval is wide, the line says that it holds the figure and shows little.
+
+    `terms`: what each explanation alone would give, `{"calls": 16.0, "bytes": 1.0}`. The answer then says which of them
+    is nearest to the prediction, which to the measurement, and what none of them explains. The first that is called by
+    bytes (not by bytes in flight) is kept with the figure: it is what one says who counts nothing but bytes.
+    """
+    told = _told(said, digits)
+    if row.ratio is None or row.interval is None:
+        return f"you said {told}x; {row.verdict}: {row.reason}"
+    counted = next((term for name, term in (terms or {}).items() if BYTES.search(name)), None)
+    questions.found(said, row.ratio, interval=row.interval, bytes=counted)
+    low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)
+    judged = _off(said, row.ratio)
+    if low <= said <= high and _ends(said) == (said, said):
+        wide = row.interval[1] / row.interval[0] > WIDE
+        judged = "within the interval, which is wide: it says little" if wide else "right"
+    text = f"you said {told}x, measured {ratio(row)}: {judged}"
+    return "\n".join([text, *([_missed(said, row.ratio, terms)] if terms else [])])
+
+
+def _missed(said: float, measured: float, terms: Mapping[str, float]) -> str:
+    def nearest(value: float) -> str:
+        return min(terms, key=lambda name: abs(math.log(terms[name] / value)))
+
+    yours, best = nearest(said), nearest(measured)
+    left = measured / terms[best]
+    parts = [f"nearest to the measured speedup: {best} ({digits(terms[best])}x)"]
+    if yours != best:
+        parts.append(f"nearest to yours: {yours} ({digits(terms[yours])}x)")
+    text = "; ".join(parts)
+    gives = f"The nearest explanation gives {digits(terms[best])}x"
+    if left > NEAR:
+        return f"{text}\n{gives}; a factor of {digits(left)} is still missing."
+    return f"{text}\n{gives}, {digits(1 / left)} times too much." if left < 1 / NEAR else text

@@ -1,0 +1,194 @@
+"""Records under recorded/<device>/: for each chapter and each class of sizes, the records of its runs.
+
+`<chapter>.json` holds the default sizes, `<chapter>_<class>.json` a class: `ch3_large.json` has `large/*`. A run of
+only some pairs is a separate file with its date: `ch3_large.20260301-120000.json`. If several files contain a pair, the
+newest counts. A file is one run in one state of the machine; two files may differ in date, software and limits.
+
+    python -m common.record.store RUN.json     keeps the complete pairs of a file of `--json`, also of a stopped run
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain, count
+from pathlib import Path
+from typing import Any
+
+from common.pairs.pair import ROOT, Pair, discover
+from common.pairs.sizes import class_of
+from common.pairs.source import source_hash
+from common.pairs.user_error import UserError
+from common.record import files
+from common.record.files import file_of_device
+from common.record.load import FORMAT, load_record, save_record
+from common.record.result import FAILED, PairResult, Record
+
+Records = list[tuple[Path, Record]]  # each with its file, newest first
+CLASSES = ("default", "small", "medium", "large", "xlarge", "long", "batch")  # the order of classes; others follow
+
+
+def recorded(
+    chapter: str, of_class: str = "default", folder: Path | None = None, problems: files.Problems | None = None
+) -> Records:
+    """A chapter's records of one class of sizes, of all devices, newest first.
+
+    Each record lacks the pairs and sizes that a newer record of its device has, unless only the older one was timed. A
+    bad file is noted in `problems`; without `problems` it raises RecordError.
+    """
+    seen: dict[Path, set[tuple[str, str]]] = {}
+    current = []
+    names = f"{stem(chapter, of_class)}.*json"  # `ch3.json`, `ch3.<date>.json`
+    for path, record in FORMAT.recorded(names, folder, problems):
+        known = seen.setdefault(path.parent, set())
+        pairs = [pair for pair in record.pairs if (pair.name, pair.size) not in known]
+        known |= {(pair.name, pair.size) for pair in pairs if pair.arms}
+        current += [(path, replace(record, pairs=pairs))] if pairs else []
+    return current
+
+
+def together(records: Sequence[Record]) -> Record | None:
+    """One record from several runs of the newest run's device, with all dates; the limits are the newest run's."""
+    if not records:
+        return None
+    newest = max(records, key=_date)
+    parts = [each for each in records if each.environment["device"]["name"] == newest.environment["device"]["name"]]
+    dates = sorted({_date(each)[:10] for each in parts})
+    pairs = sorted((pair for each in parts for pair in each.pairs), key=lambda pair: pair.name)
+    return replace(newest, environment={**newest.environment, "dates": dates}, pairs=pairs)
+
+
+def _date(record: Record) -> str:
+    return str(record.environment["date"])
+
+
+def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
+    """The classes of sizes in which something of a chapter is recorded, in their order."""
+    stems = {path.name.split(".")[0] for path in (folder or files.RECORDED).glob(f"*/{chapter}[._]*json")}
+    found = [stem.removeprefix(chapter).removeprefix("_") or "default" for stem in stems]
+    return sorted(found, key=lambda name: ([*CLASSES, name].index(name), name))
+
+
+def recorded_sizes(chapter: str, folder: Path | None = None, problems: files.Problems | None = None) -> Records:
+    """The records of each class of sizes of one GPU (`files.on_one_gpu`), in the order of classes; see `recorded`.
+
+    They are several runs: a statement about two of them must name both origins.
+    """
+    found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder, problems)]
+    newest = files.on_one_gpu(sorted(found, key=lambda item: _date(item[1]), reverse=True))
+    return [item for item in found if newest and item[0].parent == newest[0][0].parent]
+
+
+def keep_record(record: Record, folder: Path | None = None, is_part: bool = False) -> list[Path]:
+    """Save a chapter's record, one file per class of sizes. Returns the files. Raises RecordError.
+
+    `is_part`: a run of some pairs, kept beside the other files. Older parts without any newest result are removed.
+    """
+    suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
+    paths = []
+    for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
+        name = stem(chapter, of_class)
+        path = file_of_device(record.environment, f"{name}{suffix}.json", folder)
+        found = recorded(chapter, of_class, folder, {})
+        before = [each for at, old in found if at.parent == path.parent for each in old.pairs]
+        of_this = [_proven(pair, before) for pair in record.pairs if class_of(pair.size) == of_class]
+        part = replace(record, pairs=of_this)
+        names = chain([path], (path.with_stem(f"{path.stem}_{number}") for number in count(2)))
+        paths.append(path := next(name for name in names if save_record(part, name, replaces=not is_part)))
+        if older := set(path.parent.glob(f"{name}.*.json")) - {path}:
+            bad: files.Problems = {}  # they are kept: what they contain is unknown
+            for useless in older - {each for each, _ in recorded(chapter, of_class, folder, bad)} - bad.keys():
+                useless.unlink(missing_ok=True)  # another run may have removed it
+    return paths
+
+
+def _proven(result: PairResult, before: Sequence[PairResult]) -> PairResult:
+    """The result with the earlier hashes that `carry` proved to give the same work, at its arguments, as its code."""
+    same = [old.carried for old in before if _measured(old) == _measured(result)]
+    return replace(result, carried=list(dict.fromkeys(chain(result.carried, *same))))
+
+
+def _measured(result: PairResult) -> tuple[Any, ...]:
+    return result.name, result.size, result.source_hash, as_json(result.sizes)
+
+
+def current(pairs: Sequence[Pair]) -> Callable[[PairResult], bool]:
+    """A function: does a result belong to one of these pairs as it is now (same code, same arguments)?"""
+    known = {pair.name: (source_hash(pair), as_json(pair.sizes)) for pair in pairs}
+
+    def is_current(result: PairResult) -> bool:
+        code, sizes = known.get(result.name, ("", {}))
+        return result.source_hash == code and as_json(result.sizes) == sizes.get(result.size)
+
+    return is_current
+
+
+def added(pair: Pair, result: PairResult) -> list[str]:
+    """The variants of a pair that were added after a result was recorded: it has no row of them."""
+    said = {"baseline", *(row.variant for row in result.rows)}
+    return [version.label for version in pair.versions if version.label not in said]
+
+
+def as_json(value: Any) -> Any:
+    """The value as a record returns it: tuples become lists."""
+    return json.loads(json.dumps(value))
+
+
+def whole(record: Record, pairs: Sequence[Pair]) -> tuple[Record, list[str]]:
+    """(What may be recorded of a run, the reasons why the rest may not.)
+
+    A pair may be recorded in a class of sizes if it is unchanged, was measured in full at all these sizes, and failed
+    at none. On a CPU, `cpu` counts as the default. A skipped size counts as measured if another size was timed.
+    """
+    known = {pair.name: pair for pair in pairs}
+    groups: dict[tuple[str, str], list[PairResult]] = {}
+    for result in record.pairs:
+        groups.setdefault((result.name, class_of(result.size)), []).append(result)
+    kept, said = [], []
+    for (name, of_class), results in groups.items():
+        if why := _skip_reason(known.get(name), of_class, results, record.environment):
+            said.append(f"not recorded: {name} {of_class}: {why}")
+        else:
+            kept += results
+    return replace(record, pairs=kept), said
+
+
+def _skip_reason(pair: Pair | None, of_class: str, results: list[PairResult], environment: dict[str, Any]) -> str:
+    if not pair or not all(map(current([pair]), results)):
+        return "the pair has changed since"
+    if failed := [result.size for result in results if any(row.verdict in FAILED for row in result.rows)]:
+        return f"failed {', '.join(failed)}"
+    sizes, measured = {size for size in pair.sizes if class_of(size) == of_class}, {result.size for result in results}
+    if of_class == "default":  # on a CPU: `cpu`, if the pair has it
+        sizes = {"default"} if environment["device"]["kind"] == "cuda" else measured
+    if lacking := sorted(sizes - measured):
+        return f"without {', '.join(lacking)}"
+    if environment["fast"]:
+        return "measured with --fast"
+    return "" if any(result.arms for result in results) else "nothing was timed"
+
+
+def stem(chapter: str, of_class: str) -> str:
+    """The name of the file of a class of sizes, without its suffix."""
+    return chapter if of_class == "default" else f"{chapter}_{of_class}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    try:
+        if len(arguments) != 1 or arguments[0].startswith("-"):
+            raise UserError("usage: python -m common.record.store RUN.json")
+        record = load_record(arguments[0])
+        chapter = record.pairs[0].chapter if record.pairs else ""
+        if not (ROOT / chapter / "README.md").exists():
+            raise UserError(f"{arguments[0]}: {chapter} is not a chapter of the course")
+        kept, said = whole(record, discover(ROOT / chapter) if chapter else [])
+        said += [f"recorded in {path}" for path in keep_record(kept, is_part=True)]
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print("\n".join(said or [f"{arguments[0]}: nothing was measured"]))
+    return 0 if kept.pairs else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

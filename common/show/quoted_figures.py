@@ -1,0 +1,110 @@
+"""Figures that prose quotes, from recorded/: each is a link to its page, whose title names the row it comes from.
+
+    [7.23x](/recorded/nvidia_h200/ch1.md "arithmetic_intensity fused: ratio")
+    [0.703x](/recorded/nvidia_h200/ch3.md "softmax online: ratio at large/4096x16384/bf16")
+
+A title is PAIR VARIANT: FIELD, then ` at SIZE` but for the default. VARIANT is as in the tables: `optimized`, `fused`,
+`fused vs vectorized`; `baseline` has a time and a peak only. FIELD is `ratio`, `time`, `peak` (the most memory that a
+call has in use at once), `limit` (what it reaches of the measured limit), `verdict`, or `library`. The generator writes
+what stands in the brackets. For a pair and variant that exist and have no record yet that is `not recorded yet`.
+"""
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from common.pairs.pair import ROOT, discover, short
+from common.pairs.sizes import class_of
+from common.pairs.user_error import UserError
+from common.record.files import on_one_gpu
+from common.record.result import Arm, PairResult
+from common.record.store import current, recorded, together
+from common.show.formats import binary, digits, seconds
+from common.show.summary import fastest_library
+from common.show.tables import variant, word
+
+QUOTED = re.compile(r'\[[^\[\]]*\]\(/recorded/(?P<device>\w+)/(?P<chapter>ch\d+)\.md "(?P<title>[^"]+)"\)')
+TITLE = re.compile(r"(?P<pair>\w+) (?P<variant>[\w ]+): (?P<field>\w+)(?: at (?P<size>[\w/]+))?")
+FIELDS = {"ratio", "time", "peak", "limit", "verdict", "library"}
+OF_BASELINE = {"time", "peak"}
+STALE, NOT_YET = "stale", "not recorded yet"
+
+
+def filled_in(text: str) -> str:
+    """A text with all its quoted figures made anew. Raises UserError where one names what is not recorded."""
+    return QUOTED.sub(lambda found: link(found["device"], found["chapter"], found["title"]), text)
+
+
+def link(device: str, chapter: str, title: str) -> str:
+    """A figure as a link, in Markdown."""
+    return f'[{figure(device, chapter, title)}](/recorded/{device}/{chapter}.md "{title}")'
+
+
+def newest(title: str) -> str:
+    """Of one GPU (`on_one_gpu`), under a title that begins with the chapter: `ch1 coalescing optimized: ratio`."""
+    chapter, _, rest = title.partition(" ")
+    on_gpu = on_one_gpu(recorded(chapter))
+    if not on_gpu:
+        raise UserError(f'nothing recorded is called "{title}"')
+    return figure(on_gpu[0][0].parent.name, chapter, rest)
+
+
+def figure(device: str, chapter: str, title: str) -> str:
+    """What is recorded under a title; `stale` if the pair has changed since, `not recorded yet` if it was never timed.
+
+    Raises UserError for a title that names no pair, variant, timed size or field of the chapter.
+    """
+    if asked := TITLE.fullmatch(title):
+        size = asked["size"] or "default"
+        result = _results(device, chapter, class_of(size)).get((asked["pair"], size))
+        if result and not _is_current(chapter)(result):
+            return STALE
+        fields = _fields(result, asked["variant"]) if result else {}
+        if text := fields.get(asked["field"]):
+            return text
+        if "time" not in fields and _is_of_chapter(chapter, asked, size):
+            return NOT_YET
+    raise UserError(f'{chapter}: nothing recorded on {device} is called "{title}"')
+
+
+def _is_of_chapter(chapter: str, asked: re.Match[str], size: str) -> bool:
+    """Whether the chapter, as it is now, has what a title names."""
+    for pair in discover(ROOT / chapter):
+        if pair.name == asked["pair"] and size in pair.timed_sizes:
+            labels = {short(each.label) for each in pair.variants}
+            labels |= {f"{short(each.label)} vs {short(each.versus)}" for each in pair.variants if each.versus}
+            fields = {**dict.fromkeys(labels, FIELDS), "baseline": OF_BASELINE}
+            return asked["field"] in fields.get(asked["variant"], ())
+    return False
+
+
+def _of_arm(arm: Arm) -> dict[str, str]:
+    return {"time": seconds(arm.median_s)} | ({"peak": binary(arm.peak_bytes)} if arm.peak_bytes else {})
+
+
+def _fields(result: PairResult, label: str) -> dict[str, str]:
+    """Field -> figure, of a variant as a title names it; without a time if it was not timed."""
+    if label == "baseline":
+        return _of_arm(result.arms[label]) if result.arms else {}
+    row = next((row for row in result.rows if variant(row) == label), None)
+    fields = {"verdict": word(row.verdict)} if row else {}
+    if row and row.ratio is not None:
+        arm = result.arms[row.variant]
+        fields |= {"ratio": f"{digits(row.ratio)}x", **_of_arm(arm)}
+        if arm.of_limit is not None:
+            fields["limit"] = f"{arm.of_limit:.0%}"
+        if best := fastest_library(result, row):
+            fields["library"] = f"{digits(best[0])}x"
+    return fields
+
+
+@cache
+def _results(device: str, chapter: str, of_class: str) -> dict[tuple[str, str], PairResult]:
+    found = [record for path, record in recorded(chapter, of_class) if path.parent.name == device]
+    record = together(found)
+    return {(pair.name, pair.size): pair for pair in record.pairs} if record else {}
+
+
+@cache
+def _is_current(chapter: str) -> Callable[[PairResult], bool]:
+    return current(discover(ROOT / chapter))

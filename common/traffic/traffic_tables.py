@@ -1,0 +1,118 @@
+"""Counts as tables for the console and in Markdown: versions side by side, as multiples of the minimum work."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from common.pairs.pair import short
+from common.show.formats import binary, digits, seconds
+from common.show.tables import head, line
+from common.traffic.data import Traffic
+from common.traffic.least_time import Prediction
+from common.traffic.versions import Counted
+
+PREDICTED = "predicted"
+HEADINGS = (  # the most telling first: the last ones stand in a table below where a terminal is narrow
+    "version", "launches", "requested", "sectors", "distinct", "FLOPs", PREDICTED, "copied",
+    "atomics (longest queue)", "DRAM, modelled L2", "programs", "masked lanes", "allocated",
+)  # fmt: skip
+Predicted = Mapping[str, Prediction | None]  # by the version's label
+Table = tuple[list[str], list[list[str]]]
+
+
+def title(name: str, size: str, found: Sequence[Counted]) -> str:
+    """The title: what is counted, how, and the size of 1.00x."""
+    if not any(each.traffic for each in found):
+        return f"{name} {size}"
+    how = "a sample of each grid's programs" if any(each.sampled for each in found) else "exact"
+    unit = next((each.unit for each in found if each.traffic), math.nan)
+    return f"{name} {size}, {how}" + ("" if math.isnan(unit) else f"; 1.00x = {binary(unit)}, the minimum work")
+
+
+def rows(found: Sequence[Counted], predicted: Predicted, gpu: str) -> Table:
+    """Headings, and one row for each counted version."""
+    cells = [cells_of(each, each.traffic, predicted.get(each.label)) for each in found if each.traffic]
+    return filled([f"{PREDICTED}, {gpu}" if name == PREDICTED else name for name in HEADINGS], cells)
+
+
+def filled(headings: Sequence[str], cells: list[list[str]]) -> Table:
+    """The table without columns that are empty in all rows."""
+    kept = [place for place in range(len(headings)) if any(row[place] for row in cells)]
+    return [headings[place] for place in kept], [[row[place] for place in kept] for row in cells]
+
+
+def words(found: Sequence[Counted]) -> list[str]:
+    """The lines below the table: versions that were not counted, with reasons; the meaning of ±."""
+    reasons = dict.fromkeys(each.reason for each in found if each.reason)
+    names = [", ".join(name(each) for each in found if each.reason == reason) for reason in reasons]
+    said = [f"{them}: not counted: {reason}" for them, reason in zip(names, reasons, strict=True)]
+    return [*said, "±: the standard error of a sample's sectors"] if _errors(found) else said
+
+
+def markdown(heading: str, table: Table, said: Sequence[str]) -> str:
+    headings, body = table
+    shown = [*head(headings), *map(line, body), ""] if body else []
+    return "\n".join([f"## {heading}", "", *shown, *(f"- {text}" for text in said)]).rstrip() + "\n"
+
+
+def name(counted: Counted) -> str:
+    return short(counted.label)
+
+
+def of_unit(amount: float, unit: float) -> str:
+    """An amount as `2.00x` of the unit; in bytes without a unit; empty for 0."""
+    if not amount:
+        return ""
+    return binary(amount) if math.isnan(unit) else times(amount / unit)
+
+
+def times(ratio: float) -> str:
+    return f"{digits(ratio) if ratio >= 0.995 else f'{ratio:.2f}'}x"
+
+
+def sectors(counted: Counted, traffic: Traffic) -> str:
+    """The sectors; with their standard error if programs were sampled and differ."""
+    error = f" ±{traffic.error:.1%}" if traffic.error else ""
+    return of_unit(traffic.sector_bytes, counted.unit) + error
+
+
+def flops(traffic: Traffic, cost: Mapping[str, float]) -> str:
+    """FLOPs of products over the FLOPs of `cost`; as an amount if the pair declares none."""
+    done, least = (sum(n for key, n in amounts.items() if key.endswith("_flops")) for amounts in (traffic.flops, cost))
+    if not done:
+        return ""
+    return times(done / least) if least else f"{digits(done / 1e9)} GFLOP"
+
+
+def cells_of(counted: Counted, traffic: Traffic, prediction: Prediction | None = None) -> list[str]:
+    """The cells under HEADINGS for a counted version."""
+    total, unit = traffic.total, counted.unit
+    return [
+        name(counted),
+        f"{total.launches:,.0f}",
+        of_unit(traffic.asked_bytes, unit),
+        sectors(counted, traffic),
+        of_unit(traffic.distinct_bytes, unit),
+        flops(traffic, counted.cost),
+        time(prediction),
+        ", ".join(f"{key.removesuffix('_bytes')} {binary(amount)}" for key, amount in traffic.copied.items()),
+        f"{total.atomics:,.0f} ({total.queue:,.0f})" if total.atomics else "",
+        of_unit(_modelled(traffic), unit),
+        f"{total.programs:,.0f}" if total.programs else "",
+        f"{total.masked / total.lanes:.1%}" if total.masked else "",
+        binary(traffic.allocated_bytes) if traffic.allocated_bytes else "",
+    ]
+
+
+def _modelled(traffic: Traffic) -> float:
+    """DRAM bytes of the model; 0 if the model did not see everything: only Triton kernels feed it."""
+    has_torch = any(kernel.name.startswith("torch.") for kernel in traffic.kernels)
+    return 0.0 if has_torch else traffic.dram_bytes or 0.0
+
+
+def time(prediction: Prediction | None) -> str:
+    """A predicted time and its largest part."""
+    return f"{seconds(prediction.seconds)} ({prediction.by})" if prediction else ""
+
+
+def _errors(found: Sequence[Counted]) -> bool:
+    return any(each.traffic and each.traffic.error for each in found)

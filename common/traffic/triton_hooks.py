@@ -1,0 +1,196 @@
+"""Hooks in Triton's interpreter: a kernel reports each load, store, atomic operation and product.
+
+Kernels made for a GPU are interpreted, too: nothing has to be set before Triton is imported.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial, partialmethod
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from torch.utils._python_dispatch import _disable_current_modes
+from triton import knobs
+from triton.runtime import interpreter
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+from common.pairs.user_error import UserError
+from common.traffic.data import Kernel
+from common.traffic.meter import Meter
+
+Builder, Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
+vars(interpreter).pop("__file__", None)  # Triton gives it to a kernel's module: a child would run it as the notebook
+TF32 = {"tf32": 1, "tf32x3": 3}  # one float32 product becomes this many tensor-core products
+Undefined = Callable[[], float | None] | None
+Run = Callable[..., tuple[Kernel, float]]  # (kernel, arguments, `grid`, options) -> arguments of Meter.add
+
+
+class Unseen(UserError):
+    """A kernel is launched in a way that no hook sees."""
+
+
+class _NoBinary:  # stands for the compiled kernel that a launch returns
+    def __getattr__(self, name: str) -> Any:
+        raise Unseen("launches a compiled kernel itself, which no hook sees")
+
+
+@contextmanager
+def counted(meter: Meter, run: Run | None = None, is_real: bool = True, undefined: Undefined = None) -> Iterator[None]:
+    """Inside, launches report to the meter. `run`: runs a kernel; by default all its programs, one by one.
+
+    With `is_real` false, nothing is loaded, stored or multiplied: only addresses are examined, and every load returns
+    0. `undefined()`: what a lane gets that a load's mask switches off without `other`, if it is of floats; of integers,
+    the largest. By default, or for None, 0; on a GPU any value.
+    """
+    own_run = interpreter.InterpretedFunction.run
+    running: list[str] = []  # kernels: at most one
+
+    def launch(self: Any, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Any:
+        if warmup:
+            return _NoBinary()
+        running.append(self.__name__)
+        try:
+            with _disable_current_modes():  # the interpreter's own copies are not the program's
+                if run:
+                    meter.add(*run(self, *args, grid=grid, **options))
+                    return _NoBinary()
+                meter.begin(self.__name__)
+                own_run(self, *args, grid=grid, warmup=False, **options)
+                meter.end()
+        finally:
+            running.pop()
+        return _NoBinary()
+
+    def interpreted(self: Any, *args: Any, **options: Any) -> Any:
+        return launch(interpreter.InterpretedFunction(self.fn), *args, **options)
+
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not running:  # not by a kernel
+            raise Unseen(f"{self.__name__} is called without a grid: a launch is {self.__name__}[grid](...)")
+        return interpreter.InterpretedFunction(self.fn)(*args, **kwargs)
+
+    def first(self: Any, *args: Any, **options: Any) -> Any:
+        return self.fn.run(*args, **options, **self.configs[0].all_kwargs())
+
+    with ExitStack() as stack:
+        stack.enter_context(knobs.runtime.scope())  # setting it also sets the variable TRITON_INTERPRET
+        knobs.runtime.interpret = True
+        stack.enter_context(patch.multiple(JITFunction, run=interpreted, __call__=called))
+        stack.enter_context(patch.object(interpreter.InterpretedFunction, "run", launch))
+        stack.enter_context(patch.object(Autotuner, "run", first))
+        stack.enter_context(patch.multiple(Builder, **_hooks(meter, is_real, undefined)))
+        stack.enter_context(_language_restored())
+        own_tensor = interpreter._patch_lang_tensor
+        stack.enter_context(patch.object(interpreter, "_patch_lang_tensor", partial(_patch_tensor, own_tensor)))
+        yield
+
+
+@contextmanager
+def _language_restored() -> Iterator[None]:
+    """Restore Triton's language: the interpreter leaves it replaced after a function call; nothing compiles then."""
+    scope: Any = interpreter._LangPatchScope
+    set_attr, found = scope.set_attr, dict[tuple[int, str], tuple[Any, Any]]()
+
+    def remembering(self: Any, owner: Any, name: str, value: Any) -> None:
+        found.setdefault((id(owner), name), (owner, vars(owner).get(name, remembering)))
+        set_attr(self, owner, name, value)
+
+    try:
+        with patch.object(scope, "set_attr", remembering):
+            yield
+    finally:
+        for (_, name), (owner, value) in found.items():
+            if value is not remembering:
+                setattr(owner, name, value)
+            elif name in vars(owner):  # the attribute did not exist
+                delattr(owner, name)
+
+
+def _patch_tensor(own: Callable[..., None], tensor: Any, scope: Any) -> None:
+    """Triton 3.6 converts an array of one value to a number (the bound of a loop), which NumPy now refuses."""
+    own(tensor, scope)
+    scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+
+def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:
+    """Replacements of the interpreter builder's methods that access memory or multiply; each reports first."""
+    own = {name: getattr(Builder, name) for name in dir(Builder) if name.startswith(("create_", "set_"))}
+    through_tma = [False]
+
+    def access(pointers: Any, mask: Any, kind: str) -> Any:
+        size = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
+        there = True if mask is None else np.asarray(mask.data) != 0  # a descriptor's mask is a plain array
+        there = np.broadcast_to(there, pointers.data.shape)
+        meter.access(pointers.data, there, size, kind, through_tma[0])
+        return there
+
+    def set_grid_idx(self: Any, *index: int) -> None:
+        meter.program()
+        own["set_grid_idx"](self, *index)
+
+    def load(self: Any, ptrs: Any, mask: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        there = access(ptrs, mask, "load")
+        other = _or_undefined(other, there, ptrs.get_element_ty(), undefined)
+        if is_real:
+            return own["create_masked_load"](self, ptrs, mask, other, *args, **kwargs)
+        return _zeros(ptrs.data.shape, ptrs.get_element_ty())
+
+    def store(self: Any, ptrs: Any, value: Any, mask: Any, *args: Any, **kwargs: Any) -> Any:
+        access(ptrs, mask, "store")
+        return own["create_masked_store"](self, ptrs, value, mask, *args, **kwargs) if is_real else None
+
+    def add(self: Any, operation: Any, ptr: Any, val: Any, mask: Any, *args: Any) -> Any:
+        access(ptr, mask, "atomic")
+        own_add = own["create_atomic_rmw"]
+        return own_add(self, operation, ptr, val, mask, *args) if is_real else _zeros(val.data.shape, val.dtype.scalar)
+
+    def swap(self: Any, ptr: Any, cmp: Any, *args: Any) -> Any:
+        access(ptr, None, "atomic")
+        return own["create_atomic_cas"](self, ptr, cmp, *args) if is_real else cmp  # a lock is free
+
+    def dot(self: Any, a: Any, b: Any, d: Any, input_precision: Any, *args: Any) -> Any:
+        precision, times = _precision(a.dtype.scalar, input_precision)
+        meter.flops(precision, 2.0 * times * a.data.size * b.data.shape[-1])
+        return own["create_dot"](self, a, b, d, input_precision, *args) if is_real else d
+
+    def descriptor(self: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        through_tma[0] = True
+        try:
+            return own[name](self, *args, **kwargs)
+        finally:
+            through_tma[0] = False
+
+    memory = {"masked_load": load, "masked_store": store, "atomic_rmw": add, "atomic_cas": swap, "dot": dot}
+    names = [f"create_descriptor_{what}" for what in ("load", "store", "gather", "scatter")]
+    hooks = {f"create_{what}": hook for what, hook in memory.items()} | {"set_grid_idx": set_grid_idx}
+    return hooks | {name: partialmethod(descriptor, name) for name in names}
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any) -> Any:
+    return Handle(np.zeros(shape, interpreter._get_np_dtype(dtype)), dtype)
+
+
+def _or_undefined(other: Any, there: Any, dtype: Any, undefined: Undefined) -> Any:
+    """`other`, or without it what masked lanes hold if any are: of floats `undefined()`, of others the largest."""
+    # of a single lane nothing is known: Triton passes None for `other=0`, too
+    if other is not None or not undefined or there.all() or there.size == 1 or (value := undefined()) is None:
+        return other
+    kind = interpreter._get_np_dtype(dtype)
+    if str(dtype) == "bf16":  # kept as its bits: the upper half of a float32's
+        fill: Any = np.float32(value).view(np.uint32) >> 16
+    elif kind.kind == "f":
+        fill = value
+    else:
+        fill = True if kind.kind == "b" else np.iinfo(kind).max  # in 8 bits of a float, NaN
+    return Handle(np.full(there.shape, fill, kind), dtype)
+
+
+def _precision(dtype: Any, input_precision: Any) -> tuple[str, int]:
+    """(The precision in which operands of this type are multiplied, how often.)"""
+    name = str(dtype)
+    if name == "fp32":
+        asked = str(input_precision).rpartition(".")[2].lower()
+        return ("tf32", TF32[asked]) if asked in TF32 else ("fp32", 1)
+    return ("fp8" if name.startswith("fp8") else name), 1

@@ -1,0 +1,183 @@
+"""recorded/<device>/counts.md: the memory traffic of every version, its predicted least time, and the measured time.
+
+One page for each GPU with a measured datasheet (hardware.json) and recorded chapters.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common.cli import counts
+from common.cli.counts import CountedPair
+from common.cli.prediction_rates import ISSUE, LAUNCH, measured, of_sheet
+from common.pairs.pair import Pair
+from common.record import files, store
+from common.record.result import PairResult
+from common.show.formats import digits, seconds
+from common.show.tables import head, line
+from common.traffic import traffic_tables
+from common.traffic.least_time import Prediction, Rates, predicted
+from common.traffic.versions import Counted
+
+FILE = "counts.md"
+INTRODUCTION = """# Counts, and times predicted for {name}
+
+Generated from [counts.json](/recorded/counts.json): the memory traffic of each version, counted without a GPU.
+[How it is counted](/common/README.md#counting). `1.00x` is the minimum work: the least that the pair must move
+(`dram_bytes`) or compute, its `cost`. At default sizes some programs of each grid are counted; ± is the standard error
+of the sectors. The predicted time is a sum over kernels and launches. Each kernel takes as long as the slowest of its
+parts. The measured time is the recorded median.
+
+Rates: {source}."""
+VERDICT = """All versions at default sizes, except those whose time serves as a rate. A prediction is a least time: its
+ratio to the measured time should be a little below 1."""
+SHOWN = ("version", "launches", "requested", "sectors", "distinct", "FLOPs")
+HEADINGS = ("pair", *SHOWN, traffic_tables.PREDICTED, "measured", "predicted / measured")
+STALE = "stale: the pair has changed since"
+SOURCES = {(LAUNCH.name, LAUNCH.label), (ISSUE.name, ISSUE.label)}
+FAR = 2.0  # predicted / measured beyond this factor: the page names a likely reason
+QUEUE = 1000  # from this many lanes waiting for one address, an atomic queue may determine the time
+Chapters = dict[str, list[Pair]]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A version with a predicted and a measured time."""
+
+    name: str
+    counted: Counted
+    prediction: Prediction
+    measured_s: float
+    clock: str
+
+    @property
+    def ratio(self) -> float:
+        return self.prediction.seconds / self.measured_s
+
+    @property
+    def cause(self) -> str:
+        """The likely reason why the prediction is far off, as far as the counts show."""
+        assert self.counted.traffic
+        traffic, by, parts = self.counted.traffic, self.prediction.by, self.prediction.parts
+        of_torch = sum(kernel.launches for kernel in traffic.kernels if kernel.name.startswith("torch."))
+        if self.ratio > 1 and by == "host":
+            return "one call of the host issues many launches: a captured graph"
+        if self.ratio > 1:
+            return "a cache nearer to the SMs serves a part of what is counted for memory or L2"
+        if traffic.total.queue >= QUEUE:
+            return f"{traffic.total.queue:,.0f} atomic operations on one address wait for each other"
+        if traffic.copied:
+            in_turn = sum(parts.values()) > self.measured_s / FAR
+            return "copies and kernels wait for each other" if in_turn else "copies of memory that is not pinned"
+        if 2 * of_torch > traffic.launches:
+            return "a library's kernels: they move more data than their operands, or compute below the peak"
+        if by == "L2" and traffic.sector_bytes > FAR * traffic.asked_bytes:
+            return "few of a sector's bytes are used, and it is loaded again after a cache has evicted it"
+        if by not in ("memory", "L2", "launches", "host"):
+            return f"products below the {by} peak"
+        return "not visible in the counts: latency, occupancy, work that is not counted"
+
+
+def pages(chapters: Chapters, problems: files.Problems | None = None) -> dict[Path, str]:
+    """The pages by path. Bad files are noted in `problems`; without it they raise RecordError."""
+    found = counts.recorded(problems)
+    rates = {path.with_name(FILE): of_sheet(each, path.parent) for path, each in measured(problems)}
+    return {path: _page(found, chapters, path.parent, each) for path, each in rates.items() if found and each}
+
+
+def paths(problems: files.Problems | None = None) -> list[Path]:
+    """The paths of the pages."""
+    return [path.with_name(FILE) for path, _ in measured(problems)] if counts.recorded(problems) else []
+
+
+def _page(found: Sequence[CountedPair], chapters: Chapters, folder: Path, rates: Rates) -> str:
+    name, source = rates.name, rates.source
+    parts, compared = [INTRODUCTION.format(name=name, source=source)], list[Compared]()
+    for chapter, pairs in chapters.items():
+        results = _results(chapter, pairs, folder)
+        rows: list[str] = []
+        for pair in pairs:
+            rows += _rows(pair, found, results.get(pair.name), rates, compared)
+        parts.append("\n".join([f"## {chapter}", "", *head(HEADINGS), *rows]))
+        parts += [exact] if (exact := _exact(chapter, pairs, found)) else []
+    return "\n\n".join([*parts, _verdict(compared)]) + "\n"
+
+
+def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairResult]:
+    """The newest result of each pair at its default size on this device, if the pair is unchanged."""
+    is_current, problems = store.current(pairs), files.Problems()  # the chapter's own page reports bad files
+    records = [record for path, record in store.recorded(chapter, problems=problems) if path.parent == folder]
+    newest_last = [result for record in reversed(records) for result in record.pairs]
+    return {result.name: result for result in newest_last if result.size == "default" and is_current(result)}
+
+
+def _rows(
+    pair: Pair, found: Sequence[CountedPair], result: PairResult | None, rates: Rates, compared: list[Compared]
+) -> list[str]:
+    """One row per version at the default size. Measured versions are added to `compared`.
+
+    Versions whose time serves as a rate are not added: they would prove nothing.
+    """
+    key = (pair.chapter, pair.name, "default")
+    mine = next((each for each in found if (each.chapter, each.name, each.size) == key), None)
+    if mine is None or not mine.is_of(pair):
+        said = "not counted" if mine is None else STALE
+        return [line([pair.name, "", said, *[""] * (len(HEADINGS) - 3)])]
+    rows = []
+    for each in mine.versions:
+        name, traffic = traffic_tables.name(each), each.traffic
+        arm = result.arms.get(each.label) if result else None
+        measured = f"{seconds(arm.median_s)}{' (wall)' * (result.clock == 'wall')}" if arm and result else ""
+        if traffic is None:
+            rows.append(line([pair.name, name, f"not counted: {each.reason}", *[""] * 5, measured, ""]))
+            continue
+        prediction, ratio = predicted(traffic, rates, mine.clock == "wall"), ""
+        if prediction and arm and result:
+            compare = Compared(f"{pair.name} {name}", each, prediction, arm.median_s, result.clock)
+            ratio = traffic_tables.times(compare.ratio)
+            compared += [] if (pair.name, each.label) in SOURCES else [compare]
+        cells = dict(zip(traffic_tables.HEADINGS, traffic_tables.cells_of(each, traffic), strict=True))
+        rows.append(line([pair.name, *(cells[of] for of in SHOWN), traffic_tables.time(prediction), measured, ratio]))
+    return rows
+
+
+def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str:
+    """A table of the chapter's pairs at their size `count`, where every program runs; empty if there is none."""
+    known = {each.name: each for each in found if each.chapter == chapter and each.size == "count"}
+    rows: list[list[str]] = []
+    for pair in [pair for pair in pairs if pair.name in known]:
+        if not known[pair.name].is_of(pair):
+            rows.append([pair.name, "", STALE, *[""] * (len(traffic_tables.HEADINGS) - 2)])
+            continue
+        for each in known[pair.name].versions:
+            if each.traffic:
+                version, *cells = traffic_tables.cells_of(each, each.traffic)
+                rows.append([pair.name, version + " (sampled)" * each.sampled, *cells])
+    if not rows:
+        return ""
+    headings, body = traffic_tables.filled(["pair", *traffic_tables.HEADINGS], rows)
+    title = f"### {chapter} at `count`, in full unless a row says sampled"
+    return "\n".join([title, "", *head(headings), *map(line, body)])
+
+
+def _verdict(compared: list[Compared]) -> str:
+    """How accurate the predictions are, and which are far off."""
+    lines = ["## How accurate the predictions are", "", VERDICT, ""]
+    for clock, said in (("", "all"), ("device", "on the GPU's clock"), ("wall", "on the wall clock")):
+        ratios = [each.ratio for each in compared if clock in ("", each.clock)]
+        lines += [f"- {said}: {_spread(ratios)}"] if ratios else []
+    far = sorted((each for each in compared if not 1 / FAR <= each.ratio <= FAR), key=lambda each: each.ratio)
+    rows = [line([each.name, traffic_tables.times(each.ratio), each.prediction.by, each.cause]) for each in far]
+    heading = ["version", "predicted / measured", "limited by, as predicted", "likely cause"]
+    return "\n".join([*lines, "", f"Off by more than {FAR:.0f} x:", "", *head(heading), *rows])
+
+
+def _spread(ratios: list[float]) -> str:
+    low, middle, high = np.quantile(ratios, (0.25, 0.5, 0.75))
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    ends = f"quartiles {digits(low)}, {digits(middle)} and {digits(high)}, from {digits(min(ratios))} to"
+    near = f"{sum(1 / FAR <= ratio <= FAR for ratio in ratios)} within a factor of {FAR:.0f}"
+    text = f"{len(ratios)} versions, geometric mean of predicted / measured {digits(mean)}"
+    return f"{text}, {ends} {digits(max(ratios))}; {near}"

@@ -1,0 +1,121 @@
+"""Measure at sizes that no version was written for: python -m tools.random_sizes --seed NAME [--chapter N]
+
+Three sizes of every pair of chapters 1, 3, 4 and 5 that has a library, drawn by the name of a seed. Arguments of
+`inputs` that are numbers of elements are log-uniform between the extremes of the pair's own sizes (down to half the
+smallest), and odd, so that rows begin at no multiple of 16 bytes. The third size is a batch of one, where there are two
+such arguments. All others (types, operations, dimensions) are values of the pair's own sizes. Who draws by a new name
+after the last change of a version sees how it does at sizes that nobody chose.
+
+Exit status: 1 where the best version is less than 0.95 times as fast as the fastest library, or a version is wrong.
+"""
+
+import sys
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from math import exp, log, prod
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from common.engine import runner
+from common.isolation import interrupt
+from common.pairs.pair import Pair, chapters, discover
+from common.program import Parser, UsageError, device_name, finish, status_of
+from common.record.files import check_writable
+from common.record.result import PairResult, Record
+from tools.carry_records import arguments_of
+
+Size = dict[str, Any]  # the arguments of `inputs`
+
+# Chapter 2 shows mechanisms, chapter 6 needs several GPUs
+CHAPTERS = {number: path for number, path in chapters().items() if number in (1, 3, 4, 5)}
+CLASS = "anywhere"
+DRAWS, MET = 3, 0.95  # sizes of a pair; the library's time / the version's
+FEWEST = 16  # an argument that stays below is no number of elements: dimensions, heads
+HEAD = "d"  # neither is the dimension of a head: no library takes an odd one
+
+
+def drawn(pair: Pair, seed: str) -> dict[str, Size]:
+    """Name -> arguments of the sizes that a seed draws for a pair; the same on every machine."""
+    random = Random(f"{seed} {pair.chapter} {pair.name}")
+    known = [arguments_of(pair, pair.sizes[size]) for size in pair.timed_sizes if size != "cpu"]
+    known = [dict(reversed(size.items())) for size in known]  # in the order of `inputs`: a batch comes first
+    found = [_one(known, random, is_single=number == DRAWS - 1) for number in range(DRAWS)]
+    return {"/".join([CLASS, str(number), *map(str, size.values())]): size for number, size in enumerate(found)}
+
+
+def _one(known: list[Size], random: Random, is_single: bool) -> Size:
+    values = {name: [size[name] for size in known] for name in known[0]}
+    counts = [name for name, found in values.items() if type(found[0]) is int and max(found) >= FEWEST and name != HEAD]
+    elements = [prod(size[name] for name in counts) for size in known]
+    is_single = is_single and len(counts) > 1
+    while True:
+        size = {name: random.choice(sorted(set(found), key=str)) for name, found in values.items()}
+        for name in counts:
+            least, most = max(min(values[name]) // 2, 1), max(values[name])
+            size[name] = int(exp(random.uniform(log(least), log(most)))) | 1
+        if is_single:
+            size[counts[0]] = 1
+        if is_single or min(elements) / 2 <= prod(size[name] for name in counts) <= max(elements):
+            return size
+
+
+def has_library(pair: Pair) -> bool:
+    return any(name.split("_")[0] == "library" for version in pair.versions for name in version.functions)
+
+
+def best(pair: PairResult) -> tuple[float, str] | None:
+    """(The fastest library's time / the best version's, its label); None where that was not timed."""
+    from common.show.summary import fastest_library
+
+    rows = [row for row in pair.rows if row.versus == "baseline" and not row.precision]
+    found = [(ratio[0], row.variant) for row in rows if (ratio := fastest_library(pair, row))]
+    return max(found, default=None)
+
+
+def behind(record: Record) -> list[str]:
+    """A line for each size whose best version is behind the library."""
+    found = [(f"{pair.name} {pair.size}", *ratio) for pair in record.pairs if (ratio := best(pair))]
+    slower = [(size, variant, ratio) for size, ratio, variant in found if ratio < MET]
+    return [f"behind: {size}, {variant}: {ratio:.3f}x the speed of the library" for size, variant, ratio in slower]
+
+
+def run(argv: list[str] | None) -> int:
+    """Draw, measure, print. Raises UserError."""
+    parser = Parser("python -m tools.random_sizes", description=str(__doc__).split("\n\n")[1])
+    parser.add_argument("--seed", required=True, metavar="NAME", help="any text: the same text draws the same sizes")
+    parser.add_argument("--chapter", type=int, choices=CHAPTERS, help="the pairs of one chapter only")
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="pairs whose names match")
+    parser.add_argument("--device", type=device_name, metavar="DEV", help="as for benchmark.py")
+    parser.add_argument("--list", action="store_true", help="draw only: pairs, with arguments of `inputs`")
+    parser.add_argument("--json", type=Path, metavar="F", help="write the record with all samples")
+    args = parser.parse_args(argv)
+    found = [pair for number, path in CHAPTERS.items() if args.chapter in (None, number) for pair in discover(path)]
+    pairs = [pair for pair in found if fnmatchcase(pair.name, args.only) and has_library(pair)]
+    if not pairs:
+        raise UsageError(f"no pair with a library matches {args.only!r}")
+    pairs = [replace(pair, sizes={**pair.sizes, **drawn(pair, args.seed)}) for pair in pairs]
+    if args.list:
+        print("\n".join(f"{pair.name} {size}" for pair in pairs for size in pair.sizes if size.startswith(CLASS)))
+        return 0
+    if args.json:
+        check_writable(args.json)
+    return measure(pairs, args.device, args.json)
+
+
+def measure(pairs: list[Pair], device: str | None, path: Path | None) -> int:
+    from common.record.load import save_record
+    from common.show import console
+
+    with interrupt.held_back():
+        with console.measuring(len(pairs)) as (say, warn):
+            record = runner.run_pairs(pairs, CLASS, device, on_progress=say, on_neighbours=warn)
+        if path and record.pairs:
+            save_record(record, path)
+        console.print_record(record, console.make_console(), pairs)
+        print("\n".join(behind(record)))
+    return 1 if behind(record) or runner.has_failed(record) else 0
+
+
+if __name__ == "__main__":
+    finish(lambda: status_of("anywhere", lambda: run(sys.argv[1:])))

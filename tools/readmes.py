@@ -1,0 +1,125 @@
+"""Write the figures of READMEs, the answers and the pages of all sizes from recorded/: python -m tools.readmes."""
+
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from common.calibration import calibration_page as calibrations
+from common.calibration import checks
+from common.calibration.findings import FILE, PAIRS
+from common.hardware import sheet
+from common.hardware import sheet_page as sheets
+from common.pairs.pair import ROOT, discover, short
+from common.pairs.sizes import class_of
+from common.pairs.source import source_hash
+from common.pairs.user_error import UserError
+from common.record import files, store
+from common.record.result import PairResult
+from common.show import quoted_figures, second_gpu_page, summary
+from common.show.formats import binary
+from common.show.tables import NOTHING, head, line, link, origin
+from tools import answers_page, counter_page, counts_page
+
+MARKER = "<!-- results of {} from recorded/: python -m tools.readmes -->"
+HARDWARE = "<!-- hardware from recorded/: python -m tools.readmes -->"
+MEMORY = "<!-- peak memory of {} from recorded/: python -m tools.readmes -->"
+CALIBRATION = "<!-- calibration from recorded/: python -m tools.readmes -->"
+END = "<!-- end of results -->"
+SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
+
+
+def filled_in(text: str, problems: files.Problems | None = None) -> str:
+    """A README's text with new tables between its markers. `problems`: as in `archive.recorded`."""
+    makers: dict[str, Callable[..., str]] = {
+        MARKER: partial(_results, problems),
+        MEMORY: partial(_memory, problems),
+        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE, problems=problems)),
+        CALIBRATION: lambda: calibrations.markdown(
+            checks.FORMAT.recorded(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
+        ),
+    }
+    for marker, make in makers.items():
+        pattern = re.escape(marker).replace(re.escape("{}"), r"(ch\d+)")
+        for found in re.finditer(f"({pattern})\n.*?{re.escape(END)}", text, re.DOTALL):
+            text = text.replace(found[0], f"{found[1]}\n{make(*found.groups()[1:]) or NOTHING}\n{END}")
+    return quoted_figures.filled_in(text)
+
+
+def _results(problems: files.Problems | None, chapter: str) -> str:
+    pairs, found = discover(ROOT / chapter), store.recorded(chapter, problems=problems)
+    text = summary.by_device(found, store.current(pairs), pairs)
+    is_counted = found and any(pair.ranks == 1 for pair in pairs)
+    links = ", ".join(map(link, counts_page.paths(problems))) if is_counted else ""
+    return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text
+
+
+def _memory(problems: files.Problems | None, chapter: str) -> str:
+    """The peak memory of each pair's best version and of the source's compiled formula, where that is recorded."""
+    names = {label.replace("/", "_") for label in SOURCES}
+    pairs = [pair for pair in discover(ROOT / chapter) if any(names & {*each.functions} for each in pair.versions)]
+    record = store.together([record for _, record in store.recorded_sizes(chapter, problems=problems)])
+    results = filter(store.current(pairs), record.pairs if record else [])
+    rows = [cells for result in results if (cells := _memory_cells(result))]
+    if not record or not rows:
+        return ""
+    headings = ("pair", "size", "best version", "its peak", "the source's formula, compiled", "reduction")
+    table = "\n".join([*head(headings), *map(line, rows)])
+    text = f"<details><summary>{len(rows)} sizes, recorded on {origin(record)}</summary>\n\n{table}\n\n</details>"
+    missing = ", ".join(pair.name for pair in pairs if pair.name not in {name for name, *_ in rows})
+    return f"{text}\n\nNot recorded: {missing}." if missing else text
+
+
+def _memory_cells(result: PairResult) -> list[str]:
+    """The cells of a line; none if nothing was timed, or at a special size without a compiled formula of SOURCES."""
+    source, precision = next(((label, of) for label, of in SOURCES.items() if label in result.arms), ("", ""))
+    row, of_source = summary.best_row(result, precision), result.arms[source].peak_bytes if source else None
+    peak = result.arms[row.variant].peak_bytes if row else None
+    if not row or peak is None or not (of_source or class_of(result.size) in ("default", "2d")):
+        return []
+    start = [result.name, result.size, short(row.variant), binary(peak)]
+    if not of_source:
+        return [*start, "not recorded", ""]
+    return [*start, f"{binary(of_source)} `{source}`", f"{round(100 * (1 - peak / of_source))} %"]
+
+
+def readmes() -> list[Path]:
+    return [ROOT / "README.md", ROOT / "common/README.md", *sorted(ROOT.glob("ch[0-9]*/README.md"))]
+
+
+def pages(problems: files.Problems | None = None) -> dict[Path, str]:
+    """The generated pages: recorded/<device>/ <chapter>.md, counts.md, traffic.md, predicted.md, and chN/ANSWERS.md.
+
+    `problems`: as in `archive.recorded`. Raises UserError.
+    """
+    made: dict[Path, str] = {}
+    pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
+    for chapter, of_chapter in pairs.items():
+        made |= summary.pages(chapter, of_chapter, problems)
+    made |= answers_page.pages() | counts_page.pages(pairs, problems) | counter_page.pages(problems)
+    return made | second_gpu_page.pages(problems)
+
+
+def main() -> int:
+    """Write all files. Exit status 1 if a file under recorded/ is bad and left out, 2 if a file cannot be written."""
+    problems: files.Problems = {}
+    try:
+        made = pages(problems)
+        damaged = {path.parent for path in problems}
+        for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*made}:
+            if useless.parent not in damaged and useless.stem[2:].isdigit():  # a chapter's page: ch1_scripts is none
+                useless.unlink()
+        made |= {path: filled_in(path.read_text(encoding="utf-8"), problems) for path in readmes()}
+        for path, text in made.items():
+            files.write_text(path, text)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for problem in problems.values():
+        print(f"not in the tables: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

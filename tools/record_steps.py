@@ -1,0 +1,188 @@
+"""What is recorded of this device, what of it is stale or missing, and how it is measured and kept."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from common.calibration import checks, findings
+from common.engine import runner
+from common.hardware import sheet as sheets
+from common.learn.exercise import Exercise, exercises
+from common.pairs.pair import Pair, discover
+from common.pairs.sizes import sizes_of
+from common.pairs.source import source_hash
+from common.record import store
+from common.record.files import Problems
+from common.record.result import FAILED, PairResult, Record
+from tools import solutions
+
+Recorded = Callable[[str, str], Sequence[tuple[Path, Record]]]  # chapter, class -> files, newest first
+Runs = dict[tuple[str, str], tuple[Record, list[Path]]]  # (chapter, class) -> what this run has recorded, and where
+LONG_S = 120.0  # a pair whose sizes of a class take longer is measured in parts, so that less is lost by a stop
+RECENT = 3  # steps whose times count for a step that was never carried out here
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one step measures. `here_s`: what it took on this device the last time, 0 if unknown."""
+
+    sizes: list[str]  # of a pair; empty for what is no pair
+    is_stale: bool  # else missing
+    here_s: float = 0.0
+    elsewhere_s: float = 0.0  # on another device
+
+
+@dataclass(frozen=True)
+class Step:
+    """`do` returns why it is still left, or an empty text."""
+
+    what: str
+    part: Part
+    do: Callable[[], str]
+
+    @property
+    def kind(self) -> str:
+        return "pair" if self.part.sizes else self.what.split()[0]
+
+    def expected_s(self, recent: list[float]) -> float:
+        """Its last time here; else the longest of its last time elsewhere and of the last steps of its kind."""
+        return self.part.here_s or max([self.part.elsewhere_s, *recent[-RECENT:]])
+
+    def line(self, recent: list[float]) -> str:
+        about = f", about {expected} s" if (expected := round(self.expected_s(recent))) else ""
+        return f"{self.what} ({'stale' if self.part.is_stale else 'missing'}{about})"
+
+
+def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded) -> list[Part]:
+    """The sizes of a class that are stale or missing, if the pair can be timed here in this class; see LONG_S.
+
+    A size is stale, too, if the pair has got a variant since.
+    """
+    sizes = sizes_of(pair, of_class, info["kind"] == "cpu")
+    if not any(runner.can_time(pair, size, info) for size in sizes):
+        return []
+    found, is_current = recorded(pair.chapter, of_class), store.current([pair])
+    here, elsewhere = (_newest(pair, found, info["name"], is_here) for is_here in (True, False))
+    is_timed = any(here[size].arms for size in sizes if size in here)
+    parts: list[Part] = []
+    known = {size for size in here if is_current(here[size]) and not store.added(pair, here[size])}
+    for size in [size for size in sizes if not (is_timed and size in known)]:
+        times = [of[size].spent_s.get("total", 0.0) if size in of else 0.0 for of in (here, elsewhere)]
+        is_stale = size in here and size not in known
+        if parts and max(parts[-1].here_s + times[0], parts[-1].elsewhere_s + times[1]) <= LONG_S:
+            last = parts.pop()
+            times = [last.here_s + times[0], last.elsewhere_s + times[1]]
+            parts.append(Part([*last.sizes, size], last.is_stale or is_stale, *times))
+        else:
+            parts.append(Part([size], is_stale, *times))
+    return parts
+
+
+def _newest(pair: Pair, found: Sequence[tuple[Path, Record]], device: str, is_here: bool) -> dict[str, PairResult]:
+    """A pair's newest results of this device, or of the others, by size."""
+    records = [record for _, record in found if (record.environment["device"]["name"] == device) == is_here]
+    results = [result for record in reversed(records) for result in record.pairs if result.name == pair.name]
+    return {result.size: result for result in sorted(results, key=lambda result: bool(result.arms))}  # timed ones last
+
+
+def of_sheet(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
+    """One part if the machine's sheet is missing, or stale: measured with fewer GPUs it lacks links between them."""
+    found = [each.environment["device"] for _, each in sheets.FORMAT.recorded(sheets.FILE, folder, problems)]
+    gpus = [device["gpus"] for device in found if device["name"] == info["name"]]
+    return [] if gpus and max(gpus) >= info["gpus"] else [Part([], bool(gpus))]
+
+
+def of_calibration(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
+    """One part if the calibration is missing, or stale: its pairs have changed since."""
+    found = [each for _, each in checks.FORMAT.recorded(findings.FILE, folder, problems)]
+    here = [each for each in found if each.environment["device"]["name"] == info["name"]]
+    hashes = {pair.name: source_hash(pair) for pair in discover(findings.PAIRS)}
+    if here and here[0].source_hashes == hashes:
+        return []
+    times = [sum(each.environment["took_s"] for each in some[:1]) for some in (here, found)]
+    return [Part([], bool(here), *times)]
+
+
+def of_exercises(info: dict[str, Any], folder: Path, problems: Problems) -> list[tuple[Exercise, Part]]:
+    """The exercises whose solutions were not graded here as they are now, or did not pass."""
+    files = solutions.FORMAT.recorded(solutions.FILE, folder, problems)
+    graded = [(each.environment["device"]["name"] == info["name"], of) for _, each in files for of in each.solutions]
+    known = {(is_here, of.id): of for is_here, of in reversed(graded)}
+    found = []
+    for exercise in exercises():
+        here, elsewhere = known.get((True, exercise.id)), known.get((False, exercise.id))
+        if here is None or here.hash != exercise.hash or here.status not in solutions.DONE:
+            times = [of.took_s if of else 0.0 for of in (here, elsewhere)]
+            found.append((exercise, Part([], here is not None, *times)))
+    return found
+
+
+def record_pair(pair: Pair, of_class: str, sizes: list[str], device: str, folder: Path, runs: Runs) -> str:
+    """Measure a pair at sizes of a class and keep the result. Returns why it is not kept, or an empty text.
+
+    Raises UserError, and KeyboardInterrupt after the sizes that were measured are kept.
+    """
+    from common.show import console  # imports rich
+
+    with console.measuring(len(sizes)) as (tell, warn):
+        record = runner.run_pairs([pair], ",".join(sizes), device, on_progress=tell, on_neighbours=warn)
+    is_current = store.current([pair])
+    failed = {result.size: row for result in record.pairs for row in result.rows if row.verdict in FAILED}
+    kept = [result for result in record.pairs if result.size not in failed and is_current(result)]
+    if any(result.arms for result in kept):
+        _keep(replace(record, pairs=kept), (pair.chapter, of_class), folder, runs)
+    elif not failed and kept:  # as where nothing fits in this device's memory
+        print(f"nothing could be timed: {kept[0].rows[0].reason}", flush=True)
+    if record.environment["interrupted"]:
+        raise KeyboardInterrupt
+    why = [f"{size}: {row.variant} {row.verdict}: {row.reason}" for size, row in failed.items()]
+    why += [f"{result.size}: the pair has changed since" for result in record.pairs if not is_current(result)]
+    return "; ".join(why)
+
+
+def _keep(record: Record, key: tuple[str, str], folder: Path, runs: Runs) -> None:
+    """Keep a record together with what this run has kept of the same chapter and class: one file instead of many.
+
+    It becomes the class's own file if it has all that is recorded of the class on this device.
+    """
+    before, written = runs.get(key, (record, list[Path]()))
+    if before.limits != record.limits:  # they belong to all results of a file
+        before, written = record, []
+    results = {(result.name, result.size): result for each in (before, record) for result in each.pairs}
+    record, device = replace(record, pairs=[*results.values()]), record.environment["device"]["name"]
+    recorded = [each for _, each in store.recorded(*key, folder, {}) if each.environment["device"]["name"] == device]
+    is_part = any((result.name, result.size) not in results for each in recorded for result in each.pairs)
+    paths = store.keep_record(record, folder, is_part)
+    for path in set(written) - set(paths):
+        path.unlink(missing_ok=True)
+    runs[key] = record, paths
+    print("\n".join(f"recorded in {path}" for path in paths), flush=True)
+
+
+def record_sheet(device: str, folder: Path) -> str:
+    """Measure the machine's sheet and keep it. Raises UserError."""
+    sheet = sheets.measured_apart(device, lambda stage, fraction: print(f"measuring: {stage}", file=sys.stderr))
+    print(f"recorded in {sheets.keep(sheet, folder)}", flush=True)
+    return ""
+
+
+def record_solution(exercise: Exercise, info: dict[str, Any], folder: Path) -> str:
+    """Grade a solution and keep what its gates say. Returns why it did not pass, or an empty text. Raises UserError."""
+    (found,) = solutions.record([exercise], info, folder)
+    return "" if found.status in solutions.DONE else found.line
+
+
+def calibrate(device: str, folder: Path) -> str:
+    """Calibrate and keep the result, whichever checks it passed. Returns why it was not kept, or an empty text."""
+    from common.calibration.__main__ import main  # imports rich
+
+    before = _calibrations(folder)
+    if main(["--record", "--device", device], folder) == 130:
+        raise KeyboardInterrupt
+    return "" if _calibrations(folder) != before else "not kept"
+
+
+def _calibrations(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.glob(f"*/{findings.FILE}")}

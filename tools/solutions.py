@@ -1,0 +1,120 @@
+"""Grade the exercises' own solutions on this machine: python -m tools.solutions [ID ...]
+
+Each must pass all gates that this machine can judge. On a GPU the speed is one of them. `--record` keeps what the gates
+say in recorded/<device>/exercises.json, with the hash of each exercise. It then grades only the solutions that are not
+recorded there, or whose exercise has changed.
+
+Exit status: 0 all that can be graded here passed; 1 a solution did not pass; 2 wrong usage or a bad file; 130
+interrupted: with `--record`, what was graded is kept.
+"""
+
+import signal
+
+if __name__ == "__main__":  # Ctrl-C during the imports ends the program without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from common import program
+from common.learn.exercise import Exercise, exercises, find
+from common.learn.gate import CANNOT, PASSED
+from common.learn.grade import grade
+from common.machine.device import default_device, versions
+from common.machine.survey import survey_apart
+from common.record import files
+
+SCHEMA = 1
+FILE = "exercises.json"
+DONE = PASSED, CANNOT  # another status is graded again
+SAID = {True: "passed", False: "failed", None: "not judged"}
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A solution. `status`: of `common.learn.gate`. `gates`: name, passed (None: not judged here), text.
+
+    `date`, `versions`: of this one; a file may hold several runs.
+    """
+
+    id: str
+    hash: str
+    status: int
+    took_s: float
+    date: str
+    versions: dict[str, str]
+    gates: list[dict[str, Any]]
+
+    @property
+    def line(self) -> str:
+        said = ", ".join(f"{gate['name']} {SAID[gate['passed']]}" for gate in self.gates)
+        why = "".join(f"; {gate['text']}" for gate in self.gates if gate["passed"] is False or gate["name"] == "speed")
+        return f"{self.id}: {said}{why} ({self.took_s:.1f} s)"
+
+
+@dataclass(frozen=True)
+class Solutions:
+    schema: int
+    environment: dict[str, Any]  # device, and the date of the last run
+    solutions: list[Graded]
+
+
+FORMAT = files.Format(
+    "solutions", SCHEMA, lambda data: Solutions(**{**data, "solutions": [Graded(**each) for each in data["solutions"]]})
+)
+
+
+def known(path: Path) -> dict[str, Graded]:
+    """What a device's file has of exercises as they are now, by id, if it is DONE. Raises RecordError."""
+    hashes = {each.id: each.hash for each in exercises()}
+    recorded = FORMAT.load(path).solutions if path.exists() else []
+    return {each.id: each for each in recorded if hashes.get(each.id) == each.hash and each.status in DONE}
+
+
+def graded(exercise: Exercise) -> Graded:
+    begin, date = time.monotonic(), files.utc_now()
+    found = grade(exercise, exercise.solution)
+    gates = [{"name": gate.name, "passed": gate.passed, "text": gate.text} for gate in found.gates if not gate.is_extra]
+    return Graded(exercise.id, exercise.hash, found.status, time.monotonic() - begin, date, versions(), gates)
+
+
+def record(wanted: Sequence[Exercise], info: dict[str, Any], folder: Path | None = None) -> list[Graded]:
+    """Grade those that are not recorded yet; what is known is written after each. Returns all of `wanted`.
+
+    Raises RecordError.
+    """
+    environment = {"device": info, "date": files.utc_now()}
+    path = files.file_of_device(environment, FILE, folder)
+    found = known(path)
+    for exercise in [each for each in wanted if each.id not in found]:
+        found[exercise.id] = graded(exercise)
+        print(found[exercise.id].line, flush=True)
+        everything = sorted(found.values(), key=lambda each: each.id)
+        files.write_json(path, Solutions(SCHEMA, environment, everything))
+    return [found[each.id] for each in wanted]
+
+
+def main() -> int:
+    parser = program.Parser("python -m tools.solutions", description=str(__doc__).partition("\n")[0])
+    parser.add_argument("id", nargs="*", help="an exercise: ch1/coalesce (all)")
+    parser.add_argument("--record", action="store_true", help="keep it in recorded/<device>/exercises.json")
+    args = parser.parse_args()
+    wanted = [*{each.id: each for each in map(find, args.id)}.values()] or exercises()
+    if args.record:
+        found = record(wanted, survey_apart(default_device(), with_limits=False)[0])
+    else:
+        found = []
+        for exercise in wanted:
+            found.append(graded(exercise))
+            print(found[-1].line, flush=True)
+    passed = sum(each.status == PASSED for each in found)
+    cannot = sum(each.status == CANNOT for each in found)
+    print(f"{passed} of {len(found)} solutions passed" + (f", {cannot} cannot be graded here" if cannot else ""))
+    return 0 if passed + cannot == len(found) else 1
+
+
+if __name__ == "__main__":
+    program.finish(lambda: program.status_of("python -m tools.solutions", main))
