@@ -445,5 +445,6 @@ def test_off_knows_both_sides():
 
 
 def test_the_first_text_comes_without_torch(course):
-    code = "import sys; from common.cli import learn_commands as learn; learn.main(['list']); sys.exit('torch' in sys.modules)"
+    first = "from common.cli import learn_commands as learn; learn.main(['list'])"
+    code = f"import sys; {first}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=os.environ, check=False).returncode == 0
