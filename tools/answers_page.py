@@ -53,7 +53,7 @@ def answers(chapter: str) -> dict[tuple[str, str], str]:
 
 
 def pages() -> dict[Path, str]:
-    """chN/ANSWERS.md of every chapter that has answers. Raises UserError where a question or an answer lacks the other."""
+    """chN/ANSWERS.md of every chapter that has answers. Raises UserError where one of both lacks."""
     chapters = [path.parent.name for path in sorted(ROOT.glob(f"ch[0-9]*/{ANSWERS}"))]
     return {ROOT / chapter / PAGE: page(chapter, discover(ROOT / chapter)) for chapter in chapters}
 
