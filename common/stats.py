@@ -82,18 +82,14 @@ def noise_floor(baseline: Blocks, control: Blocks) -> float:
     return abs(estimate(baseline, control).ratio - 1)
 
 
-def verdict(ratio: Estimate, floor: float = 0.0) -> tuple[str, str]:
-    """(Verdict, reason): faster, slower or same if the whole interval says so, else unsure with a way to settle it."""
+def verdict(ratio: Estimate, floor: float = 0.0) -> str:
+    """faster, slower or same if the whole interval says so, else unsure. `floor`: of this machine's noise."""
     band = 1 + max(MARGIN, floor)
     if ratio.low > band:
-        return "faster", ""
+        return "faster"
     if ratio.high < 1 / band:
-        return "slower", ""
-    if 1 / band <= ratio.low and ratio.high <= band:
-        return "same", ""
-    if floor > MARGIN:
-        return "unsure", f"the baseline differs from itself by {floor:.1%}: measure on a quieter machine"
-    return "unsure", f"the interval crosses the {MARGIN:.0%} band: more blocks or a quieter machine would settle it"
+        return "slower"
+    return "same" if 1 / band <= ratio.low and ratio.high <= band else "unsure"
 
 
 def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> bool:
@@ -107,19 +103,6 @@ def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> boo
     above, below = any(one >= ratio / near for one in alone), any(one <= ratio * near for one in alone)
     needed = {"faster": (above,), "slower": (below,), "same": (above, below)}.get(verdict, ())
     return not alone or all(needed)
-
-
-_BESIDE = "beside the others "
-
-
-def contradiction(ratio: float, versus: Blocks, mine: Blocks) -> str:
-    """Both ratios in words: beside the others, and in the last run alone."""
-    return f"{_BESIDE}{ratio:.3g}x, alone {np.median(versus[-1]) / np.median(mine[-1]):.3g}x"
-
-
-def is_contradiction(reason: str) -> bool:
-    """Whether a row is unsure because the runs alone contradict it."""
-    return reason.startswith(_BESIDE)
 
 
 def blocks_for(round_log_sd: float, rounds: int, half_width: float = 0.015, least: int = 12, most: int = 48) -> int:

@@ -16,7 +16,9 @@ import pytest
 from common import stats
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.user_error import UserError
+from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import SCHEMA, Arm, PairResult, Record, Row
+from common.show import words
 
 SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
 VECTOR = 'return {"x": torch.randn(n, device=device), "w_shift": torch.randn(1, device=device)}'
@@ -57,6 +59,25 @@ def write_pair(folder: Path, name: str, variants: dict[str, str] | str, baseline
 def one_pair(folder: Path, optimized: str | None = None, baseline: str | None = None, name: str = "double") -> Pair:
     write_pair(folder, name, version() if optimized is None else optimized, baseline)
     return discover(folder, name)[0]
+
+
+def reason_of(row: Row) -> str:
+    """Why a row has its verdict, in words."""
+    return words.text(row.reason)
+
+
+def notes_of(row: Row) -> list[str]:
+    return [words.text(note) for note in row.notes]
+
+
+def in_words(check: Callable[..., Finding | None]) -> Callable[..., str]:
+    """A check that says in words what it finds; an empty text for nothing."""
+    return lambda *arguments, **named: words.text(check(*arguments, **named))
+
+
+def because(text: str) -> Finding:
+    """A reason that is no more than a text."""
+    return Finding(Cause.NEEDS, {"text": text})
 
 
 def row_of(record: Record, name: str) -> Row:
@@ -165,7 +186,7 @@ def _scaled(of: Arm, factors: list[float]) -> Arm:
 def pair_result(name: str = "double", ratio: float = 2.0, **fields: Any) -> PairResult:
     """A pair whose variant takes 1 ms and whose baseline takes `ratio` times that, with an interval of +- 1 %."""
     interval = (0.99 * ratio, 1.01 * ratio)
-    verdict = stats.verdict(stats.Estimate(ratio, *interval))[0]
+    verdict = Verdict(stats.verdict(stats.Estimate(ratio, *interval)))
     rows = fields.setdefault("rows", [Row("optimized", "baseline", verdict, ratio=ratio, interval=interval)])
     figures = {
         "clock": "device", "noise_floor": 0.0, "cost": {"dram_bytes": 8.0}, "limit_s": 5e-4, "limit_by": "dram_bytes",

@@ -15,7 +15,9 @@ from common.pairs.sizes import sizes_of
 from common.pairs.source import source_hash
 from common.record import store
 from common.record.files import Problems
-from common.record.result import FAILED, PairResult, Record
+from common.record.outcome import FAILED
+from common.record.result import PairResult, Record
+from common.show import words
 from tools import solutions
 
 Recorded = Callable[[str, str], Sequence[tuple[Path, Record]]]  # chapter, class -> files, newest first
@@ -134,10 +136,10 @@ def record_pair(pair: Pair, of_class: str, sizes: list[str], device: str, folder
     if any(result.arms for result in kept):
         _keep(replace(record, pairs=kept), (pair.chapter, of_class), folder, runs)
     elif not failed and kept:  # as where nothing fits in this device's memory
-        print(f"nothing could be timed: {kept[0].rows[0].reason}", flush=True)
+        print(f"nothing could be timed: {words.text(kept[0].rows[0].reason)}", flush=True)
     if record.environment["interrupted"]:
         raise KeyboardInterrupt
-    why = [f"{size}: {row.variant} {row.verdict}: {row.reason}" for size, row in failed.items()]
+    why = [f"{size}: {row.variant} {words.word(row.verdict)}: {words.text(row.reason)}" for size, row in failed.items()]
     why += [f"{result.size}: the pair has changed since" for result in record.pairs if not is_current(result)]
     return "; ".join(why)
 

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 from common import stats
 from common.isolation import interrupt
+from common.record.decision import decide
 from common.record.result import CONTROL
+from common.show.words import text
 from common.xray.occupancy import Machine
 from search.examine import Tell, examined
 from search.history import MEASURED, History, Trial
@@ -66,12 +68,12 @@ class Gpu:
             return {}
         best = max(ratios, key=lambda name: ratios[name].ratio)
         control = times.ratio(CONTROL)
-        verdict, reason = stats.verdict(ratios[best], abs(control.ratio - 1))
+        outcome = decide(ratios[best], len(timed[best]), abs(control.ratio - 1), [], [])
         over_torch = {"over_torch": asdict(times.ratio(best, TORCH))} if TORCH in timed else {}
         names = {best: best, "default": DEFAULT, "torch": TORCH}
         return {
             "configuration": finalists[best], "over_default": asdict(ratios[best]), "repeat": asdict(control),
-            **over_torch, "verdict": verdict, "reason": reason,
+            **over_torch, "verdict": outcome.verdict.value, "reason": text(outcome.reason),
             "seconds": {name: stats.overall_median(timed[label]) for name, label in names.items() if label in timed},
         }  # fmt: skip
 

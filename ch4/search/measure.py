@@ -20,7 +20,9 @@ from common.isolation import worker
 from common.machine.survey import survey_apart
 from common.pairs.contract import read_version
 from common.pairs.pair import Pair
-from common.record.result import FAILED, PairResult, Row
+from common.record.outcome import FAILED, Verdict
+from common.record.result import PairResult, Row
+from common.show.words import text
 from common.xray.occupancy import WARP, Machine
 from search.examine import GEMM, Tell
 from search.history import NO_ROOM
@@ -62,7 +64,7 @@ def measured(
             except worker.ChildFailed as death:
                 if turn[0] not in left:
                     raise
-                died[turn[0]] = ("died", str(death))
+                died[turn[0]] = ("crashed", str(death))
                 del left[turn[0]]
     return Measured(died, {})
 
@@ -90,17 +92,19 @@ def concluded(result: PairResult, died: dict[str, tuple[str, str]]) -> Measured:
     """Raises ChildFailed where the default fails, or nothing could be timed."""
     bad = dict(died)
     for row in result.rows:
-        if row.reason.startswith("the baseline: ") or not (result.arms or row.verdict in FAILED):
-            raise worker.ChildFailed(row.reason.replace("the baseline", "the default configuration"))
+        is_default = row.reason and row.reason.facts.get("whose") == "baseline"
+        if is_default or not (result.arms or row.verdict in FAILED):
+            raise worker.ChildFailed(text(row.reason).replace("the baseline", "the default configuration"))
         if row.interval is None:
-            bad[row.variant] = (_outcome(row), row.reason)
+            bad[row.variant] = (_outcome(row), text(row.reason))
     return Measured(bad, {label: arm.seconds for label, arm in result.arms.items() if label not in bad})
 
 
 def _outcome(row: Row) -> str:
-    if row.verdict == "died":
-        return NO_ROOM if row.reason.startswith("OutOfResources") else "does not run"
-    return "wrong" if row.verdict == "invalid" else row.verdict
+    if row.verdict == Verdict.CRASHED:
+        kind = row.reason.facts.get("kind") if row.reason else ""
+        return NO_ROOM if kind == "OutOfResources" else "does not run"
+    return "wrong" if row.verdict == Verdict.INVALID else row.verdict
 
 
 def machine_of(device: str) -> Machine:

@@ -8,19 +8,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from common import stats
 from common.pairs.pair import short
+from common.record.decision import is_contradicted
 from common.record.files import file_of_device, write_text
-from common.record.result import BELIEVED, PairResult
+from common.record.outcome import BELIEVED, Cause, Outcome
+from common.record.result import PairResult
+from common.show import words
 
 SCHEMA = 2
 FILE = "calibration.json"
+CONTRADICTED = Cause.CONTRADICTED_ALONE.value  # as the reason of an `unsure`
 PAIRS = Path(__file__).with_name("pairs")
 
 
 @dataclass(frozen=True)
 class Said:
-    """The harness's result for one variant. `reason`: why there is no ratio."""
+    """The harness's result for one variant. `reason`: why there is no ratio, or CONTRADICTED."""
 
     verdict: str
     ratio: float | None
@@ -91,7 +94,8 @@ def run_of(seed: int, measured: PairResult) -> Run:
     said = {}
     for row in measured.rows:
         low, high = row.interval or (None, None)
-        reason = "" if row.verdict in BELIEVED and not stats.is_contradiction(row.reason) else row.reason
+        contradicted = is_contradicted(Outcome(row.verdict, row.reason))
+        reason = CONTRADICTED if contradicted else "" if row.verdict in BELIEVED else words.text(row.reason)
         said[short(row.variant)] = Said(row.verdict, row.ratio, low, high, reason)
     return Run(seed, len(measured.orders), measured.noise_floor, said)
 

@@ -12,6 +12,7 @@ import torch
 from common.checks.arrays import Tree, computes, tensors
 from common.checks.compare_to_reference import BLOCK, compare, same_form
 from common.checks.tolerance import Custom, Tolerance
+from common.record.outcome import Cause, Finding
 
 MORE_RMS = 3  # times what is accepted of a chunk, for the whole: the baseline's error is known only for other inputs
 
@@ -26,13 +27,13 @@ class Error(NamedTuple):
 Errors = dict[str, Error]  # by path
 
 
-def near(out: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
+def near(out: Tree, other: Tree, precision: str = "", custom: Custom = None) -> Finding | None:
     """What is wrong with `out` compared with another answer of its precision, element by element and quickly."""
     if problem := same_form(out, other):
         return problem
     pairs = zip(tensors(out), tensors(other), strict=True)
     if all(_is_near(mine.reshape(-1), theirs.reshape(-1), precision, custom) for (_, mine), (_, theirs) in pairs):
-        return ""
+        return None
     return compare(out, other, None, precision, custom)  # slower: names the place
 
 
@@ -49,8 +50,8 @@ def _is_near(out: torch.Tensor, other: torch.Tensor, precision: str, custom: Cus
     return True
 
 
-def drift(out: Tree, base: Tree, error: Errors, precision: str = "", custom: Custom = None) -> str:
-    """How an answer is farther from the baseline's as a whole than both errors explain; empty if it is not.
+def drift(out: Tree, base: Tree, error: Errors, precision: str = "", custom: Custom = None) -> Finding | None:
+    """How an answer is farther from the baseline's as a whole than both errors explain; None if it is not.
 
     `error`: by path, the baseline's own (oracle_errors), from other inputs.
     """
@@ -60,8 +61,9 @@ def drift(out: Tree, base: Tree, error: Errors, precision: str = "", custom: Cus
         if tolerance.precision and path in error:
             accepted = MORE_RMS * max(tolerance.times * error[path].rms, tolerance.floor) + error[path].rms
             if (distance := _distance(value, models[path]).rms) > accepted:
-                return f"relative RMS distance {distance:.2g}, accepted {accepted:.2g}: not {tolerance.precision}"
-    return ""
+                facts = {"distance": distance, "accepted": accepted, "precision": tolerance.precision}
+                return Finding(Cause.WRONG_DISTANCE, facts)
+    return None
 
 
 def oracle_errors(out: Tree, truth: Tree) -> Errors:

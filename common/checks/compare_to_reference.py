@@ -14,10 +14,10 @@ import torch
 
 from common.checks.arrays import Tree, as_tensor, is_array, is_plain, leaves
 from common.checks.tolerance import Custom, Tolerance
+from common.record.outcome import Cause, Finding
 
 WRONG, MOST_WRONG = 0.5, 0.01  # off by half of their own size; the share of such values that rounding may cause
 CHUNKS, IN_ALL = 64, 512  # of an array; of an answer of many arrays, each of which has at least one
-RANDOM = "draw inputs at random, without a fixed seed, so that the answer depends on them"
 LEAST_CHUNK = 256  # values: fewer do not give a stable RMS
 LEAST_FINITE, SAMPLED = 0.01, 1 << 18  # the least finite part of an answer; the number of values to estimate it from
 # values compared at once: in float64 2 MiB, which fit in a core's cache, or 32 MiB, which fit in a GPU's
@@ -26,55 +26,52 @@ BLOCK = {"cpu": 1 << 18, "cuda": 1 << 22}
 
 def compare(
     out: Tree, oracle: Tree, base: Tree | None = None, precision: str = "", custom: Custom = None, usual: Tree = None
-) -> str:
-    """What is wrong with `out`; empty if nothing. `base`, the baseline's answer, sets kind, dtype and accepted error.
+) -> Finding | None:
+    """What is wrong with `out`; None if nothing. `base`, the baseline's answer, sets kind, dtype and accepted error.
 
     `usual`: another answer; its size is the scale of errors if the expected answer may be only rounding.
     """
     mine, truth = dict(leaves(out)), dict(leaves(oracle))
     model = dict.fromkeys(truth) if base is None else dict(leaves(base))
     if not mine or mine.keys() != truth.keys() or mine.keys() != model.keys():
-        return f"returns {len(mine)} value(s), expected {len(truth)}"
+        return Finding(Cause.WRONG_COUNT, {"count": len(mine), "expected": len(truth)})
     sizes, chunks = dict(leaves(usual)), max(1, min(CHUNKS, IN_ALL // len(mine)))
     for path, value in mine.items():
         if reason := _compare_leaf(value, truth[path], model[path], precision, custom, sizes.get(path), chunks):
-            return f"{path}: {reason}" if path else reason
-    return ""
+            return reason.at(path=path) if path else reason
+    return None
 
 
-def blind_spot(truth: Tree, base: Tree, other: Tree, precision: str = "", custom: Custom = None) -> str:
-    """Which wrong answers would pass: NaN, zeros, or `other`, the baseline's answer to other inputs; and the remedy.
-
-    Empty if none would.
-    """
+def blind_spot(truth: Tree, base: Tree, other: Tree, precision: str = "", custom: Custom = None) -> Finding | None:
+    """Which wrong answers would pass: NaN, zeros, or `other`, the baseline's answer to other inputs; None if none."""
     model, stale = dict(leaves(base)), dict(leaves(other))
     told = {path: value for path, value in leaves(truth) if as_tensor(value).numel()}
     for path, value in told.items():
         oracle, of = as_tensor(value), f" as {path}" if path else ""
         sample = oracle.reshape(-1)[:: 1 + oracle.numel() // SAMPLED]
         if oracle.is_floating_point() and int(sample.double().isfinite().sum()) < LEAST_FINITE * sample.numel():
-            return f"nearly all that is expected{of} is NaN or infinite"
+            return Finding(Cause.EXPECTS_NAN, {"of": of})
     for what, wrong in (("of zeros", lambda path: _zeros(model[path])), ("to other inputs", lambda path: stale[path])):
         if told and not any(_compare_leaf(wrong(path), told[path], model[path], precision, custom) for path in told):
-            return f"an answer {what} would pass: {RANDOM}"
-    return ""
+            return Finding(Cause.PASSES_WRONG, {"what": what})
+    return None
 
 
 def _zeros(x: Any) -> Any:
     return torch.zeros_like(x) if isinstance(x, torch.Tensor) else x ^ x if x.dtype.kind == "b" else x * 0
 
 
-def same_form(out: Tree, base: Tree) -> str:
-    """What is wrong with the kinds, types and shapes of `out`; its values may differ from the baseline's."""
+def same_form(out: Tree, base: Tree) -> Finding | None:
+    """What is wrong with the kinds, types and shapes of `out`; None if nothing. Its values may differ."""
     mine, model = dict(leaves(out)), dict(leaves(base))
     if mine.keys() != model.keys():
-        return f"returns {len(mine)} value(s), expected {len(model)}"
-    return next(filter(None, (_compare_form(mine[path], model[path], model[path]) for path in mine)), "")
+        return Finding(Cause.WRONG_COUNT, {"count": len(mine), "expected": len(model)})
+    return next(filter(None, (_compare_form(mine[path], model[path], model[path]) for path in mine)), None)
 
 
 def _compare_leaf(
     value: Any, truth: Any, model: Any, precision: str, custom: Custom, usual: Any = None, chunks: int = CHUNKS
-) -> str:
+) -> Finding | None:
     if (problem := _compare_form(value, truth, model)) or as_tensor(value).numel() == 0:
         return problem
     out, oracle = as_tensor(value).reshape(-1), as_tensor(truth).reshape(-1)
@@ -83,32 +80,32 @@ def _compare_leaf(
     return _compare_values(out, oracle, base, Tolerance.of(out.dtype, precision, custom), chunks, least)
 
 
-def _compare_form(value: Any, truth: Any, model: Any) -> str:
+def _compare_form(value: Any, truth: Any, model: Any) -> Finding | None:
     if not is_array(value) or not is_plain(value):
         kind = f"{type(value).__module__}.{type(value).__qualname__} {getattr(value, 'dtype', '')}".strip()
-        return f"returns {kind.removeprefix('builtins.')}, not a plain tensor or array of numbers"
+        return Finding(Cause.NOT_PLAIN, {"kind": kind.removeprefix("builtins.")})
     if model is not None and type(value) is not type(model):
         mine, theirs = (f"{kind.__module__}.{kind.__qualname__}" for kind in (type(value), type(model)))
-        return f"returns {mine}, the baseline {theirs}"
+        return Finding(Cause.OTHER_KIND, {"kind": mine, "expected": theirs})
     out, oracle = as_tensor(value), as_tensor(truth)
     if model is not None and out.device != as_tensor(model).device:
-        return f"on {out.device}, the baseline's is on {as_tensor(model).device}"
+        return Finding(Cause.OTHER_DEVICE, {"device": str(out.device), "expected": str(as_tensor(model).device)})
     if out.shape != oracle.shape:
-        return f"shape {list(out.shape)}, expected {list(oracle.shape)}"
+        return Finding(Cause.WRONG_SHAPE, {"shape": list(out.shape), "expected": list(oracle.shape)})
     if model is not None and out.dtype != as_tensor(model).dtype:
-        return f"dtype {out.dtype}, the baseline's is {as_tensor(model).dtype}"
+        return Finding(Cause.OTHER_DTYPE, {"dtype": str(out.dtype), "expected": str(as_tensor(model).dtype)})
     if model is None and out.is_floating_point() != oracle.is_floating_point():
-        return f"dtype {out.dtype}, expected {oracle.dtype}"
-    return ""
+        return Finding(Cause.WRONG_DTYPE, {"dtype": str(out.dtype), "expected": str(oracle.dtype)})
+    return None
 
 
 def _compare_values(
     out: torch.Tensor, oracle: torch.Tensor, base: torch.Tensor | None, tolerance: Tolerance, chunks: int, least: float
-) -> str:
+) -> Finding | None:
     """Compare flat tensors of one shape in chunks. `least`: the least RMS that errors are measured by."""
     if not tolerance.precision:
         wrong = int((out.to(oracle.device) != oracle.to(out.dtype)).sum())
-        return f"{wrong} of {out.numel()} values differ" if wrong else ""
+        return Finding(Cause.WRONG_INTEGERS, {"wrong": wrong, "of": out.numel()}) if wrong else None
     step = min(BLOCK[out.device.type], max(LEAST_CHUNK, -(-out.numel() // chunks)))
     compared, models = [], []
     for start in range(0, out.numel(), step):
@@ -117,7 +114,7 @@ def _compare_values(
         if not (bool(values[0].isfinite().all()) and float(ref.abs().max()) <= largest):
             ref = torch.where(ref.abs() > largest, ref.sign() * math.inf, ref)  # what the dtype cannot hold
             if not _same_special(values[0], ref):
-                return f"NaN or inf differ from the oracle's near element {start} of {out.numel()}"
+                return Finding(Cause.WRONG_SPECIAL, {"index": start, "of": out.numel()})
             known = ref.isfinite()
             ref, *values = (torch.where(known, x, 0.0) for x in (ref, *values))
         errors, size = [(x - ref).abs_() for x in values], ref.abs()
@@ -125,9 +122,10 @@ def _compare_values(
         excess = torch.sub(errors[0], size, alpha=tolerance.rtol)
         if float(excess.max()) > tolerance.atol * max(compared[-1].scale, least):
             at = int(excess.argmax())
-            return f"element {start + at} of {out.numel()} is {float(values[0][at]):.6g}, expected {float(ref[at]):.6g}"
+            facts = {"index": start + at, "of": out.numel(), "got": float(values[0][at]), "expected": float(ref[at])}
+            return Finding(Cause.WRONG_ELEMENT, facts)
         models += [_chunk(error, size, out.dtype) for error in errors[1:]]
-    return _compare_chunks(compared, models, tolerance) if models else ""
+    return _compare_chunks(compared, models, tolerance) if models else None
 
 
 class Chunk(NamedTuple):
@@ -147,21 +145,21 @@ def _chunk(error: torch.Tensor, size: torch.Tensor, dtype: torch.dtype) -> Chunk
     return Chunk(size.numel(), scale, rms, wrong)
 
 
-def _compare_chunks(mine: list[Chunk], base: list[Chunk], tolerance: Tolerance) -> str:
-    """Whether the errors are those of this precision in every chunk."""
+def _compare_chunks(mine: list[Chunk], base: list[Chunk], tolerance: Tolerance) -> Finding | None:
+    """Whether the errors are those of this precision in every chunk: None if they are."""
     counts, scales, errors, _ = zip(*base, strict=True)
     scale, base_error = (math.sqrt(np.average(np.square(part), weights=counts)) for part in (scales, errors))
     total = sum(counts)
     wrong, theirs = (sum(chunk.wrong for chunk in chunks) / total for chunks in (mine, base))
     if wrong > MOST_WRONG + 10 * theirs:
-        return f"{wrong:.0%} of {total} values are wrong by more than half of themselves, the baseline's {theirs:.0%}"
+        return Finding(Cause.WRONG_SHARE, {"share": wrong, "of": total, "baseline": theirs})
     for i, (chunk, model) in enumerate(zip(mine, base, strict=True)):
         accepted = max(tolerance.times * max(model.error, base_error), tolerance.floor * max(chunk.scale, scale))
         if chunk.numel >= min(LEAST_CHUNK, total) and chunk.error > accepted:
             of = max(chunk.scale, scale) or 1.0
-            where = f"in chunk {i + 1} of {len(mine)}, accepted {accepted / of:.2g}"
-            return f"relative RMS error {chunk.error / of:.2g} {where}: not {tolerance.precision}, or partly wrong"
-    return ""
+            facts = {"error": chunk.error / of, "chunk": i + 1, "chunks": len(mine), "accepted": accepted / of}
+            return Finding(Cause.WRONG_RMS, {**facts, "precision": tolerance.precision})
+    return None
 
 
 def _same_special(mine: torch.Tensor, ref: torch.Tensor) -> bool:

@@ -15,6 +15,7 @@ import torch
 from torch.autograd.profiler import profile
 
 from common.machine.clock import synchronize
+from common.record.outcome import Cause, Finding
 
 MARKER = "spin_kernel"  # torch.cuda._sleep
 BUSY_CYCLES = 40_000_000  # about 20 ms: more than a slow profiled host needs to issue the call
@@ -23,14 +24,15 @@ SLACK_NS = 1_000  # a kernel may seem to overlap the marker by this much
 
 @dataclass(frozen=True)
 class Seen:
-    """The findings. `outside`: device work outside of the timed interval, in words; empty if none; None if unknown.
+    """The findings. `outside`: device work outside of the timed interval. `is_known`: whether the profiler saw any.
 
     `peak_bytes`: the most memory in use at once, beyond that before; CuPy's memory is counted as never freed.
     """
 
-    outside: str | None
+    outside: Finding | None
     allocated_bytes: int
     peak_bytes: int
+    is_known: bool = True
 
 
 def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
@@ -39,18 +41,20 @@ def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
         before, held = _allocated(device), torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
         with _cupy_memory() as taken:
-            outside = _outside(_device_work(call, device)) if timed_by_events else ""
+            work = _device_work(call, device) if timed_by_events else None
             if not timed_by_events:
                 call()
             synchronize(device)
         peak = torch.cuda.max_memory_allocated(device) - held
-        return Seen(outside, _allocated(device) - before + sum(taken), peak + sum(taken))
+        allocated = _allocated(device) - before + sum(taken), peak + sum(taken)
+        outside, is_known = (None, True) if work is None else _outside(work)
+        return Seen(outside, *allocated, is_known)
     with profile(profile_memory=True, use_kineto=True) as profiler:
         kept = call()
     del kept
     events = [event for event in profiler.kineto_results.events() if event.name() == "[memory]"]
     sizes = [event.nbytes() for event in sorted(events, key=lambda event: event.start_ns())]  # negative: freed
-    return Seen("", sum(size for size in sizes if size > 0), max(accumulate(sizes, initial=0)))
+    return Seen(None, sum(size for size in sizes if size > 0), max(accumulate(sizes, initial=0)))
 
 
 def _allocated(device: str) -> int:
@@ -69,20 +73,23 @@ def _device_work(call: Callable[[], Any], device: str) -> list[Any]:
     return [event for event in events if event.device_type() == torch.autograd.DeviceType.CUDA]
 
 
-def _outside(work: list[Any]) -> str | None:
-    """Device work that begins before the first marker ends, or ends after the last begins; None if none was recorded.
+def _outside(work: list[Any]) -> tuple[Finding | None, bool]:
+    """(Device work that begins before the first marker ends, or ends after the last begins; whether any was recorded.)
 
     (Another profiler, or a container without permission to trace, can hide the device from ours.)
     """
     markers = sorted((event.start_ns(), event.end_ns()) for event in work if MARKER in event.name())
     if len(markers) < 2:
-        return None
+        return None, False
     for event in (event for event in work if MARKER not in event.name()):
         if event.start_ns() < markers[0][1] - SLACK_NS:
-            return f"device work outside the timed interval: {event.name():.60} waits for nothing on the timed stream"
-        if event.end_ns() > markers[-1][0] + SLACK_NS:
-            return f"device work outside the timed interval: {event.name():.60} is on a stream that is not joined"
-    return ""
+            how = "waits for nothing on the timed stream"
+        elif event.end_ns() > markers[-1][0] + SLACK_NS:
+            how = "is on a stream that is not joined"
+        else:
+            continue
+        return Finding(Cause.OUTSIDE_INTERVAL, {"kernel": event.name()[:60], "how": how}), True
+    return None, True
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from common.engine.inputs import InputSet, harvest_grads, unwritable
 from common.engine.session import Session
 from common.isolation.pipe import LONG
 from common.machine.clock import now
+from common.record.outcome import Cause, Finding, Where
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Reference:
     rows: int | None
     base: Answer
 
-    def differs(self, one: Candidate, out: Tree, usual: Tree = None, pooled: bool = True) -> str:
-        """How an answer differs from this one; empty if it is right. `pooled`: also compare errors of many values."""
+    def differs(self, one: Candidate, out: Tree, usual: Tree = None, pooled: bool = True) -> Finding | None:
+        """How an answer differs from this one; None if it is right. `pooled`: also compare errors of many values."""
         if one.differs:
             return same_form(out, self.base.tree)
         model = leading(self.base.tree, self.rows) if pooled else None
@@ -55,18 +56,18 @@ class Reference:
             problem = compare(out, self.base.tree, None, *custom, usual)
         return problem
 
-    def mismatch(self, one: Candidate, answer: Answer, usual: Tree = None, pooled: bool = True) -> str:
+    def mismatch(self, one: Candidate, answer: Answer, usual: Tree = None, pooled: bool = True) -> Finding | None:
         """As `differs`, and the gradients, which are a part of the answer, must equal the baseline's."""
         problem = self.differs(one, answer.tree, usual, pooled)
         if problem or one.is_library:
             return problem
         if answer.grads.keys() != self.base.grads.keys():
             named = [", ".join(sorted(grads)) or "no input" for grads in (answer.grads, self.base.grads)]
-            return f"leaves gradients in {named[0]}, the baseline in {named[1]}"
+            return Finding(Cause.OTHER_GRADIENTS, {"names": named[0], "expected": named[1]})
         if not self.base.grads:
-            return ""
+            return None
         problem = compare(answer.grads, self.base.grads, self.base.grads, one.precision, one.custom)
-        return problem and f"gradient of {problem}"
+        return problem and problem.at(gradient=True)
 
 
 def leading(tree: Tree, rows: int | None) -> Tree:
@@ -97,38 +98,38 @@ def fresh_answer(
             copy = clone(out)
         session.first_s.setdefault(one.label, now() - begin)
         shortened = difference(mine, {name: call.keywords[name] for name in mine})
-        session.disqualify(one.label, shortened and f"changed its input: it {shortened}")
+        session.disqualify(one.label, Finding(Cause.RESHAPED_INPUT, {"how": shortened}) if shortened else None)
         answer = Answer.of(out, copy, mine, one.label in inputs.shared)
         guards.poison_answer(out, mine)
         if filled and one.setup:
             guards.poison_outputs(mine)
             problem = near(call(), copy, one.precision, one.custom)
-            session.disqualify(one.label, problem and f"wrong answer when called again: {problem}")
+            session.disqualify(one.label, problem and problem.at(where=Where.AGAIN.value))
             harvest_grads(mine)
         return answer
 
     answer: Answer | None = session.attempt(one.label, action)
     if found := inputs.violation():
         inputs.restore()
-        session.disqualify(one.label, f"changed its input `{found[0]}`")
+        session.disqualify(one.label, Finding(Cause.CHANGED_INPUT, {"name": found[0]}))
     if answer:
         session.disqualify(one.label, _left_to_do(answer, base or answer, one.is_library))
     return answer
 
 
-def _left_to_do(answer: Answer, base: Answer, is_library: bool) -> str:
-    """What an answer leaves to its reader and the baseline's does not; empty if nothing.
+def _left_to_do(answer: Answer, base: Answer, is_library: bool) -> Finding | None:
+    """What an answer leaves to its reader and the baseline's does not; None if nothing.
 
     Another memory order is allowed if the inputs have another order: that is then the lesson.
     """
     if answer.returns and not base.returns:
-        return f"returns memory of its input `{answer.returns}`"
+        return Finding(Cause.RETURNS_INPUT, {"name": answer.returns})
     if base.carries and not answer.carries:
-        return "its answer carries no gradients, the baseline's does"
+        return Finding(Cause.DROPS_GRADIENTS)
     for path, (lazy, order) in answer.layout.items():
         theirs = base.layout.get(path, ("", order))
         if lazy and not theirs[0]:
-            return f"returns {lazy}, the baseline a complete one"
+            return Finding(Cause.LAZY_ANSWER, {"kind": lazy})
         if not is_library and answer.alike and order not in ("contiguous", theirs[1]):
-            return f"its answer lies in memory by {order}, the baseline's {theirs[1]}: its reader has to copy it"
-    return ""
+            return Finding(Cause.MEMORY_ORDER, {"order": order, "expected": theirs[1]})
+    return None

@@ -17,6 +17,7 @@ from common.engine.ranks import ONE, Ranks
 from common.machine.limits import problem_of
 from common.pairs.contract import Version
 from common.pairs.syntax import ContractError
+from common.record.outcome import Cause, Finding
 from common.record.result import CONTROL
 
 LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
@@ -24,7 +25,7 @@ ORACLE_ROWS = 64  # rows of the answer, if the oracle's memory does not suffice 
 
 
 class Disqualified(Exception):
-    """A candidate broke a rule: (label, how)."""
+    """A candidate broke a rule: (label, Finding)."""
 
 
 @dataclass(frozen=True)
@@ -124,30 +125,31 @@ Costs = dict[str, dict[str, float]]  # label -> cost of its work
 
 def count_costs(
     candidates: list[Candidate], by_label: dict[str, dict[str, Any]], timed: bool = False
-) -> tuple[Costs, dict[str, str]]:
+) -> tuple[Costs, dict[str, Finding]]:
     """(The cost of each candidate's work on its inputs, from its file; label -> what is wrong with it.)
 
     Work on an empty input may cost 0, unless it is `timed`.
     """
-    costs, wrong = {}, dict[str, str]()
+    costs, wrong = {}, dict[str, Finding]()
     for each in candidates:
         module = each.module if hasattr(each.module, "cost") else candidates[0].module
         cost = ask(module, "cost", by_label[each.label]) if hasattr(module, "cost") else {}
         is_empty = any(x.numel() == 0 for _, x in tensors(by_label[each.label]))
         if problem := problem_of(cost, may_be_zero=is_empty and not timed):
-            wrong[each.label] = f"{Path(str(module.__file__)).name}: cost {problem}"
+            facts = {"file": Path(str(module.__file__)).name, "problem": problem}
+            wrong[each.label] = Finding(Cause.BAD_COST, facts)
         costs[each.label] = {} if problem else {key: float(amount) for key, amount in cost.items()}
     return costs, other_work(candidates, costs) | wrong
 
 
-def other_work(candidates: list[Candidate], costs: Costs) -> dict[str, str]:
+def other_work(candidates: list[Candidate], costs: Costs) -> dict[str, Finding]:
     """Label -> reason, for amounts that differ from the baseline's. Under PRECISION the FLOPs may have another name."""
     wrong = {}
     for each in candidates:
         base = costs[candidates[0].label]
         mine, theirs = (_nameless(cost) if each.precision else cost for cost in (costs[each.label], base))
         if mine != theirs:
-            wrong[each.label] = f"its cost is {costs[each.label]}, the baseline's {base}: the work must be the same"
+            wrong[each.label] = Finding(Cause.OTHER_WORK, {"cost": str(costs[each.label]), "expected": str(base)})
     return wrong
 
 
@@ -181,11 +183,13 @@ def oracle(
     truth = ask(baseline.module, "reference", {**exact, "rows": rows} if rows else exact)
     if ranks.count > 1:
         if not isinstance(truth, list) or len(truth) != ranks.count:
-            raise Disqualified("baseline", f"its reference must return a list of {ranks.count}: each rank's answer")
+            text = f"must return a list of {ranks.count}: each rank's answer"
+            raise Disqualified("baseline", Finding(Cause.BAD_REFERENCE, {"text": text}))
         truth = truth[ranks.rank]
     for _, answer in tensors(truth):
         if answer.is_floating_point() and answer.dtype != torch.float64:
-            raise Disqualified("baseline", f"its reference returns {answer.dtype}, it must return torch.float64")
+            text = f"returns {answer.dtype}, it must return torch.float64"
+            raise Disqualified("baseline", Finding(Cause.BAD_REFERENCE, {"text": text}))
     return _some(baseline.module, "reference", truth)
 
 

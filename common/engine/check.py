@@ -10,8 +10,9 @@ from common.engine.answer import Answer, Reference, fresh_answer, leading
 from common.engine.candidates import count_costs, oracle, oracle_rows, weights
 from common.engine.comm_check import count_sent
 from common.engine.inputs import InputSet, inputs_proper
-from common.engine.judgement import judge_all
+from common.engine.judgement import Facts, Findings, judge_all
 from common.engine.session import DoesNotFit, Session
+from common.record.outcome import Cause, Finding, Where
 
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
 
@@ -28,28 +29,28 @@ def check(session: Session) -> None:
     out_of_bounds.enforce()
     sizes = session.job.pair.check_sizes
     choices = [_choices(session.job.pair.sizes[size]) for size in sizes]
-    blind: dict[str, str] = {}
+    blind: Findings = {}
     for i, size in enumerate(sizes):
         session.progress.checking(i / len(sizes))
         if len(session.judged(libraries=False)) > 1:  # a version beside the baseline
             found = _check_size(session, i, size, is_new=choices[i] not in choices[:i])
-            blind = {label: why for label, why in found.items() if why and (i == 0 or label in blind)}
+            blind = {label: why for label, why in found.items() if i == 0 or label in blind}
     session.progress.checking(None)
     for label, why in blind.items():
-        session.disqualify(label, f"the check at size{'s' * (len(sizes) > 1)} {', '.join(sizes)} proves nothing: {why}")
+        session.disqualify(label, why.at(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
     session.agree()
 
 
-def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, str]:
+def _check_size(session: Session, i: int, size: str, is_new: bool) -> Findings:
     """Check every version at the i-th size, then on its draws. Returns label -> wrong answers that would pass."""
     inputs = session.inputs(size)
     if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
-        session.disqualify("baseline", "all its inputs are weights (w_*): `setup` could compute the answer")
+        session.disqualify("baseline", Finding(Cause.ONLY_WEIGHTS))
         return {}
     other = session.inputs(size)
     on_gpu = session.job.device != "cpu"  # no kernel runs in the interpreter, which takes seconds
     libraries = i == 0 and on_gpu and not session.job.timed
-    where = f"at size {size}"
+    where: Facts = {"where": Where.SIZE.value, "size": size}
     blind = judge_all(session, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
     for label, problem in count_costs(session.remaining, inputs.by_label)[1].items():
         session.disqualify(label, problem)
@@ -63,7 +64,7 @@ def _check_size(session: Session, i: int, size: str, is_new: bool) -> dict[str, 
             with inputs.stressed(draw) as is_there:
                 if is_there:
                     flat = right.base.tree if right and draw in stress.FLAT else None
-                    _judge(session, inputs, other, f"{where} on {draw}", draw, flat)
+                    _judge(session, inputs, other, {**where, "draw": draw}, flat)
     return blind
 
 
@@ -99,10 +100,10 @@ def check_one_less(session: Session) -> None:
     with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), session.fitting(session.job.size):
         less |= session.ranks.place
         inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
-        _judge(session, inputs, inputs, f"at {name} = {less[name]}")
+        _judge(session, inputs, inputs, {"where": Where.LESS.value, "size": f"{name} = {less[name]}"})
 
 
-def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw: str = "", usual: Tree = None) -> None:
+def _judge(session: Session, inputs: InputSet, other: InputSet, where: Facts, usual: Tree = None) -> None:
     """Judge every version if the baseline agrees with the oracle, except versions whose files leave this draw out."""
     if not session.remaining:
         return
@@ -115,6 +116,7 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
     custom = baseline.precision, baseline.custom, leading(usual, right.rows)
     if session.ranks.any(compare(leading(right.base.tree, right.rows), right.tree, None, *custom)):
         return
+    draw = where.get("draw", "")
     pooled = draw not in stress.LARGE
     for each in session.judged(libraries=False)[1:]:
         if draw in getattr(each.module, "STRESS", {}):
@@ -128,7 +130,7 @@ def _judge(session: Session, inputs: InputSet, other: InputSet, where: str, draw
             copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base, session.ranks))
             if session.ranks.any(compare(rounded, right.tree, None, *custom)):
                 return  # rounding decides the right answer: the baseline agreed by chance
-        session.disqualify(each.label, problem and f"wrong answer {where}: {problem}")
+        session.disqualify(each.label, problem and problem.at(**where))
 
 
 def _answers(session: Session, inputs: InputSet, other: InputSet) -> Reference:

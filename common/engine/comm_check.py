@@ -5,6 +5,7 @@ from common.checks.comm_bytes import Sent
 from common.engine.candidates import Candidate, count_costs
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.session import Session
+from common.record.outcome import Cause, Finding
 
 SLACK = 0.99  # of the useful minimum: a cost may be rounded
 
@@ -24,8 +25,8 @@ def count_sent(session: Session, inputs: InputSet, other: InputSet) -> dict[str,
             continue
         least = costs[each.label].get("link_bytes", 0.0)
         if sent.counted and sent.total < SLACK * least and not each.differs:
-            why = f"sends {sent.total:,} bytes to others, the work needs at least {least:,.0f}"
-            session.disqualify(each.label, why)
+            facts = {"sent": sent.total, "least": least}
+            session.disqualify(each.label, Finding(Cause.SENDS_TOO_LITTLE, facts))
         if session.ranks.any(sent.counted):
             found[each.label] = session.ranks.share(sent.total, "sent")
         session.agree()

@@ -14,7 +14,9 @@ from common.engine.sampling import Samples
 from common.engine.session import Session
 from common.machine.limits import of_limit
 from common.pairs.contract import Version
-from common.pairs.source import remarks, source_hash
+from common.pairs.source import has_no_launch, is_copy, source_hash
+from common.record.decision import decide
+from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import CONTROL, Arm, PairResult, Row
 
 FLOOR_TIMES = 3  # a time below this many floors of the clock is below its resolution
@@ -71,15 +73,17 @@ def _errors(by_path: Errors | None) -> dict[str, Any]:
 def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float, samples: Samples) -> list[Row]:
     """A variant's rows: against the baseline, and against the earlier variant that it names."""
     precision = version.constants.get("PRECISION", "")
-    for guilty, whose in (("baseline", "the baseline: "), (version.label, "")):
+    for guilty, whose in (("baseline", {"whose": "baseline"}), (version.label, {})):
         if guilty in session.disqualified:
-            verdict, reason = session.disqualified[guilty]
-            return [Row(version.label, "baseline", verdict, whose + reason, precision=precision)]
-    known = remarks(version, session.job.pair.baseline)
+            outcome = session.disqualified[guilty]
+            reason = outcome.reason and outcome.reason.at(**whose)
+            return [Row(version.label, "baseline", outcome.verdict, reason, precision=precision)]
+    copy, empty = (has(version, session.job.pair.baseline) for has in (is_copy, has_no_launch))
+    known = [Finding(Cause.IS_A_COPY if copy else Cause.NO_KERNEL)] if copy or empty else []
     if version.label not in arms:
         voided = samples.voided
-        reason = f"not timed: all {voided} rounds were voided for thermal or hardware slowdown" if voided else ""
-        return [Row(version.label, "baseline", "verified", reason, precision=precision, notes=known)]
+        reason = Finding(Cause.ALL_VOIDED, {"rounds": voided}) if voided else None
+        return [Row(version.label, "baseline", Verdict.VERIFIED, reason, precision=precision, notes=known)]
     notes, others = known + _notes(session, arms, samples, version.label), ("baseline", version.versus)
     rows = [_believed(session, arms, samples, version.label, other, floor) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
@@ -90,12 +94,12 @@ def _believed(session: Session, arms: dict[str, Arm], samples: Samples, variant:
     short = _too_short(arms, samples)
     for label in (variant, versus):
         if label in short:
-            return Row(variant, versus, "too short", short[label])
+            return Row(variant, versus, Verdict.TOO_SHORT, short[label])
     ratio = stats.estimate(arms[versus].seconds, arms[variant].seconds)
     blocks = len(arms[variant].seconds)
+    outcome = decide(ratio, blocks, floor, [], [])
     if not stats.sign_interval_rank(blocks):
-        return Row(variant, versus, "unsure", f"only {blocks} blocks: an interval needs six", ratio.ratio)
-    verdict, reason = stats.verdict(ratio, floor)
+        return Row(variant, versus, outcome.verdict, outcome.reason, ratio.ratio)
     libraries = {}
     precisions = {each.label: each.precision for each in session.candidates}
     for label in _libraries(arms):  # except those of another precision, which do less than this variant
@@ -103,15 +107,15 @@ def _believed(session: Session, arms: dict[str, Arm], samples: Samples, variant:
             against = stats.estimate(arms[label].seconds, arms[variant].seconds)
             named = {"precision": precisions[label]} if precisions[label] else {}
             libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high), **named}
-    return Row(variant, versus, verdict, reason, ratio.ratio, (ratio.low, ratio.high), libraries)
+    interval = (ratio.low, ratio.high)
+    return Row(variant, versus, outcome.verdict, outcome.reason, ratio.ratio, interval, libraries)
 
 
-def _too_short(arms: dict[str, Arm], samples: Samples) -> dict[str, str]:
+def _too_short(arms: dict[str, Arm], samples: Samples) -> dict[str, Finding]:
     """Label -> reason, for times below the timer's resolution."""
     floors = {label: samples.plan.paces[label].floor_s for label in arms}
-    why = f"below the timer's resolution: less than {FLOOR_TIMES} x the clock's own floor of"
     return {
-        label: f"{why} {floor_s * 1e6:.3g} us"
+        label: Finding(Cause.TOO_SHORT, {"factor": FLOOR_TIMES, "floor_us": floor_s * 1e6})
         for label, floor_s in floors.items()
         if arms[label].median_s < FLOOR_TIMES * floor_s
     }
@@ -121,40 +125,38 @@ def _libraries(labels: Iterable[str]) -> list[str]:
     return [label for label in labels if label.split("/")[0] in LIBRARY_KINDS]
 
 
-def _waits(labels: Iterable[str], samples: Samples) -> list[str]:
+def _waits(labels: Iterable[str], samples: Samples) -> list[Finding]:
     """Notes on arms whose device waited for the host in more than a quarter of the samples."""
     waits = {label: [sample.waited for sample in samples.of(label)] for label in labels}
-    often = [(label, f"{sum(each)} of {len(each)}") for label, each in waits.items() if sum(each) > len(each) / 4]
-    return [f"{who}: the device waited for the host in {n} samples: the time includes this" for who, n in often]
+    often = {label: found for label, found in waits.items() if sum(found) > len(found) / 4}
+    facts = ({"whose": label, "waits": sum(found), "samples": len(found)} for label, found in often.items())
+    return [Finding(Cause.DEVICE_WAITED, each) for each in facts]
 
 
-def _notes(session: Session, arms: dict[str, Arm], samples: Samples, label: str) -> list[str]:
+def _notes(session: Session, arms: dict[str, Arm], samples: Samples, label: str) -> list[Finding]:
     """Notes that belong beside a time."""
-    arm, notes, libraries = arms[label], [], _libraries(arms)
-    notes += [f"launch-bound: {arm.bound}"] if arm.bound else []
+    arm, notes, libraries = arms[label], list[Finding](), _libraries(arms)
+    notes += [arm.host_bound] if arm.host_bound else []
     notes += _waits([each for each in arms if each in (label, "baseline", *libraries)], samples)
-    notes += [f"{each}: {why}" for each, why in _too_short(arms, samples).items() if each in libraries]
+    notes += [why.at(whose=each) for each, why in _too_short(arms, samples).items() if each in libraries]
     if arm.compile_s > LONG_COMPILE_S:
-        notes.append(f"its first calls took {arm.compile_s:.1f} s longer (compiling, tuning)")
-    if label in samples.seen and samples.seen[label].outside is None:
-        notes.append("the profiler could not see the device: only times show whether all streams are joined")
+        notes.append(Finding(Cause.COMPILED_LONG, {"seconds": arm.compile_s}))
+    if label in samples.seen and not samples.seen[label].is_known:
+        notes.append(Finding(Cause.NOT_PROFILED))
     cores = [float(np.median([sample.cores for sample in samples.of(each)])) for each in (label, "baseline")]
     if session.job.info["kind"] == "cpu" and max(cores) - min(cores) > MORE_CORES:
-        notes.append(f"keeps {cores[0]:.1f} cores busy, the baseline {cores[1]:.1f}")
+        notes.append(Finding(Cause.CORES_BUSY, {"cores": cores[0], "baseline": cores[1]}))
     dearer = [np.mean(np.concatenate(arms[each].seconds)) / arms[each].median_s for each in (label, "baseline")]
     if dearer[0] > UNEVEN * dearer[1]:
-        notes.append(f"some of its calls take much longer: the mean is {dearer[0]:.2f} x the median")
+        notes.append(Finding(Cause.UNEVEN, {"times": float(dearer[0])}))
     mine, theirs = (arms[each].allocated_bytes or 0 for each in (label, "baseline"))
     if abs(mine - theirs) > max(LEAST_ALLOCATED, 0.1 * theirs):
-        notes.append(f"allocates {_mebibytes(mine)} a call, the baseline {_mebibytes(theirs)}")
+        notes.append(Finding(Cause.ALLOCATES, {"bytes": mine, "baseline": theirs}))
     cost, cache_bytes = samples.costs["baseline"], session.job.info.get("cache_bytes") or 0
     is_warm = arm.host_s is None  # the wall clock; the device's clock begins with a cold L2
     if is_warm and of_limit(cost, session.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
-        notes.append("fits in the cache, which stays warm on the wall clock: memory bandwidth is no limit")
+        notes.append(Finding(Cause.FITS_IN_CACHE))
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
-        notes.append("above the measured limit: something else ran while the limits were measured")
-    return notes + [f"{name}: {session.disqualified[name][1]}" for name in _libraries(session.disqualified)]
-
-
-def _mebibytes(amount: int) -> str:
-    return f"{amount / 2**20:,.1f} MiB" if amount >= LEAST_ALLOCATED else "almost nothing"
+        notes.append(Finding(Cause.ABOVE_LIMIT))
+    reasons = ((name, session.disqualified[name].reason) for name in _libraries(session.disqualified))
+    return notes + [reason.at(whose=name) for name, reason in reasons if reason]

@@ -12,8 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from common import stats
-from common.engine.job import Alone, Errand, Job
+from common.engine.job import Alone, Errand, Job, finding_of
 from common.isolation.worker import ChildFailed
+from common.record.decision import decide, is_contradicted
+from common.record.outcome import Cause, Finding, Outcome, Verdict, Where
 from common.record.result import CONTROL, PairResult, Row
 
 MOST_SAMPLES, LEAST_SAMPLES, SAMPLES_S = 10, 3, 0.5  # of a run alone
@@ -62,23 +64,26 @@ def settled(job: Job, result: PairResult, call: Call) -> PairResult:
         try:
             found = call(_with_files(job, label), errand, on_question=told.to_one())
         except ChildFailed as death:
-            found = Alone([], "died", str(death))
+            found = Alone([], Outcome(Verdict.CRASHED, finding_of(death)))
         runs.setdefault(label, []).append(found)
 
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         for label in [*labels, "baseline"]:
-            told.found = {label: each for label, (each,) in runs.items() if not each.verdict}
+            told.found = {label: each for label, (each,) in runs.items() if not each.outcome}
             run(label, folder)
     (base,) = runs["baseline"]
     for label, problem in (base.wrong or {}).items():
-        runs[label] = [replace(each, verdict="invalid", reason=f"wrong answer: {problem}") for each in runs[label]]
-    result = _without(result, {label: found for label, (found,) in runs.items() if found.verdict})
+        outcome = Outcome(Verdict.INVALID, problem.at(where=Where.ALONE.value))
+        runs[label] = [replace(each, outcome=outcome) for each in runs[label]]
+    result = _without(result, {label: found.outcome for label, (found,) in runs.items() if found.outcome})
     for _ in range(REPEATS):
-        doubted = {label for row in result.rows if _contradiction(row, runs) for label in (row.variant, row.versus)}
-        for label in doubted:
+        outcomes = [(row, _decided(row, runs, result)) for row in result.rows]
+        for label in {
+            label for row, outcome in outcomes if is_contradicted(outcome) for label in (row.variant, row.versus)
+        }:
             run(label)
     arms = {label: replace(arm, alone=_seconds(label, runs)) for label, arm in result.arms.items()}
-    rows = [_settled(row, runs) if row.variant in arms else row for row in result.rows]
+    rows = [_confirmed(row, runs, _decided(row, runs, result)) if row.variant in arms else row for row in result.rows]
     return replace(result, arms=arms, rows=rows)
 
 
@@ -89,20 +94,20 @@ def _with_files(job: Job, label: str) -> Job:
     return replace(job, labels=[*dict.fromkeys(["baseline", owner.label])])
 
 
-def _without(result: PairResult, out: dict[str, Alone]) -> PairResult:
+def _without(result: PairResult, out: dict[str, Outcome]) -> PairResult:
     """The result without arms that were wrong alone; without a baseline, no rows remain valid."""
     gone = set(result.arms) if "baseline" in out else set(out)
     rows = []
     for row in result.rows:
         guilty = next((label for label in ("baseline", row.variant) if label in out), "")
         if guilty and row.versus == "baseline":
-            whose = "the baseline: " if guilty == "baseline" else ""
-            why = f"{whose}alone: {out[guilty].reason}"
+            whose = {"whose": "baseline"} if guilty == "baseline" else {}
+            why = _alone(out[guilty], **whose)
             rows.append(Row(row.variant, "baseline", out[guilty].verdict, why, precision=row.precision))
         elif not gone & {row.variant, row.versus}:
             libraries = {label: value for label, value in row.vs_library.items() if label not in gone}
-            said = [f"{label}: alone: {out[label].reason}" for label in row.vs_library if label in out]
-            rows.append(replace(row, vs_library=libraries, notes=[*row.notes, *said]))
+            notes = [_alone(out[label], whose=label) for label in row.vs_library if label in out]
+            rows.append(replace(row, vs_library=libraries, notes=[*row.notes, *filter(None, notes)]))
         elif row.variant not in result.arms:
             rows.append(row)  # disqualified before
     arms = {label: arm for label, arm in result.arms.items() if label not in gone}
@@ -113,17 +118,21 @@ def _seconds(label: str, runs: dict[str, list[Alone]]) -> list[list[float]]:
     return [each.seconds for each in runs.get(label, []) if each.seconds]
 
 
-def _contradiction(row: Row, runs: dict[str, list[Alone]]) -> str:
-    """Both ratios in words if no run alone agrees with the row; otherwise empty."""
-    versus, mine = _seconds(row.versus, runs), _seconds(row.variant, runs)
-    if row.ratio is None or stats.holds_alone(row.verdict, row.ratio, versus, mine):
-        return ""
-    return stats.contradiction(row.ratio, versus, mine)
+def _alone(outcome: Outcome, **facts: str) -> Finding | None:
+    """What a run alone found. `whose`: of another candidate than the row's variant."""
+    return outcome.reason and outcome.reason.at(alone=True, **facts)
 
 
-def _settled(row: Row, runs: dict[str, list[Alone]]) -> Row:
+def _decided(row: Row, runs: dict[str, list[Alone]], result: PairResult) -> Outcome:
+    """A row's outcome from its samples and the runs alone so far."""
+    if row.ratio is None or row.interval is None:
+        return Outcome(row.verdict, row.reason)
+    found, blocks = stats.Estimate(row.ratio, *row.interval), len(result.arms[row.variant].seconds)
+    return decide(found, blocks, result.noise_floor or 0.0, _seconds(row.versus, runs), _seconds(row.variant, runs))
+
+
+def _confirmed(row: Row, runs: dict[str, list[Alone]], outcome: Outcome) -> Row:
     """The row with a verdict that holds both together and alone, and with notes from the version's run alone."""
-    busy, reason = runs[row.variant][0].busy, _contradiction(row, runs)
-    if busy > BUSY:
-        row = replace(row, notes=[*row.notes, f"keeps {busy:.1f} cores busy between calls"])
-    return replace(row, verdict="unsure", reason=reason) if reason else row
+    if (busy := runs[row.variant][0].busy) > BUSY:
+        row = replace(row, notes=[*row.notes, Finding(Cause.CORES_BUSY_BETWEEN, {"cores": busy})])
+    return replace(row, verdict=outcome.verdict, reason=outcome.reason)

@@ -11,6 +11,7 @@ import torch
 from common.checks import arrays, guards, stress
 from common.engine.candidates import Candidate, Disqualified, ask, weights
 from common.machine.device import cupy_on
+from common.record.outcome import Cause, Finding
 
 SHRINK = (0.9, 0.99)  # values are multiplied by such factors between rounds, so that every value changes
 PERIOD = 1021  # of the pattern of factors: a prime, so that rows begin at different places in it
@@ -53,7 +54,7 @@ class InputSet:
         seed_all(seed, device)
         own: dict[str, Any] = ask(one.module, "inputs", {**arguments, "device": device})
         if problem := arrays.difference(self.base, own):
-            raise Disqualified(one.label, f"its inputs differ from the baseline's: {problem}")
+            raise Disqualified(one.label, Finding(Cause.OTHER_INPUTS, {"how": problem}))
         if arrays.same_placement(self.base, own):
             return self.base
         arrays.copy_into(own, self.base)

@@ -3,8 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from common.isolation.pipe import End
+from common.isolation.worker import ChildFailed
 from common.pairs.pair import Pair
+from common.record.outcome import Cause, Finding, Outcome
 
+ENDS = {End.RAISED: Cause.RAISED, End.HUNG: Cause.HUNG, End.KILLED: Cause.KILLED, End.ENDED: Cause.ENDED}
 TURN = -1.0  # sent in place of a fraction: the candidate that runs now, or "" at its end
 
 
@@ -47,17 +51,21 @@ class Errand:
 
 @dataclass(frozen=True)
 class Alone:
-    """The result of a run alone. `verdict`, `reason`: why the candidate is disqualified, if it is.
+    """The result of a run alone. `outcome`: why the candidate is disqualified, if it is.
 
     `busy`: cores that it keeps busy between calls. `precision`, `custom`, `differs`: how its answer is to be judged.
     `wrong`: in the baseline's run, the wrong answers.
     """
 
     seconds: list[float]
-    verdict: str = ""
-    reason: str = ""
+    outcome: Outcome | None = None
     busy: float = 0.0
     precision: str = ""
     custom: tuple[float, float] | None = None
     differs: bool = False
-    wrong: dict[str, str] | None = None
+    wrong: dict[str, Finding] | None = None
+
+
+def finding_of(death: ChildFailed) -> Finding:
+    """How a process ended, as the cause of a verdict."""
+    return Finding(ENDS[death.end], {"text": str(death)})

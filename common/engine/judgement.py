@@ -1,6 +1,7 @@
 """Compare every candidate's answers with the right ones; a wrong answer disqualifies."""
 
 from dataclasses import replace
+from typing import Any
 
 from common.checks.arrays import Tree
 from common.checks.compare_to_baseline import Errors, drift, near, oracle_errors
@@ -9,6 +10,11 @@ from common.engine.answer import Answer, Reference, fresh_answer, leading
 from common.engine.candidates import Candidate, oracle, oracle_rows
 from common.engine.inputs import InputSet
 from common.engine.session import Session
+from common.record.outcome import Cause, Finding, Where
+
+Facts = dict[str, Any]
+Findings = dict[str, Finding]  # by label
+AT_TIMED: Facts = {"where": Where.TIMED.value}
 
 
 def truth_of(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree, int | None]:
@@ -20,8 +26,8 @@ def truth_of(session: Session, inputs: InputSet, other: InputSet) -> tuple[Tree,
 
 
 def judge_all(
-    session: Session, inputs: InputSet, other: InputSet, where: str, libraries: bool = True, once: bool = False
-) -> dict[str, str]:
+    session: Session, inputs: InputSet, other: InputSet, where: Facts, libraries: bool = True, once: bool = False
+) -> Findings:
     """Judge every candidate against the oracle, then with uninitialized memory filled. `libraries`: judge these, too.
 
     `once`: versions are called only with memory filled. Returns label -> wrong answers that would have passed.
@@ -36,29 +42,28 @@ def judge_all(
             answer = base if each.label == "baseline" else fresh_answer(session, each, inputs, other, base, "few")
             judge_answer(session, each, answer, right, where)
         blind = blind_spots(session, right, inputs, other, libraries)
-        where += ", with NaN in uninitialized memory"
+        where = {**where, "filled": True}
         for each in session.judged(libraries):
             judge_answer(session, each, fresh_answer(session, each, inputs, other, base, "filled"), right, where)
     return blind
 
 
-def blind_spots(
-    session: Session, right: Reference, inputs: InputSet, other: InputSet, libraries: bool
-) -> dict[str, str]:
+def blind_spots(session: Session, right: Reference, inputs: InputSet, other: InputSet, libraries: bool) -> Findings:
     """Label -> wrong answers that would pass; empty if none would."""
     stale = fresh_answer(session, session.candidates[0], other, inputs)
     if stale is None:
         return {}
     base, wrong = (leading(tree, right.rows) for tree in (right.base.tree, stale.tree))
     judged = [each for each in session.judged(libraries) if not each.differs]
-    return {each.label: blind_spot(right.tree, base, wrong, each.precision, each.custom) for each in judged}
+    found = {each.label: blind_spot(right.tree, base, wrong, each.precision, each.custom) for each in judged}
+    return {label: why for label, why in found.items() if why}
 
 
-def judge_answer(session: Session, one: Candidate, answer: Answer | None, right: Reference, where: str) -> None:
-    """Disqualify a candidate whose answer is wrong."""
+def judge_answer(session: Session, one: Candidate, answer: Answer | None, right: Reference, where: Facts) -> None:
+    """Disqualify a candidate whose answer is wrong. `where`: facts of it (outcome.Where)."""
     if answer and one.label not in session.disqualified:
         problem = right.mismatch(one, answer)
-        session.disqualify(one.label, problem and f"wrong answer {where}: {problem}")
+        session.disqualify(one.label, problem and problem.at(**where))
 
 
 def judge_timed(
@@ -72,16 +77,14 @@ def judge_timed(
         right = Reference(truth, rows, Answer(answers["baseline"]))
         for each in session.judged():
             if each.label in answers:
-                judge_answer(session, each, Answer(answers[each.label]), right, "at the timed size")
+                judge_answer(session, each, Answer(answers[each.label]), right, AT_TIMED)
         if not first:
             return {}
-        said = f"the check at the timed size {session.job.size} proves nothing"
         for label, why in blind_spots(session, right, inputs, other, libraries=True).items():
-            session.disqualify(label, why and f"{said}: {why}")
+            session.disqualify(label, why.at(check=f"the timed size {session.job.size}"))
         for each in session.judged(libraries=False):  # not libraries: torch.compile would compile again
             answer = fresh_answer(session, each, inputs, other, under="filled")
-            where = "at the timed size, with NaN in uninitialized memory"
-            judge_answer(session, each, answer and replace(answer, grads={}), right, where)
+            judge_answer(session, each, answer and replace(answer, grads={}), right, {**AT_TIMED, "filled": True})
         right_ones = [each.label for each in session.judged() if each.label in answers and not each.differs]
         return {label: oracle_errors(leading(answers[label], rows), truth) for label in right_ones}
 
@@ -94,7 +97,7 @@ def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, 
     if "baseline" not in answers:
         return False
     with session.progress.spending("verify"):
-        wrong = {}
+        wrong = dict[str, Finding | None]()
         for each in session.remaining:
             if each.label in answers and each.label != "baseline" and not each.differs:
                 both, custom = (answers[each.label], answers["baseline"]), (each.precision, each.custom)
@@ -102,7 +105,7 @@ def compare_round(session: Session, answers: dict[str, Tree], inputs: InputSet, 
         if session.ranks.any(any(wrong.values())) and blame(session, inputs):
             return True
         for label, problem in wrong.items():
-            session.disqualify(label, problem and f"wrong answer in a timed round, against the baseline's: {problem}")
+            session.disqualify(label, problem and problem.at(where=Where.ROUND.value))
         session.agree()
     return False
 
@@ -116,7 +119,8 @@ def blame(session: Session, *sets: InputSet) -> bool:
             own = session.inputs(session.job.size)
             fresh_answer(session, each, own, own)
         if session.disqualified.keys().isdisjoint(suspects):
-            session.disqualify("baseline", f"the input `{path}` was changed by {' or '.join(suspects)}")
+            facts = {"name": path, "who": " or ".join(suspects)}
+            session.disqualify("baseline", Finding(Cause.INPUT_CHANGED_BY, facts))
         session.agree()
     for inputs, _ in found:
         inputs.restore()

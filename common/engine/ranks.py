@@ -9,6 +9,7 @@ import os
 import pickle
 import random
 import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ import torch.distributed as dist
 
 from common.checks.arrays import map_arrays, tensors
 from common.isolation.rank_launcher import OutOfStep, RankLine
+from common.record.outcome import Outcome
 
 GRACE_S = 5.0  # for the others, when a rank has raised: they may have raised, too, or wait for it in vain
 LONG = timedelta(days=1)  # the leader's watch ends ranks that wait in vain
@@ -75,13 +77,14 @@ class Ranks:
             except dist.DistStoreError:
                 raise OutOfStep(f"rank {self.rank}: {reason}") from None
 
-    def merged(self, complaints: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
-        """All ranks' complaints (label -> verdict, reason), each with its rank unless all have it."""
-        every, found = self.share(complaints, "complaints"), dict[str, tuple[str, str]]()
+    def merged(self, complaints: dict[str, Outcome]) -> dict[str, Outcome]:
+        """All ranks' complaints (by label), each with its rank unless all have it."""
+        every, found = self.share(complaints, "complaints"), dict[str, Outcome]()
         for rank, mine in enumerate(every):
-            for label, (verdict, reason) in mine.items():
-                is_common = all(other.get(label) == (verdict, reason) for other in every)
-                found.setdefault(label, (verdict, reason if is_common else f"rank {rank}: {reason}"))
+            for label, outcome in mine.items():
+                is_common = all(other.get(label) == outcome for other in every)
+                of_rank = replace(outcome, reason=outcome.reason and outcome.reason.at(rank=rank))
+                found.setdefault(label, outcome if is_common else of_rank)
         return found
 
     def gather(self, tree: dict[str, Any]) -> dict[str, list[Any]]:

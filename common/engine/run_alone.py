@@ -26,6 +26,7 @@ from common.engine.ranks import ONE, Ranks
 from common.engine.sampling import Sets, draw_sets, overwrite, take
 from common.engine.session import Session
 from common.isolation.pipe import LONG, Ask, Line
+from common.record.outcome import Cause, Finding, Outcome, Verdict
 
 PIECES, KEPT = 64, 1 << 22  # a large answer is kept as this many random pieces, with this many values in all
 
@@ -46,8 +47,7 @@ def run_alone(job: Job, errand: Errand, line: Line, ranks: Ranks = ONE) -> Alone
     session.agree()
     for label in (errand.label, "baseline"):
         if label in session.disqualified:
-            verdict, reason = session.disqualified[label]
-            return replace(found, verdict=verdict, reason=reason)
+            return replace(found, outcome=session.disqualified[label])
     if who and who.label == "baseline" and errand.folder:
         return replace(found, wrong=_judged(session, found, errand.folder, ask))
     return found
@@ -79,7 +79,7 @@ def _found(session: Session, who: Candidate, errand: Errand, ask: Ask) -> Alone:
 
 def _blame(session: Session, who: Candidate, sets: Sets) -> None:
     for found in filter(None, (inputs.violation() for inputs in sets)):
-        session.disqualify(who.label, f"changed its input `{found[0]}`")
+        session.disqualify(who.label, Finding(Cause.CHANGED_INPUT, {"name": found[0]}))
 
 
 def _file(session: Session, folder: str, label: str) -> Path:
@@ -108,7 +108,7 @@ def _pieces(flat: torch.Tensor, rng: random.Random) -> torch.Tensor:
     return torch.cat([flat[start : start + length] for start in starts])
 
 
-def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, str]:
+def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, Finding]:
     """Label -> why a kept answer is wrong.
 
     The parent sends the seeds again, up to that of the kept sample, and how to judge each answer.
@@ -124,13 +124,16 @@ def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, 
     right = _excerpt(truth, seeds[-1])
     del truth
     load = partial(torch.load, map_location=session.job.device, weights_only=True)
-    base, wrong = load(_file(session, folder, "baseline")), {}
+    base, wrong = load(_file(session, folder, "baseline")), dict[str, Outcome]()
     for label, run in runs.items():
         mine, custom = load(_file(session, folder, label)), (run.precision, run.custom)
+        problem: Finding | None = None
         if mine["shapes"] != base["shapes"]:
-            wrong[label] = f"shapes {mine['shapes']}, the baseline's {base['shapes']}"
+            problem = Finding(Cause.WRONG_SHAPES, {"shapes": mine["shapes"], "expected": base["shapes"]})
         elif not run.differs:
             problem = compare(mine["head"], right, base["head"], *custom)
-            wrong[label] = problem or (compare(mine["all"], base["all"], None, *custom) if rows else "")
-    merged = session.ranks.merged({label: ("", problem) for label, problem in wrong.items() if problem})
-    return {label: problem for label, (_, problem) in merged.items()}
+            problem = problem or (compare(mine["all"], base["all"], None, *custom) if rows else None)
+        if problem:
+            wrong[label] = Outcome(Verdict.INVALID, problem)
+    merged = session.ranks.merged(wrong)
+    return {label: outcome.reason for label, outcome in merged.items() if outcome.reason}

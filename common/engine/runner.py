@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common.engine import rank_group
-from common.engine.job import Alone, Errand, Job
+from common.engine.job import Alone, Errand, Job, finding_of
 from common.isolation import forkserver, interrupt, worker
 from common.machine import background_load
 from common.machine.device import default_device, versions
@@ -22,7 +22,8 @@ from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, skip_reason
 from common.pairs.sizes import sizes_of
 from common.pairs.source import source_hash
-from common.record.result import FAILED, SCHEMA, PairResult, Record, Row
+from common.record.outcome import FAILED, Cause, Finding, Outcome, Verdict
+from common.record.result import SCHEMA, PairResult, Record, Row
 
 FAST_BLOCKS = 6
 Neighbours = Callable[[dict[str, str]], None]  # process -> what it does
@@ -58,7 +59,7 @@ def run_pairs(
                     result = replace(untimed[path], size=job.size, sizes=job.pair.sizes[job.size], spent_s={})
                 else:
                     result = _run_one(replace(job, verified=verified.get(path, ())), check_only, say, on_neighbours)
-                if {row.verdict for row in result.rows} == {"verified"} and not result.arms:
+                if {row.verdict for row in result.rows} == {Verdict.VERIFIED} and not result.arms:
                     untimed[path] = result
                 verified[path] = verified.get(path) or tuple(result.arms)  # empty unless all answers were right
                 record = replace(record, pairs=[*record.pairs, result])
@@ -93,19 +94,24 @@ def _run_one(job: Job, check_only: bool, on_progress: worker.Say, on_neighbours:
     labels = [label for label, reason in reasons.items() if not reason]
     if "baseline" not in labels or len(labels) == 1:
         missing = reasons.pop("baseline")
-        return _untimed(job, {label: ("skipped", reason or missing) for label, reason in reasons.items()})
+        return _untimed(job, {label: _needs(reason or missing) for label, reason in reasons.items()})
     interpreted = _interpreted(job)
     timed = [] if check_only else _timed(job, labels)
     result = _in_its_process(replace(job, labels=labels, timed=timed), on_progress, on_neighbours)
-    why = "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU"
+    why = Finding(Cause.INTERPRETED)
     if job.ranks > 1 and on_cpu and not check_only and not timed:
-        interpreted, why = {"baseline"}, f"verified with gloo on {job.ranks} processes; timing needs {job.ranks} GPUs"
+        interpreted, why = {"baseline"}, Finding(Cause.GLOO_ONLY, {"ranks": job.ranks})
     rows = [
-        replace(row, reason=why) if row.verdict == "verified" and interpreted & {row.variant, "baseline"} else row
+        replace(row, reason=why) if row.verdict == Verdict.VERIFIED and interpreted & {row.variant, "baseline"} else row
         for row in result.rows
     ]
-    rows += [Row(label, "baseline", "skipped", reason) for label, reason in reasons.items() if reason]
+    skipped = {label: _needs(reason) for label, reason in reasons.items() if reason}
+    rows += [Row(label, "baseline", outcome.verdict, outcome.reason) for label, outcome in skipped.items()]
     return replace(result, rows=rows)
+
+
+def _needs(text: str) -> Outcome:
+    return Outcome(Verdict.SKIPPED, Finding(Cause.NEEDS, {"text": text}))
 
 
 def _reasons(job: Job) -> dict[str, str]:
@@ -148,7 +154,8 @@ def _in_its_process(job: Job, on_progress: worker.Say, on_neighbours: Neighbours
             result = confirm_alone.settled(job, result, call)
             result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - begun})
         except worker.ChildFailed as death:
-            result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
+            crashed = Outcome(Verdict.CRASHED, finding_of(death))
+            result = _untimed(job, dict.fromkeys(filter(lambda label: label != "baseline", job.labels), crashed))
     start_s = {"start": heard[0] - begin} if heard else {}
     spent_s = start_s | result.spent_s | {"total": time.monotonic() - begin}
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
@@ -170,13 +177,15 @@ def _measure(job: Job, errand: Errand | None, line: worker.Line) -> PairResult |
     try:
         return measure(job, line)
     except (DoesNotFit, ContractError) as error:
-        verdict = "skipped" if isinstance(error, DoesNotFit) else "invalid"
-        return _untimed(job, {label: (verdict, str(error)) for label in job.labels if label != "baseline"})
+        fits = isinstance(error, ContractError)
+        verdict, cause = (Verdict.INVALID, Cause.BREAKS_CONTRACT) if fits else (Verdict.SKIPPED, Cause.NO_MEMORY)
+        outcome = Outcome(verdict, Finding(cause, {"text": str(error)}))
+        return _untimed(job, {label: outcome for label in job.labels if label != "baseline"})
 
 
-def _untimed(job: Job, verdicts: dict[str, tuple[str, str]]) -> PairResult:
+def _untimed(job: Job, outcomes: dict[str, Outcome]) -> PairResult:
     pair = job.pair
-    rows = [Row(label, "baseline", verdict, reason) for label, (verdict, reason) in verdicts.items()]
+    rows = [Row(label, "baseline", outcome.verdict, outcome.reason) for label, outcome in outcomes.items()]
     return PairResult(pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows)
 
 

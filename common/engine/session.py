@@ -20,6 +20,7 @@ from common.machine.clock import synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load
 from common.pairs.syntax import ContractError
+from common.record.outcome import Cause, Finding, Outcome, Verdict
 from common.record.result import CONTROL
 
 
@@ -36,18 +37,21 @@ def is_out_of_memory(error: BaseException) -> bool:
     return by_name or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
-def _told(error: BaseException) -> tuple[str, str]:
-    """What an error says, in one line, and the verdict that it means."""
+def _outcome(error: BaseException) -> Outcome:
+    """What an error means for the version that raised it."""
     cause: BaseException | None = error
     while cause and not isinstance(cause, OutOfBounds | ContractError):
         cause = cause.__cause__  # Triton's interpreter raises its own error from the kernel's
     if cause:
-        return one_line(cause).removeprefix(f"{type(cause).__name__}: "), "invalid"
-    return one_line(error) or "an error without a name", "died"
+        text = one_line(cause).removeprefix(f"{type(cause).__name__}: ")
+        broken = Cause.OUT_OF_BOUNDS if isinstance(cause, OutOfBounds) else Cause.BREAKS_CONTRACT
+        return Outcome(Verdict.INVALID, Finding(broken, {"text": text}))
+    facts = {"text": one_line(error) or "an error without a name", "kind": type(error).__name__}
+    return Outcome(Verdict.CRASHED, Finding(Cause.RAISED, facts))
 
 
 class Session:
-    """The candidates of a pair in this process. `disqualified`: label -> (verdict, reason); see `disqualify`.
+    """The candidates of a pair in this process. `disqualified`: label -> outcome; see `disqualify`.
 
     `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call. `ranks`: the processes
     that measure the pair in step.
@@ -55,9 +59,9 @@ class Session:
 
     def __init__(self, job: Job, say: Say, candidates: tuple[Candidate, ...] = (), ranks: Ranks = ONE) -> None:
         self.job, self.progress, self.ranks = job, Progress(say, job.tells_turns), ranks
-        self._complaints: dict[str, tuple[str, str]] = {}  # of this rank, until all agree on them
+        self._complaints: dict[str, Outcome] = {}  # of this rank, until all agree on them
         self.candidates, self.rng = candidates, random.Random(job.seed)
-        self.disqualified: dict[str, tuple[str, str]] = {}
+        self.disqualified: dict[str, Outcome] = {}
         self.seeds: list[int] = []
         self.first_s: dict[str, float] = {}
         self._shared: dict[str, frozenset[str]] = {}  # by size
@@ -71,13 +75,13 @@ class Session:
     def judged(self, libraries: bool = True) -> list[Candidate]:
         return [each for each in self.remaining if each.label != CONTROL and (libraries or not each.is_library)]
 
-    def disqualify(self, label: str, reason: str, verdict: str = "invalid") -> None:
-        """Disqualify a candidate. The first reason counts; an empty reason changes nothing.
+    def disqualify(self, label: str, reason: Finding | None, verdict: Verdict = Verdict.INVALID) -> None:
+        """Disqualify a candidate. The first reason counts; None changes nothing.
 
         In a group of ranks it counts from the next `agree` on.
         """
         if reason and label:
-            self._complaints.setdefault("baseline" if label == CONTROL else label, (verdict, reason))
+            self._complaints.setdefault("baseline" if label == CONTROL else label, Outcome(verdict, reason))
         if self.ranks.count == 1:
             self.agree()
 
@@ -139,12 +143,12 @@ class Session:
                 synchronize(self.job.device)
             except Exception as error:  # noqa: BLE001 (any error of a pair is its verdict in the table)
                 synchronize(self.job.device)
-                told, verdict = _told(error)
-                self.disqualify(label, told, verdict)
-                self.ranks.raised(told)
+                found = _outcome(error)
+                self.disqualify(label, found.reason, found.verdict)
+                self.ranks.raised(one_line(error))
                 result = None
             changed, leaked = self._watch.restore(), self._leaks.new()
-            self.disqualify(label, changed and f"changes global state: {changed}")
-            self.disqualify(label, leaked and f"leaks {leaked}")
+            self.disqualify(label, Finding(Cause.GLOBAL_STATE, {"what": changed}) if changed else None)
+            self.disqualify(label, Finding(Cause.LEAKS, {"what": leaked}) if leaked else None)
         self.agree()
         return result

@@ -13,6 +13,7 @@ from common.engine.inputs import InputSet
 from common.engine.plan import ready
 from common.engine.session import Session
 from common.machine.clock import Call, Clock, now
+from common.record.outcome import Cause, Finding
 
 IDLE_S, PATIENCE_S = 0.05, 0.3  # time of a look; wait before a second look (pools of threads spin for a while)
 IDLE_CORES = 0.3
@@ -34,12 +35,12 @@ def look(session: Session, clock: Clock, source: InputSet) -> dict[str, device_t
             each.label, guards.overheard, warm(each)
         )  # a late start happens once
         untimely = ", ".join(sorted(once & again)) if once and again else ""
-        session.disqualify(each.label, untimely and f"every warm call {untimely} inside the timed region")
+        session.disqualify(each.label, Finding(Cause.UNTIMELY, {"what": untimely}) if untimely else None)
     for each in session.judged():  # last: the profiler slows every later launch
         found = session.attempt(each.label, device_trace.look, warm(each), session.job.device, clock.name == "device")
         if found:
             seen[each.label] = found
-            session.disqualify(each.label, found.outside or "")
+            session.disqualify(each.label, found.outside)
     session.agree()
     return seen
 

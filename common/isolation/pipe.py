@@ -1,12 +1,22 @@
 """Messages between a child and its parent while the child works."""
 
 from collections.abc import Callable
+from enum import Enum
 from multiprocessing.connection import Connection
 from typing import Any
 
 Say = Callable[[str, float], None]  # a stage that was reached, and the fraction of it that is done
 LONG = -2.0  # said in place of a fraction: until the next word a library may compile (torch.compile), for minutes
 Ask = Callable[[str], Any]  # a question; the child waits for the answer
+
+
+class End(Enum):
+    """How a child ended that was not done."""
+
+    RAISED = "raised"
+    HUNG = "hung"
+    KILLED = "killed"  # by a signal
+    ENDED = "ended"  # it left, could not be started, or was ended for what it did
 
 
 class Line:
@@ -22,6 +32,6 @@ class Line:
         self._pipe.send(("ask", question))
         return self._pipe.recv()
 
-    def fail(self, reason: str) -> None:
+    def fail(self, reason: str, end: End = End.RAISED) -> None:
         """The parent ends this child and all that it has started, at once, for this reason."""
-        self._pipe.send(("error", reason))
+        self._pipe.send(("error", reason, end))

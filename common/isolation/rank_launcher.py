@@ -19,7 +19,7 @@ from multiprocessing import RawArray
 from pathlib import Path
 from typing import Any
 
-from common.isolation.pipe import Line
+from common.isolation.pipe import End, Line
 from common.isolation.worker import ending, one_line
 
 SHARE = 0.75  # of the parent's deadline, after which ranks without progress are asked where they are
@@ -55,8 +55,8 @@ class RankLine(Line):
     def ask(self, question: str) -> Any:
         return self._line.ask(question)
 
-    def fail(self, reason: str) -> None:
-        self._line.fail(reason)
+    def fail(self, reason: str, end: End = End.RAISED) -> None:
+        self._line.fail(reason, end)
 
 
 class _Crew:
@@ -80,11 +80,11 @@ class _Crew:
             gone = [rank for rank, code in codes.items() if code is not None and not self.done[rank]]
             if gone:  # not first: what the launcher has ended because of another
                 rank = min(gone, key=lambda rank: codes[rank] == -signal.SIGTERM)
-                return line.fail(_ended(rank, codes[rank]))
+                return line.fail(*_ended(rank, codes[rank]))
             if [*self.steps] != seen:
                 seen, since = [*self.steps], time.monotonic()
             elif time.monotonic() - since > SHARE * line.deadline_s:
-                return line.fail(f"hung: {self.where()}")
+                return line.fail(f"hung: {self.where()}", End.HUNG)
         return None
 
     def where(self) -> str:
@@ -97,9 +97,10 @@ class _Crew:
         return "; ".join(f"rank {rank} {place}" for _, place, rank in sorted(said, key=lambda each: each[0]))
 
 
-def _ended(rank: int, code: int) -> str:
+def _ended(rank: int, code: int) -> tuple[str, End]:
     often = ": often a message is longer than its buffer, or ranks call collectives in another order"
-    return f"rank {rank}: {ending(code)}{often if code == -signal.SIGABRT else ''}"
+    said = f"rank {rank}: {ending(code)}{often if code == -signal.SIGABRT else ''}"
+    return said, End.KILLED if code < 0 else End.ENDED
 
 
 def _place(stack: str) -> tuple[bool, str]:
@@ -139,7 +140,8 @@ def launch(function: Callable[..., Any], count: int, line: Line, *arguments: Any
             results: dict[int, Any] = elastic_launch(config, _rank)(function, arguments, line, crew)
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
-            line.fail(reason := _ended(rank, failure.exitcode))
+            reason, end = _ended(rank, failure.exitcode)
+            line.fail(reason, end)
             raise RanksDied(reason) from None
         if not all(crew.done):
             raise RanksDied(f"rank {[*crew.done].index(0)}: {ending(0)}")

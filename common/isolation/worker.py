@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 
 from common.isolation import forkserver, interrupt
-from common.isolation.pipe import LONG, Ask, Line, Say
+from common.isolation.pipe import LONG, Ask, End, Line, Say
 from common.isolation.process_tree import PATIENCE_S, adopt_orphans, end_all_but, family
 
 DEADLINE_S = 120.0  # without a sign of progress
@@ -33,7 +33,11 @@ USE_CAST = ": in Triton's interpreter a loop counter is a Python int: write tl.c
 
 
 class ChildFailed(Exception):
-    """The child raised, died or hung; str() is one line that says which."""
+    """The child raised, died or hung: `end`; str() is one line that says how."""
+
+    def __init__(self, reason: str, end: End = End.ENDED) -> None:
+        super().__init__(reason)
+        self.end = end
 
 
 def one_line(error: BaseException) -> str:
@@ -105,11 +109,11 @@ def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_ques
                 ready = wait([pipe, process.sentinel], min(max(left, 0.0), LOOK_S))
                 kind, *content = pipe.recv() if pipe in ready else ("",)
         except Exception:  # noqa: BLE001 (the pipe has ended, in mid-message perhaps, or holds no message of ours)
-            raise ChildFailed(_cause(process, log)) from None
+            raise _death(process, log) from None
         if kind == "result":
             return content[0]
         if kind == "error":
-            raise ChildFailed(content[0])
+            raise ChildFailed(*content)
         if kind == "say":
             stage, fraction = content
             heard, patience_s = time.monotonic(), deadline_s * (LONGER if fraction == LONG else 1)
@@ -118,17 +122,17 @@ def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_ques
             with suppress(OSError):  # the child that asked has ended, which the next turn of this loop finds
                 pipe.send(on_question(*content))
         elif not process.is_alive() and not pipe.poll():
-            raise ChildFailed(_cause(process, log))
+            raise _death(process, log)
         elif left <= 0:  # though it was listened to: this process may have been stopped for as long
-            raise ChildFailed(f"hung: no progress for {patience_s:.0f} s")
+            raise ChildFailed(f"hung: no progress for {patience_s:.0f} s", End.HUNG)
 
 
-def _cause(process: Any, log: Path) -> str:
+def _death(process: Any, log: Path) -> ChildFailed:
     """How a dead child ended, and its last printed line."""
     process.join(5)
     code = process.exitcode
     how = "closed its pipe or wrote to it" if code is None else ending(code)
-    return how + _last_words(log)
+    return ChildFailed(how + _last_words(log), End.KILLED if code is not None and code < 0 else End.ENDED)
 
 
 def ending(code: int) -> str:
@@ -165,7 +169,7 @@ def _child(
         result = function(*arguments, Line(pipe, deadline_s))
     except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
         traceback.print_exc()
-        pipe.send(("error", one_line(error)))
+        pipe.send(("error", one_line(error), End.RAISED))
         sys.exit(1)
     pipe.send(("result", result))
 

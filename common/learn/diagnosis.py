@@ -11,7 +11,7 @@ from common.checks.poisoned_memory import filled_memory
 from common.isolation.pipe import Say
 from common.learn.access_trace import Arrays, Heard, Made, apart, hear, no_launch, unordered, uses_undefined
 from common.learn.errors import explained
-from common.learn.failure_text import HARD, Told, output, sentence, sized
+from common.learn.failure_text import HARD, WrongAnswer, output, sentence, sized
 from common.learn.first_mismatch import first_wrong
 from common.pairs.pair import Pair, load
 
@@ -22,7 +22,7 @@ ANY = 1e30  # only NaN and infinity differ
 HARD_TOO = f"On ordinary values it is right, but hard values count, too: {HARD}"
 
 
-def look(pair: Pair, said: Told, say: Say) -> str:
+def look(pair: Pair, said: WrongAnswer, say: Say) -> str:
     """What is wrong with an answer of the pair's variant, and what it looks like where Triton interprets."""
     try:
         arrays, answers, heard = followed(pair, said.size)
@@ -40,7 +40,7 @@ def look(pair: Pair, said: Told, say: Say) -> str:
     return ". ".join(filter(None, [text, sentence(looks)]))
 
 
-def _on_hard_values(pair: Pair, said: Told) -> str:
+def _on_hard_values(pair: Pair, said: WrongAnswer) -> str:
     """The first element that these make wrong; empty if there is none here, with other random numbers."""
     if said.draw not in stress.FLOATS | stress.INTEGERS:
         return ""

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from common.isolation.pipe import End
+from common.isolation.worker import ChildFailed
 from common.pairs.pair import ROOT
 from common.pairs.user_error import printable
 from common.xray.occupancy import REGISTERS_PER_SM, WARP
@@ -88,12 +90,13 @@ def spilled(threads: int) -> str:
     return f"{text}, which has at most {most} registers: take {helps}"
 
 
-def of_processes(death: str) -> str:
+def of_processes(death: ChildFailed) -> str:
     """Why several processes did not come to an end, and what does this. gloo's own words are about its source."""
-    if death.startswith("hung"):
-        return death + WAITS
-    text = re.sub(r"\w+: \[[^]]*gloo/.*?(?= \(\S+:\d+\)$|$)", "the connection to another process broke", death)
-    return text + BROKE if text != death else text
+    said = str(death)
+    if death.end == End.HUNG:
+        return said + WAITS
+    text = re.sub(r"\w+: \[[^]]*gloo/.*?(?= \(\S+:\d+\)$|$)", "the connection to another process broke", said)
+    return text + BROKE if text != said else text
 
 
 def _said(text: str) -> str:

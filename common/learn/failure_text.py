@@ -1,79 +1,88 @@
-"""A wrong answer, as the harness tells of it, in a reader's words: one element of one output, at a size."""
+"""A wrong answer that the harness found, in a reader's words: one element of one output, at a size."""
 
 import ast
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from common.checks.tolerance import EPS
 from common.pairs.contract import Version
 from common.pairs.pair import Pair
+from common.record.outcome import Cause, Finding, Where
+from common.show import words
 
 HARD = "very large and very small values, zeros, equal values, infinities and NaN"
 WRITTEN = ("-inf", "NaN", "-0.0 and denormals")  # draws of common.checks.stress that write into some elements
-SAID = re.compile(
-    r"wrong answer at (size [^\s:,]+|the timed size)(?: on ([^:]+?))?(?:, with NaN in uninitialized memory)?: "
-    r"(?:\[(\d+)\]: )?(.*)",
-    re.DOTALL,
-)
-ELEMENT = re.compile(r"element (\d+) of (\d+) is (\S+), expected (\S+)")
-ROUNDED = re.compile(r"(relative RMS error (\S+) in chunk .*): not (fp16|bf16), or partly wrong")
 TYPES = {"fp16": "float16", "bf16": "bfloat16"}
 ROUNDINGS = 16  # times the type's eps: what a long sum in 16 bits is off by
-SPECIAL = re.compile(r"NaN or inf differ from the oracle's near element (\d+) of (\d+)")
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the harness says. `draw`: the hard values, if there are any; `output`: counts from 0; `rank`: which one."""
+class WrongAnswer:
+    """A wrong answer of one call. `draw`: the hard values, if there are any; `output`: counts from 0."""
 
-    rank: str
+    finding: Finding
     size: str
     draw: str
     output: int | None
-    what: str
 
     def where(self, pair: Pair) -> str:
+        facts = self.finding.facts
+        rank = f"rank {facts['rank']}: " if "rank" in facts else ""
         on = f" on {self.draw}" if self.draw else ""
         on += ", which this test writes into some elements of its inputs" if self.draw in WRITTEN else ""
-        return f"{self.rank}wrong answer at size {sized(self.size, pair)}{on}"
+        return f"{rank}wrong answer at size {sized(self.size, pair)}{on}"
 
     @property
     def rounded(self) -> str:
         """Why the errors of all elements are too large together, where each of them is small; else empty."""
-        found = ROUNDED.fullmatch(self.what)
-        if not found or float(found[2]) > ROUNDINGS * EPS[found[3]]:
+        facts = self.finding.facts
+        kind = TYPES.get(facts.get("precision", ""))
+        if self.finding.cause != Cause.WRONG_RMS or not kind or facts["error"] > ROUNDINGS * EPS[facts["precision"]]:
             return ""
         helps = "multiply and add in float32, and approximate no function"
-        return f"the error is as large as that of products or sums in {TYPES[found[3]]}: {helps}"
+        return f"the error is as large as that of products or sums in {kind}: {helps}"
 
     def text(self, pair: Pair, shapes: Sequence[Sequence[int]] = ()) -> str:
         """The whole of it. `shapes`: of the right outputs, where they are known."""
-        number, of = self.output or 0, len(shapes)
+        number, of, facts = self.output or 0, len(shapes), self.finding.facts
         name = output(pair, number, of) if of else "" if self.output is None else f"output {number + 1}"
         shape = shapes[number] if of else ()
-        what = self.what.replace("the baseline's", "the right answer's")
-        if found := ELEMENT.fullmatch(what):
-            what = f"{_place(name, found, shape)} should be {found[4]}, got {found[3]}"
-        elif found := SPECIAL.fullmatch(what):
-            what = f"NaN or infinity is not where the right answer has it, from {_place(name, found, shape)} on"
-        elif self.rounded:
-            what = f"{name}: {what.partition(': not ')[0]}"
-        elif self.output is not None:
-            what = f"{name}: {what}"
+        if self.finding.cause == Cause.WRONG_ELEMENT:
+            got, expected = (figure(facts[each]) for each in ("got", "expected"))
+            what = f"{_place(name, facts, shape)} should be {expected}, got {got}"
+        elif self.finding.cause == Cause.WRONG_SPECIAL:
+            what = f"NaN or infinity is not where the right answer has it, from {_place(name, facts, shape)} on"
+        else:
+            what = words.text(self.bare).replace("the baseline's", "the right answer's")
+            what = what.partition(": not ")[0] if self.rounded else what
+            what = f"{name}: {what}" if self.rounded or self.output is not None else what
         return f"{self.where(pair)}: {what}"
 
+    @property
+    def bare(self) -> Finding:
+        """The finding without its place."""
+        return replace(self.finding, facts={key: v for key, v in self.finding.facts.items() if key not in PLACE})
 
-def told(reason: str) -> Told | None:
-    """None if the reason is another one."""
-    found = SAID.search(reason)
-    if not found:
+
+PLACE = ("where", "size", "draw", "filled", "rank", "path", "whose", "alone")
+
+
+def figure(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
+
+
+def wrong_answer(finding: Finding | None) -> WrongAnswer | None:
+    """None unless it is a wrong answer at a check size or the timed size."""
+    facts = finding.facts if finding else {}
+    if finding is None or facts.get("where") not in (Where.SIZE.value, Where.TIMED.value) or "gradient" in facts:
         return None
-    at, draw, number, what = found.groups()
-    size = "default" if at == "the timed size" else at.removeprefix("size ")
-    return Told(reason[: found.start()], size, draw or "", None if number is None else int(number), what)
+    path = str(facts.get("path", ""))
+    number = int(path[1:-1]) if path[1:-1].isdigit() else None
+    size = facts["size"] if facts["where"] == Where.SIZE.value else "default"
+    return WrongAnswer(finding, size, facts.get("draw", ""), number)
 
 
 def sized(size: str, pair: Pair) -> str:
@@ -109,8 +118,8 @@ def element(name: str, place: int, shape: Sequence[int]) -> str:
     return f"{name} at {index}" if " of " in name else f"{name}{index}"
 
 
-def _place(name: str, found: re.Match[str], shape: Sequence[int]) -> str:
-    place, many = int(found[1]), int(found[2])
+def _place(name: str, facts: Mapping[str, Any], shape: Sequence[int]) -> str:
+    place, many = facts["index"], facts["of"]
     if shape and np.prod(shape) == many:
         return element(name, place, shape)
     return f"element {place} of {many:,} (counted from 0)" + f" of {name}" * bool(name)

@@ -17,17 +17,19 @@ from common.isolation import worker
 from common.learn import diagnosis, multi_process, traffic_gates
 from common.learn.errors import in_file, of_processes
 from common.learn.exercise import Exercise
-from common.learn.failure_text import HARD, Told, sentence, told
+from common.learn.failure_text import HARD, WrongAnswer, sentence, wrong_answer
 from common.learn.gate import Gate
 from common.learn.kernel_lint import python_words
 from common.learn.memcheck import NOTHING, Looked, look
 from common.machine.device import has_gpu
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover
-from common.pairs.source import remarks
+from common.pairs.source import has_no_launch
 from common.pairs.syntax import ContractError
-from common.record.result import BELIEVED, FAILED, PairResult
+from common.record.outcome import BELIEVED, FAILED, Cause, Finding, Verdict
+from common.record.result import PairResult
 from common.show.formats import digits, seconds
+from common.show.words import text, word
 
 GIVEN = ("inputs", "reference", "cost")  # functions that the reader leaves as they are
 DEADLINE_S = 60.0  # without a word: each size is one
@@ -65,7 +67,7 @@ def _several(exercise: Exercise, pair: Pair, folder: Path, path: Path) -> Iterat
     try:
         sent = worker.call(multi_process.trial, pair, deadline_s=multi_process.DEADLINE_S)
     except worker.ChildFailed as death:
-        yield Gate("right", False, _named(of_processes(str(death)), folder, path))
+        yield Gate("right", False, _named(of_processes(death), folder, path))
         return
     right = _right(pair, folder, path)
     is_early = right.passed is False and any(own.early for _, own in sent)
@@ -90,9 +92,9 @@ def as_pair(exercise: Exercise, path: Path) -> Iterator[Path]:
         yield folder
 
 
-def _named(text: str, folder: Path, path: Path) -> str:
+def _named(message: str, folder: Path, path: Path) -> str:
     """A message about a copy is about the reader's file."""
-    return re.sub(rf"({re.escape(str(folder))}/)?optimized_\w+\.py", path.name, text)
+    return re.sub(rf"({re.escape(str(folder))}/)?optimized_\w+\.py", path.name, message)
 
 
 def _not_begun(exercise: Exercise, pair: Pair) -> str:
@@ -106,7 +108,7 @@ def _not_begun(exercise: Exercise, pair: Pair) -> str:
             return f"`{name}` is given and must stay as it is: only `run` and its kernels are yours"
     if own.constants["SIZES"] != pair.baseline.constants["SIZES"]:
         return "SIZES is given by the exercise: leave it out"
-    if any("launches no kernel" in text for text in remarks(own, pair.baseline)):
+    if has_no_launch(own, pair.baseline):
         return "`run` launches no Triton kernel of this file: the work has to be done by yours"
     return ""
 
@@ -127,7 +129,7 @@ def _functions(path: Path) -> dict[str, str]:
 def _right(pair: Pair, folder: Path, path: Path, found: Looked = NOTHING) -> Gate:
     """`found`: when addresses were looked at, before the harness judges."""
     row = _result(pair, check_only=True).rows[0]
-    if row.verdict in ("verified", *BELIEVED):
+    if row.verdict in (Verdict.VERIFIED, *BELIEVED):
         try:
             problem = "" if pair.ranks > 1 else _in_child(diagnosis.all_bounds, pair, pair.check_sizes)
         except worker.ChildFailed as death:
@@ -136,26 +138,29 @@ def _right(pair: Pair, folder: Path, path: Path, found: Looked = NOTHING) -> Gat
             return Gate("right", False, f"the values are right, but {problem}")
         sizes = ", ".join(size.removeprefix("check/") for size in pair.check_sizes)
         return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values ({HARD})")
-    if row.verdict == "skipped":
-        return Gate("right", None, f"cannot be judged here: {row.reason}")
-    return Gate("right", False, _with_words(_told(pair, _named(row.reason, folder, path), found), pair))
+    if row.verdict == Verdict.SKIPPED:
+        return Gate("right", None, f"cannot be judged here: {text(row.reason)}")
+    problem = _named(_explained(pair, row.reason, found), folder, path)
+    return Gate("right", False, _with_words(problem, pair))
 
 
-def _with_words(text: str, pair: Pair) -> str:
+def _with_words(message: str, pair: Pair) -> str:
     """What is wrong, and what of Python does it in a kernel, if anything does."""
     words = sentence(python_words(pair.variants[0].path))
-    return text + bool(words) * (" " if text.endswith("?") else ". ") + words
+    return message + bool(words) * (" " if message.endswith("?") else ". ") + words
 
 
-def _told(pair: Pair, reason: str, found: Looked) -> str:
+def _explained(pair: Pair, reason: Finding | None, found: Looked) -> str:
     """What is wrong, in which element, and what it looks like, from the loads and stores at that size."""
-    said = told(reason)
+    said = wrong_answer(reason)
     if found.error and (said is None or said.size == found.size):
         return found.error
-    if reason.startswith("killed by"):
-        return f"{reason}. A store beside an array does this: compare its offsets and its mask with the array's size"
+    if reason and reason.cause == Cause.KILLED:
+        return (
+            f"{text(reason)}. A store beside an array does this: compare its offsets and its mask with the array's size"
+        )
     if said is None:
-        return in_file(reason, pair.variants[0].path)
+        return in_file(text(reason), pair.variants[0].path)
     try:
         return said.text(pair) if pair.ranks > 1 else _in_child(diagnosis.look, pair, said)
     except worker.ChildFailed:  # the harness has said what is wrong: this would only have said what it looks like
@@ -170,7 +175,7 @@ def _result(pair: Pair, check_only: bool = False, fast: bool = False) -> PairRes
     return record.pairs[0]
 
 
-def _in_child(function: Callable[..., str], pair: Pair, of: Told | list[str]) -> str:
+def _in_child(function: Callable[..., str], pair: Pair, of: WrongAnswer | list[str]) -> str:
     """Raises ChildFailed."""
     found: str = worker.call(function, pair, of, environment=INTERPRETED, deadline_s=DEADLINE_S)
     return found
@@ -183,15 +188,15 @@ def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
     result = _result(pair, fast=True)
     row = result.rows[0]
     if row.interval is None or row.ratio is None:
-        said = told(row.reason)
-        reason = said.text(pair) if said else row.reason
-        yield Gate("speed", False if row.verdict in FAILED else None, f"not timed: {row.verdict}: {reason}")
+        said = wrong_answer(row.reason)
+        reason = said.text(pair) if said else text(row.reason)
+        yield Gate("speed", False if row.verdict in FAILED else None, f"not timed: {word(row.verdict)}: {reason}")
         return
     low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)
     arm = result.arms[row.variant]
-    text = f"{digits(row.ratio)}x of the solution's speed [{digits(low)}, {digits(high)}], {seconds(arm.median_s)}"
-    text += f", {arm.of_limit:.0%} of this machine's limit" if arm.of_limit else ""
-    yield Gate("speed", low >= least or (False if high < least else None), text, is_unsure=low < least <= high)
+    message = f"{digits(row.ratio)}x of the solution's speed [{digits(low)}, {digits(high)}], {seconds(arm.median_s)}"
+    message += f", {arm.of_limit:.0%} of this machine's limit" if arm.of_limit else ""
+    yield Gate("speed", low >= least or (False if high < least else None), message, is_unsure=low < least <= high)
     share = exercise.gates.get("limit")
     near = share is not None and arm.of_limit is not None and arm.of_limit >= share
     yield Gate("star", low > STAR or near, f"faster than the solution, or at least {share or 1:.0%} of the limit", True)

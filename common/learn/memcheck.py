@@ -17,6 +17,7 @@ import torch
 
 from common.checks.poisoned_memory import filled_memory
 from common.isolation import worker
+from common.isolation.pipe import End
 from common.learn.access_trace import Arrays, Made, apart, extent, outside
 from common.learn.errors import explained, here, is_own
 from common.learn.failure_text import sized
@@ -60,7 +61,7 @@ def look(pair: Pair) -> Looked:
             deadline_s=DEADLINE_S,
         )
     except worker.ChildFailed as death:
-        hangs = sizes and str(death).startswith("hung")
+        hangs = sizes and death.end == End.HUNG
         return Looked(fatal=f"at size {sized(sizes[-1], pair)}: {death}: does each loop end?" if hangs else "")
     return found
 

@@ -45,13 +45,14 @@ def _dump(node: Any) -> str:
 _said = cache(_dump)
 
 
-def remarks(version: Version, baseline: Version) -> list[str]:
-    """Remarks on a version that computes nothing in its own way."""
-    if _said(parse(version.path)) == _said(parse(baseline.path)):
-        return ["is a copy of the baseline"]
-    if (baseline.has_kernel or version.has_kernel) and not _launches(version.path):
-        return ["launches no kernel of its own: it calls a library"]
-    return []
+def is_copy(version: Version, baseline: Version) -> bool:
+    """Whether a version's file has the baseline's code."""
+    return _said(parse(version.path)) == _said(parse(baseline.path))
+
+
+def has_no_launch(version: Version, baseline: Version) -> bool:
+    """Whether a pair has kernels and this version launches none of its own: it calls a library."""
+    return (baseline.has_kernel or version.has_kernel) and not _launches(version.path)
 
 
 def _launches(path: Path) -> bool:

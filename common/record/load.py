@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from common import stats
+from common.record.decision import decide
 from common.record.files import Format, RecordError, write_text
 from common.record.result import CONTROL, SCHEMA, Arm, PairResult, Record, Row, from_dict, to_json
 
@@ -70,10 +71,8 @@ def _claims_of(row: Row, arms: dict[str, Arm], floor: float) -> Iterator[tuple[s
     yield f"{where}: ratio", row.ratio, found.ratio
     bounded = stats.sign_interval_rank(len(seconds)) > 0
     yield f"{where}: interval", row.interval, (found.low, found.high) if bounded else None
-    verdict = stats.verdict(found, floor)[0] if bounded else "unsure"
-    if not stats.holds_alone(verdict, found.ratio, arms[row.versus].alone, arms[row.variant].alone):
-        verdict = "unsure"
-    yield f"{where}: verdict", row.verdict, verdict
+    outcome = decide(found, len(seconds), floor, arms[row.versus].alone, arms[row.variant].alone)
+    yield f"{where}: verdict", row.verdict, outcome.verdict
     for label, value in row.vs_library.items():
         library = stats.estimate(arms[label].seconds, seconds)
         claimed = [value["ratio"], *(value["interval"] or ())]

@@ -3,6 +3,7 @@
 A new verdict or cause is one line here and one line there.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 from typing import Any
@@ -102,6 +103,7 @@ class Cause(StrEnum):
     ALLOCATES = auto()
     FITS_IN_CACHE = auto()
     ABOVE_LIMIT = auto()
+    MEDIANS_DISAGREE = auto()
 
 
 class Where(Enum):
@@ -121,6 +123,10 @@ class Finding:
 
     cause: Cause
     facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:  # a record holds finite numbers
+        plain = {k: v if not isinstance(v, float) or math.isfinite(v) else str(v) for k, v in self.facts.items()}
+        object.__setattr__(self, "facts", plain)
 
     def at(self, **facts: Any) -> "Finding":
         """With further facts, of which those that are known stay."""

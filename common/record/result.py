@@ -7,11 +7,10 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from common.record.outcome import Cause, Finding, Verdict
+
 SCHEMA = 3
 CONTROL = "control"  # label of the A/A control: the baseline measured once more, against itself
-BELIEVED = ("faster", "slower", "same", "unsure")  # verdicts that come with a ratio
-FAILED = ("invalid", "died")
-UNTIMED = ("verified", "too short")  # right, but without a ratio
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,11 @@ class Arm:
     rms_error: float | None = None
 
     @property
-    def bound(self) -> str:
-        """What the host needs, if it issues a call more slowly than the device carries it out; else empty."""
+    def host_bound(self) -> Finding | None:
+        """If the host issues a call more slowly than the device carries it out."""
         if self.host_s is None or self.host_s <= self.median_s:
-            return ""
-        return f"the host needs {self.host_s * 1e6:.0f} us to issue {self.median_s * 1e6:.0f} us of device work"
+            return None
+        return Finding(Cause.HOST_BOUND, {"host_us": self.host_s * 1e6, "device_us": self.median_s * 1e6})
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,13 @@ class Row:
 
     variant: str
     versus: str
-    verdict: str
-    reason: str = ""
+    verdict: Verdict
+    reason: Finding | None = None
     ratio: float | None = None  # versus / variant: above 1 the variant is faster; None if it is not reliable
     interval: tuple[float, float] | None = None
     vs_library: dict[str, dict[str, Any]] = field(default_factory=dict)  # label -> {ratio: library / variant, ...}
     precision: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: list[Finding] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -100,11 +99,26 @@ def to_json(record: Record) -> str:
     return json.dumps(asdict(record), indent=1, allow_nan=False)
 
 
+def _typed(row: dict[str, Any]) -> dict[str, Any]:
+    reason = row["reason"]
+    if isinstance(reason, str):
+        reason = Finding(Cause.NEEDS, {"text": reason}) if reason else None
+    elif reason:
+        reason = Finding(Cause(reason["cause"]), reason["facts"])
+    notes = [
+        Finding(Cause.NEEDS, {"text": n}) if isinstance(n, str) else Finding(Cause(n["cause"]), n["facts"])
+        for n in row["notes"]
+    ]
+    interval = tuple(row["interval"]) if row["interval"] else None
+    verdict = Verdict(row["verdict"].replace("died", "crashed"))
+    return {"verdict": verdict, "reason": reason, "notes": notes, "interval": interval}
+
+
 def from_dict(data: dict[str, Any]) -> Record:
     """The record in `data`, which must fit the schema."""
     pairs = []
     for pair in data["pairs"]:
-        rows = [Row(**{**row, "interval": tuple(row["interval"]) if row["interval"] else None}) for row in pair["rows"]]
+        rows = [Row(**{**row, **_typed(row)}) for row in pair["rows"]]
         arms = {label: Arm(**arm) for label, arm in pair["arms"].items()}
         pairs.append(PairResult(**{**pair, "rows": rows, "arms": arms}))
     return Record(**{**data, "pairs": pairs})

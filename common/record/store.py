@@ -22,7 +22,8 @@ from common.pairs.user_error import UserError
 from common.record import files
 from common.record.files import file_of_device
 from common.record.load import FORMAT, load_record, save_record
-from common.record.result import FAILED, PairResult, Record
+from common.record.outcome import FAILED
+from common.record.result import PairResult, Record
 
 Records = list[tuple[Path, Record]]  # each with its file, newest first
 CLASSES = ("default", "small", "medium", "large", "xlarge", "long", "batch")  # the order of classes; others follow

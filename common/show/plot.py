@@ -16,8 +16,8 @@ from common.record.files import write_file
 from common.record.result import CONTROL, PairResult, Record, Row
 from common.show.formats import digits
 from common.show.tables import origin, variant
+from common.show.words import VERDICTS
 
-COLORS = {"faster": "#009E73", "slower": "#D55E00", "same": "#56B4E9", "unsure": "#999999"}
 SERIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442")
 MARKERS = "osD^vP*X<>h"  # 11 markers and 7 colours: 77 series before a combination repeats
 MOST_UPRIGHT = 6  # names of sizes that fit side by side
@@ -53,7 +53,7 @@ def ratio_bars(record: Record) -> Figure:
     labels = [pair.name if variant(row) == "optimized" else f"{pair.name} {variant(row)}" for pair, row in rows]
     ratios, ends, errors = _intervals([row for _, row in rows])
     places = np.arange(len(rows))
-    axes.barh(places, ratios - 1, left=1, color=[COLORS[row.verdict] for _, row in rows], height=0.6)
+    axes.barh(places, ratios - 1, left=1, color=[VERDICTS[row.verdict].ink for _, row in rows], height=0.6)
     axes.errorbar(ratios, places, xerr=errors, fmt="o", color="black", markersize=3, capsize=3)
     for place, (_, row) in zip(places, rows, strict=True):
         right, text = (max(ends[place, 1], 1), place), f"{digits(ratios[place])}x {row.verdict}"

@@ -9,13 +9,15 @@ from statistics import fmean, geometric_mean
 from common.pairs.pair import Pair, short
 from common.pairs.sizes import class_of
 from common.record.files import Problems, classes, write_text
-from common.record.result import UNTIMED, PairResult, Record, Row
+from common.record.outcome import UNTIMED, Cause
+from common.record.result import PairResult, Record, Row
 from common.record.store import CLASSES, added, current, recorded, recorded_classes, together
 from common.show import stats_table, tables
 from common.show.formats import digits
 from common.show.layout import Entry, markdown
-from common.show.tables import HEADINGS, NOTHING, STALE, UNTIMED_FACTS, by_cause, entries_of, named, variant
+from common.show.tables import HEADINGS, NOTHING, STALE, by_cause, entries_of, named, variant
 
+UNTIMED_FACTS = (Cause.ALLOCATES, Cause.COMPILED_LONG)  # say nothing about a time
 FEWEST = 3  # operations with a library: the table itself shows the best of fewer
 Files = Sequence[tuple[Path, Record]]
 OTHER_LOAD = "other load while measured: "

@@ -8,30 +8,24 @@ from typing import Any, Protocol
 from common import stats
 from common.pairs.pair import short
 from common.pairs.sizes import class_of
+from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import Arm, PairResult, Record, Row
-from common.show import formats
+from common.show import formats, words
 from common.show.formats import digits, seconds
 from common.show.layout import Entry, head, line  # noqa: F401 (tables in Markdown are asked for here)
 from common.show.recorded_column import NOTHING_ON_GPU, OnGpu
+from common.show.words import VERDICTS, word
 
 ON_GPU = "recorded on a GPU"  # a column of a machine without one
 HEADINGS = (
     "verdict", "speedup", "95 % interval", "time", "% of limit", "throughput", "% of datasheet", "vs library",
     "host time", ON_GPU,
 )  # fmt: skip
-VERDICTS = {  # of a record -> the reader's word and its colour, in the order of a tally
-    "faster": ("faster", "green"), "same": ("same", ""), "slower": ("slower", "red"), "unsure": ("unsure", "yellow"),
-    "too short": ("too short", ""), "verified": ("verified", ""), "skipped": ("skipped", ""),
-    "invalid": ("invalid", "bold red"), "died": ("crashed", "bold red"),
-}  # fmt: skip
 LIMIT_HEADINGS = ("resource", "measured", "datasheet", "how", "datasheet's source")
 GRADES = ((1.02, "A+"), (0.98, "A"), (0.9, "B"), (0.75, "C"), (0.5, "D"))
 NOTHING = "Nothing is recorded yet."
 STALE = "stale: the pair has changed since"
 APART = 1.05  # the quotient of two median times may lie this far outside the interval of their ratio
-WARM = "fits in the cache: its limit is not memory bandwidth"  # older records say so of samples with a cold L2, too
-BOUND, UNTIMED_FACTS = "launch-bound", ("allocates", "its first calls took")  # the second say nothing about a time
-CAUSES = (BOUND, *UNTIMED_FACTS, "keeps", "some of its calls", "its time changes between rounds")  # then come facts
 
 
 class Measured(Protocol):
@@ -39,11 +33,6 @@ class Measured(Protocol):
 
     @property
     def environment(self) -> dict[str, Any]: ...
-
-
-def word(verdict: str) -> str:
-    """A record's verdict in the reader's words."""
-    return VERDICTS[verdict][0]
 
 
 def ratio(row: Row) -> str:
@@ -111,7 +100,7 @@ def libraries(pair: PairResult, row: Row, spread: bool = False) -> str:
     for label, value in row.vs_library.items():
         kind, _, name = label.partition("/")
         precision = value.get("precision", "")
-        graded = "" if row.verdict == "unsure" else grade(value["ratio"])
+        graded = "" if row.verdict == Verdict.UNSURE else grade(value["ratio"])
         mark = "ceiling" if kind == "yardstick" else row.precision or graded
         if precision:  # the library's precision, which is then the row's too
             mark = ", ".join(filter(None, (graded, f"both {precision}")))
@@ -165,14 +154,14 @@ def entries_of(pair: PairResult, old: PairResult | None = None, device: str = ""
     entries = []
     for row in pair.rows:
         recorded = before.get((row.variant, row.versus))
-        if old and recorded and row.verdict in ("skipped", "verified"):
-            state = device if row.verdict == "skipped" else f"{row.verdict}, {device}"
+        if old and recorded and row.verdict in (Verdict.SKIPPED, Verdict.VERIFIED):
+            state = device if row.verdict == Verdict.SKIPPED else f"{row.verdict}, {device}"
             entries.append(_entry(old, recorded, {"verdict": state}, spread, {"": "dim"}))
             rungs = [rung for rung in before.values() if rung.variant == row.variant and rung != recorded]
             entries += [_entry(old, rung, {"verdict": device}, spread, {"": "dim"}) for rung in rungs]
         else:
             beside = {ON_GPU: f"{device} {ratio(recorded)}"} if recorded else {}
-            styles = {"verdict": VERDICTS[row.verdict][1], "speedup": "bold"}
+            styles = {"verdict": VERDICTS[row.verdict].style, "speedup": "bold"}
             entries.append(_entry(pair, row, {"verdict": word(row.verdict), **beside}, spread, styles))
     timed = pair if pair.arms else old if any("" in entry.styles for entry in entries) else None
     title = _of_candidate(timed, "baseline", spread, is_baseline=True) if timed else {}
@@ -197,51 +186,54 @@ def tally(rows: Iterable[Row]) -> str:
 # Remarks
 
 
-def remarks(pair: PairResult, row: Row) -> list[str]:
+def remarks(pair: PairResult, row: Row) -> list[Finding]:
     """The reason of a row's verdict, then the variant's notes: they are shown once, in its row against the baseline.
 
-    Then a line if the two times tell another story than the ratio: they are medians of their own.
+    Then whether the two times tell another story than the speedup: they are medians of their own.
     """
-    notes = [note for note in row.notes if row.versus == "baseline" and not (pair.clock == "device" and note == WARM)]
-    return [text for text in (row.reason, *notes, _apart(pair, row)) if text]
+    notes = row.notes if row.versus == "baseline" else []
+    return [found for found in (row.reason, *notes, _apart(pair, row)) if found]
 
 
-def _apart(pair: PairResult, row: Row) -> str:
+def _apart(pair: PairResult, row: Row) -> Finding | None:
     if row.ratio is None or row.interval is None:
-        return ""
+        return None
     quotient = pair.arms[row.versus].median_s / pair.arms[row.variant].median_s
     low, high = row.interval
     if low / APART <= quotient <= high * APART:
-        return ""
-    return f"its time changes between rounds: by the two medians it is {digits(quotient)}x"
+        return None
+    return Finding(Cause.MEDIANS_DISAGREE, {"times": digits(quotient)})
 
 
-def by_cause(pairs: Sequence[PairResult], left_out: Sequence[str] = ()) -> list[str]:
+def by_cause(pairs: Sequence[PairResult], left_out: Sequence[Cause] = ()) -> list[str]:
     """The remarks on all versions, one line a cause. `left_out`: causes that are not shown."""
-    found: dict[str, dict[str, dict[str, list[str]]]] = {}  # cause -> facts -> pair -> versions
+    found: dict[str, dict[str, dict[str, list[str]]]] = {}  # cause -> case -> pair -> versions
     every = {named(pair): {variant(row) for row in pair.rows} for pair in pairs}
     for pair in pairs:
-        texts = [(variant(row), text) for row in pair.rows for text in remarks(pair, row)]
-        if pair.arms and (bound := pair.arms["baseline"].bound):
-            texts.append(("baseline", f"{BOUND}: {bound}"))
-        for name, text in texts:
-            cause = next((cause for cause in CAUSES if text.startswith(cause)), text.partition(": ")[0])
-            facts = text.removeprefix(cause).lstrip(": ")
-            found.setdefault(cause, {}).setdefault(facts, {}).setdefault(named(pair), []).append(name)
-    return [_cause_line(cause, by_facts, every) for cause, by_facts in found.items() if cause not in left_out]
+        known = [(variant(row), finding) for row in pair.rows for finding in remarks(pair, row)]
+        if pair.arms and (bound := pair.arms["baseline"].host_bound):
+            known.append(("baseline", bound))
+        for name, finding in known:
+            if finding.cause not in left_out:
+                what, case = words.parts(finding)
+                found.setdefault(what or case, {}).setdefault(case * bool(what), {}).setdefault(named(pair), []).append(
+                    name
+                )
+    return [_cause_line(cause, by_case, every) for cause, by_case in found.items()]
 
 
-def _cause_line(cause: str, by_facts: Mapping[str, dict[str, list[str]]], every: Mapping[str, set[str]]) -> str:
+def _cause_line(cause: str, by_case: Mapping[str, dict[str, list[str]]], every: Mapping[str, set[str]]) -> str:
     """A cause with the versions concerned, a pair's name for all of its own; and what is said of each of them."""
     listed = {
-        facts: ", ".join(at if every[at] <= {*names} else f"{at} {', '.join(names)}" for at, names in of.items())
-        for facts, of in by_facts.items()
+        case: ", ".join(at if every[at] <= {*names} else f"{at} {', '.join(names)}" for at, names in of.items())
+        for case, of in by_case.items()
     }
+    clause = cause.removesuffix(": ")
     if len(listed) == 1:
-        ((facts, names),) = listed.items()
-        text = f"{cause} {facts}" if cause in CAUSES and cause != BOUND else f"{cause} ({facts})" if facts else cause
-        return f"{text}: {names}"
-    return f"{cause}: " + ", ".join(f"{names} ({facts})" if facts else names for facts, names in listed.items())
+        ((case, names),) = listed.items()
+        said = f"{clause} ({case})" if case and cause != clause else cause + case
+        return f"{said}: {names}"
+    return f"{clause.strip()}: " + ", ".join(f"{names} ({case})" if case else names for case, names in listed.items())
 
 
 # Origins

@@ -1,20 +1,29 @@
 """The words of verdicts and causes, and their colours: what a record holds as data becomes text here, and only here."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from common.record.outcome import Cause, Finding, Verdict, Where
 
-VERDICTS = {  # in the order of a tally -> the reader's word, its colour on a console
-    Verdict.FASTER: ("faster", "green"),
-    Verdict.SAME: ("same", ""),
-    Verdict.SLOWER: ("slower", "red"),
-    Verdict.UNSURE: ("unsure", "yellow"),
-    Verdict.TOO_SHORT: ("too short", ""),
-    Verdict.VERIFIED: ("verified", ""),
-    Verdict.SKIPPED: ("skipped", ""),
-    Verdict.INVALID: ("invalid", "bold red"),
-    Verdict.CRASHED: ("crashed", "bold red"),
+
+class Word(NamedTuple):
+    """A verdict for readers: its word, its colour on a console, its colour in a figure."""
+
+    word: str
+    style: str = ""
+    ink: str = ""
+
+
+VERDICTS = {  # in the order of a tally
+    Verdict.FASTER: Word("faster", "green", "#009E73"),
+    Verdict.SAME: Word("same", "", "#56B4E9"),
+    Verdict.SLOWER: Word("slower", "red", "#D55E00"),
+    Verdict.UNSURE: Word("unsure", "yellow", "#999999"),
+    Verdict.TOO_SHORT: Word("too short"),
+    Verdict.VERIFIED: Word("verified"),
+    Verdict.SKIPPED: Word("skipped"),
+    Verdict.INVALID: Word("invalid", "bold red"),
+    Verdict.CRASHED: Word("crashed", "bold red"),
 }
 # A cause in words: what it is, then after | what its facts say of this case. A table's remark names cases by the first.
 WORDS: dict[Cause, str] = {
@@ -73,7 +82,7 @@ WORDS: dict[Cause, str] = {
     Cause.FEW_BLOCKS: "only |{blocks} blocks: an interval needs six",
     Cause.CROSSES_BAND: "the interval crosses the {band:.0%} band: |more blocks or a quieter machine would settle it",
     Cause.NOISY_BASELINE: "the baseline differs from itself by {floor:.1%}: |measure on a quieter machine",
-    Cause.CONTRADICTED_ALONE: "beside the others |{ratio:.3g}x, alone {alone:.3g}x",
+    Cause.CONTRADICTED_ALONE: "beside the others |{together:.3g}x, alone {apart:.3g}x",
     Cause.ALL_VOIDED: "not timed: |all {rounds} rounds were voided for thermal or hardware slowdown",
     Cause.INTERPRETED: "verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU",
     Cause.GLOO_ONLY: "verified with gloo on {ranks} processes; timing needs {ranks} GPUs",
@@ -86,7 +95,7 @@ WORDS: dict[Cause, str] = {
     Cause.IS_A_COPY: "is a copy of the baseline",
     Cause.NO_KERNEL: "launches no kernel of its own: |it calls a library",
     Cause.HOST_BOUND: "launch-bound: |the host needs {host_us:.0f} us to issue {device_us:.0f} us of device work",
-    Cause.DEVICE_WAITED: "the device waited for the host: |in {waits} of {samples} samples: the time includes this",
+    Cause.DEVICE_WAITED: "the device waited for the host |in {waits} of {samples} samples: the time includes this",
     Cause.COMPILED_LONG: "its first calls took |{seconds:.1f} s longer (compiling, tuning)",
     Cause.NOT_PROFILED: "the profiler could not see the device: |only times show whether all streams are joined",
     Cause.CORES_BUSY: "keeps |{cores:.1f} cores busy, the baseline {baseline:.1f}",
@@ -94,6 +103,7 @@ WORDS: dict[Cause, str] = {
     Cause.UNEVEN: "some of its calls take much longer: |the mean is {times:.2f} x the median",
     Cause.ALLOCATES: "allocates |{bytes} a call, the baseline {baseline}",
     Cause.FITS_IN_CACHE: "fits in the cache, which stays warm on the wall clock: |memory bandwidth is no limit",
+    Cause.MEDIANS_DISAGREE: "its time changes between rounds: |by the two medians it is {times}x",
     Cause.ABOVE_LIMIT: "above the measured limit: |something else ran while the limits were measured",
 }
 LEAST_BYTES = 1 << 16  # less memory is "almost nothing"
@@ -101,7 +111,7 @@ LEAST_BYTES = 1 << 16  # less memory is "almost nothing"
 
 def word(verdict: str) -> str:
     """A verdict in the reader's words."""
-    return VERDICTS[Verdict(verdict)][0]
+    return VERDICTS[Verdict(verdict)].word
 
 
 def parts(finding: Finding) -> tuple[str, str]:
@@ -121,7 +131,16 @@ def _shown(key: str, value: Any) -> Any:
     """A fact as words have it: amounts of memory with their unit."""
     if key in ("bytes", "baseline") and isinstance(value, int) and not isinstance(value, bool):
         return f"{value / 2**20:,.1f} MiB" if value >= LEAST_BYTES else "almost nothing"
-    return value
+    return _Text(value) if isinstance(value, str) else value
+
+
+class _Text(str):
+    """A fact that is text, though its cause usually has a number there: `nan`."""
+
+    __slots__ = ()
+
+    def __format__(self, form: str) -> str:
+        return str(self)
 
 
 def _before(facts: Mapping[str, Any]) -> str:

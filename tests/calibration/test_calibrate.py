@@ -17,11 +17,22 @@ import pytest
 import torch
 from samples import refused, wait_until
 
-from common import stats
 from common.calibration import __main__ as calibrate
 from common.calibration import calibration_page, known_times, trials
 from common.calibration.checks import FORMAT, contradiction, judge, own_cost
-from common.calibration.findings import FILE, PAIRS, SCHEMA, Findings, Known, Run, Said, Spin, keep, to_json
+from common.calibration.findings import (
+    CONTRADICTED,
+    FILE,
+    PAIRS,
+    SCHEMA,
+    Findings,
+    Known,
+    Run,
+    Said,
+    Spin,
+    keep,
+    to_json,
+)
 from common.engine import runner
 from common.engine.runner import has_failed, run_pairs
 from common.machine.device import describe
@@ -95,14 +106,14 @@ HELD = [f"the interval holds the true {truth}" for truth in ("1.0000", "0.9901",
 WRONG = "a planted difference is called the wrong way"
 COPY = "a copy reaches the measured limit"
 HONEST = "an honest version is called invalid"
-CONTRADICTED = "a run alone contradicts"
+CONTRADICTS = "a run alone contradicts"
 EMPTY = "an empty call gets no ratio"
 OWN = "a call costs little besides its repetitions"
 SPIN = "a spin is as long as by CLOCK_MONOTONIC_RAW"
 READ = "a read with a cold L2 is slower than with a warm one"
 
 
-DOUBTED = Said("unsure", 1.05, 1.04, 1.06, stats.contradiction(1.05, [[2.0]], [[3.0]]))
+DOUBTED = Said("unsure", 1.05, 1.04, 1.06, CONTRADICTED)
 
 
 def alone(times=16, **of):
@@ -131,7 +142,7 @@ NOT_NOTHING = [[], *([Run(0, 12, 0.005, said)] * 2 for said in GIVEN)]
         ({"known": known(cold=11e-6)}, [(READ, "quiet")]),  # 1.1 times the warm read
         *(({"copies": found}, [(COPY, "quiet")]) for found in ([1.1] * 4, [0.85] * 4, [0.98, 0.98, 0.98, None], [])),
         ({"runs": alone(said=INVALID)}, [(EQUAL, "alone"), (HONEST, "alone")]),
-        ({"runs": alone(said=DOUBTED)}, [(CONTRADICTED, "alone")]),
+        ({"runs": alone(said=DOUBTED)}, [(CONTRADICTS, "alone")]),
         *(({"nothing": runs}, [(EMPTY, "quiet")]) for runs in NOT_NOTHING),
     ],
 )

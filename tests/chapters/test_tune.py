@@ -24,7 +24,7 @@ from common.isolation import worker
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 from common.record.files import RecordError
-from common.record.result import BELIEVED
+from common.record.outcome import BELIEVED
 from common.show.console import make_console
 from common.xray.occupancy import MACHINES
 
@@ -329,7 +329,8 @@ def staged(stages):
 def test_every_configuration_is_verified_and_timed_whatever_becomes_of_the_others(bench):
     trials, control = bench().score([*map(staged, range(4, 10))], 0, quiet)
     expected = [
-        ("died", "killed by SIGSEGV"), ("out of resources", "shared memory"), ("does not run", "ValueError: no such"),
+        ("crashed", "killed by SIGSEGV"), ("out of resources", "shared memory"),
+        ("does not run", "ValueError: no such"),
         ("wrong", "at size check: element"), ("wrong", "in a timed round, against the baseline's: element"),
     ]  # fmt: skip
     for trial, (outcome, text) in zip(trials[1:], expected, strict=True):

@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 import torch
+from samples import in_words
 
-from common.checks import stress
+from common.checks import compare_to_baseline, compare_to_reference, stress
 from common.checks.arrays import (
     copy_into,
     difference,
@@ -16,10 +17,9 @@ from common.checks.arrays import (
     same_placement,
     to_float64,
 )
-from common.checks.compare_to_baseline import near
-from common.checks.compare_to_reference import compare
 from common.pairs.stress_names import DRAWS
 
+compare, near = in_words(compare_to_reference.compare), in_words(compare_to_baseline.near)
 N = 40_001
 
 

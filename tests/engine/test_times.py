@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from samples import HONEST, version, write_pair
+from samples import HONEST, notes_of, reason_of, version, write_pair
 
 from common import stats
 from common.engine import runner
@@ -50,8 +50,8 @@ def test_planted_ratios_are_found(measured):
 def test_libraries_are_arms_and_a_wrong_one_is_a_note(measured):
     for row in measured[0].pairs[0].rows:
         assert row.vs_library["library"]["ratio"] < 1  # it takes no nap
-        assert any(note.startswith("library/wrong: wrong answer") for note in row.notes)
-        assert any(note.startswith("library/dead: RuntimeError: no kernel image") for note in row.notes)
+        assert any(note.startswith("library/wrong: wrong answer") for note in notes_of(row))
+        assert any(note.startswith("library/dead: RuntimeError: no kernel image") for note in notes_of(row))
 
 
 def test_a_library_of_a_lower_precision_is_compared_with_variants_of_that_precision_alone(measured):
@@ -67,7 +67,7 @@ def test_every_verdict_can_be_computed_again_from_the_samples(measured):
     for row in pair.rows:
         again = stats.estimate(seconds[row.versus], seconds[row.variant])
         assert (again.ratio, (again.low, again.high)) == (pytest.approx(row.ratio), pytest.approx(row.interval))
-        assert stats.verdict(again, pair.noise_floor) == (row.verdict, row.reason)
+        assert stats.verdict(again, pair.noise_floor) == (row.verdict, reason_of(row))
         library = stats.estimate(seconds["library"], seconds[row.variant])
         assert library.ratio == pytest.approx(row.vs_library["library"]["ratio"])
     for arm in pair.arms.values():

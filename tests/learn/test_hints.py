@@ -9,15 +9,21 @@ pytest.importorskip("triton")
 from common.learn import diagnosis
 from common.learn.errors import not_compiled, plain, spilled
 from common.learn.exercise import find
-from common.learn.failure_text import told
+from common.learn.failure_text import wrong_answer
 from common.learn.gate import NOT_YET
 from common.learn.grade import grade
 from common.learn.kernel_gates import as_pair
 from common.pairs.pair import discover
+from learn.said import finding
+
+
+def wrong_answer_of(line):
+    return wrong_answer(finding(line))
+
 
 EXERCISE = find("ch1/coalesce")
 RIGHT = EXERCISE.solution.read_text(encoding="utf-8")
-TOLD = told("wrong answer at size check: element 0 of 1000 is 7, expected 8")
+TOLD = wrong_answer_of("wrong answer at size check: element 0 of 1000 is 7, expected 8")
 HINTS = {
     "luck": ((), r"^wrong answer at size check \(n 1000\): answer\[0\] should be 8, got 7$"),
     "a block of 48": (

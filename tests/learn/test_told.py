@@ -7,10 +7,16 @@ pytest.importorskip("triton")
 
 from common.learn import diagnosis
 from common.learn.exercise import find
-from common.learn.failure_text import HARD, told
+from common.learn.failure_text import HARD, wrong_answer
 from common.learn.first_mismatch import wrong
 from common.learn.grade import grade
 from common.pairs.pair import discover
+from learn.said import finding
+
+
+def wrong_answer_of(line):
+    return wrong_answer(finding(line))
+
 
 PAIR = """
 import torch
@@ -83,7 +89,7 @@ def pair(tmp_path):
     ],
 )  # fmt: skip
 def test_the_harness_in_a_readers_words(reason, text, pair):
-    assert told(reason).text(pair(), [(3, 5), (3,)]) == text
+    assert wrong_answer_of(reason).text(pair(), [(3, 5), (3,)]) == text
 
 
 @pytest.mark.parametrize(
@@ -98,18 +104,20 @@ def test_the_harness_in_a_readers_words(reason, text, pair):
     ],
 )
 def test_where_shapes_are_not_known_an_element_is_counted_through(reason, text, pair):
-    assert text in told(reason).text(pair())
+    assert text in wrong_answer_of(reason).text(pair())
 
 
 def test_other_reasons_are_left_as_they_are():
-    assert told("changed its input `x`") is None
+    assert wrong_answer_of("changed its input `x`") is None
 
 
 def test_an_output_without_a_name_has_its_number(pair):
     two = pair()
     text = PAIR.replace("return twice, sums", "return twice, sums + 0")
     two.baseline.path.write_text(text)
-    assert "output 2 of 2 at [2] should" in told(SECOND + "element 2 of 3 is 1, expected 2").text(two, [(3, 5), (3,)])
+    assert "output 2 of 2 at [2] should" in wrong_answer_of(SECOND + "element 2 of 3 is 1, expected 2").text(
+        two, [(3, 5), (3,)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +137,7 @@ def test_an_output_without_a_name_has_its_number(pair):
     ids=["value", "second output", "masked row", "never written at all"],
 )  # fmt: skip
 def test_one_element_and_what_it_looks_like(change, reason, text, pair):
-    assert diagnosis.look(pair(*change), told(reason), None) == text
+    assert diagnosis.look(pair(*change), wrong_answer_of(reason), None) == text
 
 
 SPECIAL = ("2 * x, mask", "tl.where(x != x + 1, 2 * x, 0.0), mask")  # -inf is the same as -inf + 1
@@ -137,7 +145,7 @@ SPECIAL = ("2 * x, mask", "tl.where(x != x + 1, 2 * x, 0.0), mask")  # -inf is t
 
 def test_hard_values_are_explained_and_their_first_wrong_element_is_named(pair):
     reason = "wrong answer at size check on -inf: [0]: NaN or inf differ from the oracle's near element 0 of 15"
-    found = diagnosis.look(pair(*SPECIAL), told(reason), None)
+    found = diagnosis.look(pair(*SPECIAL), wrong_answer_of(reason), None)
     assert found == (
         f"{AT} on -inf, which this test writes into some elements of its inputs. `twice[2, 4]` should be -inf, got 0 "
         f"(1 of 15 elements are wrong). On ordinary values it is right, but hard values count, too: {HARD}"
@@ -145,7 +153,7 @@ def test_hard_values_are_explained_and_their_first_wrong_element_is_named(pair):
 
 
 def test_of_large_values_only_infinities_are_compared(pair):
-    reason = told("wrong answer at size check on values around 100: [1]: element 0 of 3 is 1, expected 2")
+    reason = wrong_answer_of("wrong answer at size check on values around 100: [1]: element 0 of 3 is 1, expected 2")
     found = diagnosis.look(pair(SUM, SUM.replace("x * x", "x * x * (1 + 0.1 * (x > 99))")), reason, None)
     assert "`sums[0]` should be 2, got 1. On ordinary values it is right" in found
 
@@ -175,7 +183,7 @@ RMS = "wrong answer at size check: relative RMS error {} in chunk 1 of 4, accept
     ],
 )
 def test_an_error_as_large_as_roundings_of_16_bits_is_called_so(error, precision, words, pair):
-    said = told(RMS.format(error, precision))
+    said = wrong_answer_of(RMS.format(error, precision))
     assert said.rounded.endswith(words) and bool(said.rounded) is bool(words)
     assert ("or partly wrong" in said.text(pair())) is not bool(words)
 

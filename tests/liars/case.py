@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from samples import HONEST, VECTOR, version, write_pair
+from samples import HONEST, VECTOR, reason_of, version, write_pair
 
 from common.pairs.pair import Pair, discover
-from common.record.result import BELIEVED, Record, Row
+from common.record.outcome import BELIEVED
+from common.record.result import Record, Row
 
 X = 'return {"x": torch.randn(n, device=device)}'
 MATRIX = 'return {"x": torch.randn(n, n, device=device)}'
@@ -51,7 +52,7 @@ class Case:
 
     def is_caught(self, row: Row) -> bool:
         """For its own reason?"""
-        return row.verdict == self.verdict and bool(re.search(self.reason, row.reason))
+        return row.verdict == self.verdict and bool(re.search(self.reason, reason_of(row)))
 
     def versions(self) -> dict[str, tuple[str, str]]:
         """The texts of the liar and of its twin, each with that of its baseline."""
@@ -113,7 +114,7 @@ def rows_of(record: Record) -> dict[tuple[str, str], Row]:
 def assert_out(case: Case, row: Row) -> None:
     """For its own reason, and without a figure."""
     assert case.is_caught(row), row
-    assert row.reason.isprintable(), row
+    assert reason_of(row).isprintable(), row
     assert (row.ratio, row.interval, row.vs_library) == (None, None, {}), row
 
 

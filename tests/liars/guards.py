@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from samples import write_pair
+from samples import reason_of, write_pair
 
 from common.checks.arrays import clone
 from common.engine.job import Alone, Errand, Job
@@ -286,6 +286,6 @@ def assert_needed(name: str, guard: Guard, cases: dict[str, Case], folder: Path,
     for case in guard.cases:
         row = row_of(cases[case], folder / case, patch, unguarded, check_only=not guard.timed, **options)
         if case in VIGILANT:
-            assert re.match(r"AssertionError \(optimized_pair_liar.py:\d+\)", row.reason), row
+            assert re.match(r"AssertionError \(optimized_pair_liar.py:\d+\)", reason_of(row)), row
         else:
-            assert row.verdict != "died" and not cases[case].is_caught(row), row
+            assert row.verdict != "crashed" and not cases[case].is_caught(row), row

@@ -3,13 +3,16 @@
 from types import SimpleNamespace
 
 import pytest
-from samples import version, write_pair
+from samples import because, reason_of, version, write_pair
 
 from common import stats
 from common.engine import confirm_alone, untimed_checks
 from common.engine.job import Alone, Job
 from common.pairs.pair import discover
+from common.record.decision import decide, is_contradicted
+from common.record.outcome import Outcome, Verdict
 from common.record.result import Arm, PairResult, Row
+from common.show import words
 from liars.case import X, shows
 from liars.child import measure_quickly, measured
 
@@ -83,17 +86,17 @@ def unsettled(job, result, call):
 def test_a_gain_that_comes_of_slowing_the_other_is_none(how, settled, verdict, measure):
     for _ in range(3):
         row = measure(f"brake()\n{OWN}", BRAKES[how], settled)
-        if "differs from itself" not in row.reason:  # if it does, the machine was too noisy to show anything
+        if "differs from itself" not in reason_of(row):  # if it does, the machine was too noisy to show anything
             break
     assert row.verdict == verdict, row
-    assert settled is unsettled or row.reason.startswith("beside the others "), row
-    assert settled is unsettled or ", alone " in row.reason
+    assert settled is unsettled or reason_of(row).startswith("beside the others "), row
+    assert settled is unsettled or ", alone " in reason_of(row)
 
 
 def test_its_twin_slows_itself_alone(measure):
     row = measure(OWN, BRAKES["a function of the other"])
     assert row.verdict in ("same", "unsure", "faster", "slower"), row
-    assert "alone" not in row.reason
+    assert "alone" not in reason_of(row)
 
 
 STOPPED = """
@@ -106,12 +109,13 @@ STOPPED = """
 @shows(3)
 def test_who_stops_the_clock_fools_himself(measure):
     row = measure(f"sleep(2e-3)\n{OWN}", STOPPED)
-    assert (row.verdict, row.reason) == ("slower", ""), row
+    assert (row.verdict, reason_of(row)) == ("slower", ""), row
 
 
 def result_of(verdict, ratio):
     """A pair whose baseline takes a second, beside the others and alone."""
-    row = Row("optimized", "baseline", verdict, "", ratio, (ratio, ratio))
+    ends = (ratio / 2, 2 * ratio) if verdict == "unsure" else (ratio, ratio)
+    row = Row("optimized", "baseline", Verdict(verdict), None, ratio, ends)
     both = {"baseline": 1.0, "optimized": 1.0 / ratio, "control": 1.0}
     arms = {label: Arm(seconds, None, None, None, 0.0, [[seconds]] * 6) for label, seconds in both.items()}
     return PairResult("ch1", "double", "default", {}, "", [row], arms=arms, noise_floor=0.0)
@@ -140,6 +144,7 @@ def settle_with(tmp_path):
     return settled
 
 
+KILLED = Outcome(Verdict.CRASHED, because("killed"))
 ALL, NONE = ["baseline", "control", "optimized"], []
 
 
@@ -161,7 +166,7 @@ def test_a_conclusion_holds_both_ways_or_is_unsure(verdict, ratio, alone, said, 
     row, left = settle_with(result_of(verdict, ratio), [Alone([1.0 / alone])])
     assert (row.verdict, left) == (said, ALL)
     doubted = verdict != said
-    assert row.reason == (f"beside the others {ratio:.3g}x, alone {alone:.3g}x" if doubted else "")
+    assert (reason_of(row) == f"beside the others {ratio:.3g}x, alone {alone:.3g}x") is doubted
 
 
 def test_one_of_five_runs_that_agrees_is_enough(settle_with):
@@ -174,17 +179,18 @@ def test_one_of_five_runs_that_agrees_is_enough(settle_with):
 @pytest.mark.parametrize(
     ("mine", "base", "said", "left"),
     [
-        (Alone([], "died", "killed"), Alone([1.0], wrong={}), ("died", "alone: killed"), ["baseline", "control"]),
+        (Alone([], KILLED), Alone([1.0], wrong={}), ("crashed", "alone: killed"), ["baseline", "control"]),
         (
-            Alone([0.5]), Alone([1.0], wrong={"optimized": "zeros"}), ("invalid", "alone: wrong answer: zeros"),
+            Alone([0.5]), Alone([1.0], wrong={"optimized": because("zeros")}),
+            ("invalid", "alone: wrong answer: zeros"),
             ["baseline", "control"],
         ),
-        (Alone([0.5]), Alone([1.0], "died", "killed"), ("died", "the baseline: alone: killed"), NONE),
+        (Alone([0.5]), Alone([1.0], KILLED), ("crashed", "the baseline: alone: killed"), NONE),
     ],
 )  # fmt: skip
 def test_who_is_not_right_alone_is_out(mine, base, said, left, settle_with):
     row, labels = settle_with(result_of("faster", 2.0), [mine], [base])
-    assert ((row.verdict, row.reason), labels, row.ratio) == (said, left, None)
+    assert ((row.verdict, reason_of(row)), labels, row.ratio) == (said, left, None)
 
 
 def test_what_is_kept_is_known_only_after_it_was_taken():
@@ -210,5 +216,6 @@ def test_cores_that_work_when_nothing_is_asked_are_seen(cores, found, monkeypatc
 
 
 def test_a_record_says_why_a_conclusion_is_unsure():
-    assert stats.contradiction(40.0, [[1.0], [2.0]], [[1.0], [1.0]]) == "beside the others 40x, alone 2x"
+    found = decide(stats.Estimate(40.0, 39.0, 41.0), 6, 0.0, [[1.0], [2.0]], [[1.0], [1.0]])
+    assert is_contradicted(found) and words.text(found.reason) == "beside the others 40x, alone 2x"
     assert stats.holds_alone("faster", 40.0, [], [])

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from samples import because
 
 from common.checks import device_trace, guards
 from common.engine import plausibility, untimed_checks
@@ -10,6 +11,7 @@ from common.engine.candidates import Candidate
 from common.engine.sampling import Samples
 from common.engine.session import Session
 from common.machine.clock import Sample
+from common.show import words
 
 
 def event(name, start_us, end_us):
@@ -35,12 +37,13 @@ EARLY, LATE = "early waits for nothing on the timed stream", "late is on a strea
 @pytest.mark.parametrize("turn", [1, -1])
 def test_work_outside_of_the_markers_is_told(work, said, turn):
     events = [FIRST, *work, LAST][::turn]  # in whatever order they were recorded
-    assert device_trace._outside(events) == (f"device work outside the timed interval: {said}" if said else "")
+    found, is_known = device_trace._outside(events)
+    assert is_known and words.text(found) == (f"device work outside the timed interval: {said}" if said else "")
 
 
 @pytest.mark.parametrize("markers", [[], [FIRST], [LAST]])
 def test_where_the_markers_were_not_seen_nothing_is_known(markers):
-    assert device_trace._outside([*markers, event("add", 2001, 2020)]) is None
+    assert device_trace._outside([*markers, event("add", 2001, 2020)]) == (None, False)
 
 
 @pytest.fixture
@@ -59,7 +62,8 @@ def look(monkeypatch):
         source = SimpleNamespace(by_label={"optimized": {}}, overwrite=lambda *arguments: None)
         session.inputs = lambda size: source
         untimed_checks.look(session, SimpleNamespace(name="device"), source)
-        return session.disqualified.get("optimized", ("", ""))[1]
+        found = session.disqualified.get("optimized")
+        return words.text(found.reason) if found else ""
 
     return looked
 
@@ -73,7 +77,7 @@ def works_on(seconds, *tails, idle_s=0.0, other_s=1e-6):
     ]
     found = plausibility.works_on([*samples], Samples("device", None, {}, [rounds]))
     assert "baseline" not in found
-    return found.get("optimized", "")
+    return words.text(found.get("optimized"))
 
 
 JOINED = [  # seconds of a call, and from the clock's stop until the device was idle
@@ -110,10 +114,10 @@ def test_a_host_that_waits_long_for_all_is_busy(other_s, late):
 
 
 def test_what_is_heard_once_is_a_late_beginning(look):
-    assert look("", {"imports late"}, set()) == ""
+    assert look(None, {"imports late"}, set()) == ""
     said = "every warm call compiles, imports inside the timed region"
-    assert look("", {"forks", "imports", "compiles"}, {"imports", "compiles"}) == said
+    assert look(None, {"forks", "imports", "compiles"}, {"imports", "compiles"}) == said
 
 
 def test_what_the_profiler_has_seen_is_told(look):
-    assert look("device work outside") == "device work outside"
+    assert look(because("device work outside")) == "device work outside"

@@ -7,6 +7,7 @@ from itertools import chain
 
 import pytest
 from rich.console import Console
+from samples import reason_of
 
 from common.record.result import to_json
 from common.show import console, heatmap, summary
@@ -57,7 +58,7 @@ ONLY_ON_A_GPU = {"the current stream"}
 def test_every_setting_that_is_watched_has_its_liar(rows):
     from common.checks.global_state import SETTINGS, _switches
 
-    said = [row.reason for row in rows.values() if row.reason.startswith("changes global state")]
+    said = [reason_of(row) for row in rows.values() if reason_of(row).startswith("changes global state")]
     elsewhere = [state.LEAVES_SETTINGS[name].reason for name in state.NOT_HERE]
     on_a_gpu = [case.reason for case in test_on_gpu.LIARS.values()]
     lacking = {
@@ -80,7 +81,7 @@ def test_a_liar_has_no_samples_in_the_record_and_nothing_is_compared_with_it(rec
     compared = [row["versus"] for pair in pairs for row in pair["rows"]]
     assert len(lines_of("\n".join(arms), "twin")) == len(LIARS)
     assert lines_of("\n".join(arms + compared), "liar") == []
-    assert not any(RATIO.search(row["reason"]) for pair in pairs for row in pair["rows"])
+    assert not any(RATIO.search(reason_of(row)) for pair in record.pairs for row in pair.rows)
 
 
 def test_the_console_shows_no_figure_of_a_liar(record):

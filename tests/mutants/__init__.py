@@ -15,12 +15,14 @@ from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from samples import reason_of
+
 from common.engine.runner import run_pairs
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.source import source_hash
 
 RESULTS = Path(__file__).with_name("results.json")
-REJECTED = ("invalid", "died")
+REJECTED = ("invalid", "crashed")
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def judge(chapter: str, name: str, wrong: list[Mutant], device: str) -> dict[str
     """
     found = _judge(chapter, name, [mutant for mutant in wrong if not mutant.file], device)
     for mutant in wrong:
-        if mutant.file or found[mutant.what]["verdict"] == "died":
+        if mutant.file or found[mutant.what]["verdict"] == "crashed":
             found |= _judge(chapter, name, [mutant], device)
     return found
 
@@ -78,7 +80,7 @@ def _judge(chapter: str, name: str, wrong: list[Mutant], device: str) -> dict[st
         raise KeyboardInterrupt
     rows = {row.variant: row for row in record.pairs[0].rows}
     return {
-        mutant.what: {"verdict": row.verdict, "reason": row.reason.replace(folder, "")}
+        mutant.what: {"verdict": row.verdict, "reason": reason_of(row).replace(folder, "")}
         for mutant, row in zip(wrong, (rows[f"optimized/{number}"] for number in range(len(wrong))), strict=True)
     }
 

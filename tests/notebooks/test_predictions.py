@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 from cells import code_of
-from samples import pair_result
+from samples import because, pair_result
 
 from common.notebook import forecast_cells, nb, questions
 from common.pairs.pair import ROOT
@@ -93,7 +93,7 @@ def test_a_wide_interval_that_holds_a_prediction_says_little():
 
 
 def test_without_a_ratio_the_verdict_answers():
-    row = Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU")
+    row = Row("optimized", "baseline", "skipped", because("needs an NVIDIA GPU"))
     assert nb.against(2.0, row) == "you said 2.00x; skipped: needs an NVIDIA GPU"
 
 

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from samples import pair_result, record, refused
+from samples import because, pair_result, record, refused
 
 from common.pairs.pair import ROOT, discover
 from common.pairs.sizes import class_of
@@ -182,7 +182,7 @@ def test_two_runs_that_keep_a_part_at_once_lose_none(tmp_path):
 
 def test_what_was_not_timed_takes_no_figures_place(tmp_path):
     keep_record(named(DAYS[0], "a"), tmp_path, is_part=True)
-    skipped = pair_result("a", rows=[Row("optimized", "baseline", "skipped", "does not fit")], **UNTIMED)
+    skipped = pair_result("a", rows=[Row("optimized", "baseline", "skipped", because("does not fit"))], **UNTIMED)
     keep_record(record(skipped, pair_result("b"), date=DAYS[1]), tmp_path)
     assert seen(tmp_path) == [("ch1.json", ["a", "b"]), ("ch1.20260101-030405.json", ["a"])]
 
@@ -204,7 +204,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
     pairs = discover(ROOT / "ch3")
     (softmax,) = (pair for pair in pairs if pair.name == "softmax")
     small = [size for size in softmax.sizes if class_of(size) == "small"]
-    failed = {"rows": [Row("optimized", "baseline", "invalid", "wrong answer")], "arms": {}}
+    failed = {"rows": [Row("optimized", "baseline", "invalid", because("wrong answer"))], "arms": {}}
     found, said = whole(
         record(
             measured("softmax"), *(measured("softmax", size) for size in small), measured("rms_norm", **failed),
@@ -227,7 +227,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
     ("fields", "environment", "why"),
     [
         ({"rows": [Row("optimized", "baseline", "verified")], **UNTIMED}, {}, "nothing was timed"),
-        ({"rows": [Row("optimized", "baseline", "skipped", "no GPU")], **UNTIMED}, {}, "nothing was timed"),
+        ({"rows": [Row("optimized", "baseline", "skipped", because("no GPU"))], **UNTIMED}, {}, "nothing was timed"),
         ({}, {"fast": True}, "measured with --fast"),
         ({"sizes": {"rows": 1}}, {}, "the pair has changed since"),
     ],

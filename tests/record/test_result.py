@@ -11,7 +11,7 @@ from operator import getitem
 
 import fastjsonschema
 import pytest
-from samples import arm, pair_result, record, refused
+from samples import arm, because, pair_result, record, refused
 
 from common.record import load
 from common.record.files import check_writable
@@ -32,9 +32,9 @@ def schema_errors(data):
 def full():
     against = {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}}
     rows = [
-        Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), against, "tf32", ["a note"]),
-        Row("optimized/b", "optimized", "unsure", "noise", 1.0, (0.9, 1.1)),
-        Row("optimized/c", "baseline", "died", "killed by SIGSEGV"),
+        Row("optimized", "baseline", "faster", None, 2.0, (1.9, 2.1), against, "tf32", [because("a note")]),
+        Row("optimized/b", "optimized", "unsure", because("noise"), 1.0, (0.9, 1.1)),
+        Row("optimized/c", "baseline", "crashed", because("killed by SIGSEGV")),
     ]
     beside = {"spent_s": {"check": 0.5}, "neighbours": ["make (pid 7) kept 1.0 cores busy"], "clocks": {"sm_mhz": 1}}
     judged = {**pair_result().arms, "control": arm(2e-3, max_error=3e-6, rms_error=2e-7)}
@@ -80,7 +80,7 @@ ROW, ARM, PAIR = ("pairs", 0, "rows", 0), ("pairs", 0, "arms", "optimized"), ("p
     [
         ((*ROW, "verdict"), "great"),
         ((*ROW, "verdict"), "invalid"),  # which has no ratio
-        ((*ROW, "verdict"), "died"),
+        ((*ROW, "verdict"), "crashed"),
         ((*ROW, "ratio"), None),  # which `faster` must have
         ((*ROW, "ratio"), "2x"), ((*ROW, "interval"), [1.0]), ((*ROW, "interval"), [1.0, 2.0, 3.0]),
         ((*ROW, "notes"), [1]), ((*ROW, "variant"), KeyError), ((*ROW, "grade"), "A"),
@@ -187,7 +187,10 @@ def test_rounding_in_the_last_digits_is_no_contradiction_nor_is_what_is_not_said
 
 def test_five_blocks_give_a_ratio_and_nothing_more(tmp_path):
     """Their widest interval has 93.8 %: `unsure`, and no interval."""
-    row, times = Row("optimized", "baseline", "unsure", "only 5 blocks", 2.0), {"baseline": 2.0, "optimized": 1.0}
+    row, times = (
+        Row("optimized", "baseline", "unsure", because("only 5 blocks"), 2.0),
+        {"baseline": 2.0, "optimized": 1.0},
+    )
     arms = {label: arm(of, seconds=[[of]] * 5) for label, of in {**times, "control": 2.0}.items()}
     found = record(pair_result(rows=[row], arms=arms))
     assert load_record(written(found, tmp_path)).pairs[0].rows == [row]

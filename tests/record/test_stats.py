@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from samples import version, write_pair
+from samples import because, notes_of, reason_of, version, write_pair
 
 from common import stats
 from common.engine import plausibility, sampling
@@ -21,6 +21,9 @@ from common.engine.session import Session
 from common.machine.clock import Sample
 from common.machine.limits import Limit, of_limit
 from common.pairs.pair import discover
+from common.record.decision import decide
+from common.record.outcome import Outcome, Verdict
+from common.show import words
 from common.stats import Estimate
 
 BLOCKS, ROUNDS = 12, 5
@@ -80,7 +83,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(blocks, noise):
 def test_too_few_blocks_bound_nothing(blocks):
     found = stats.estimate(np.full((blocks, 5), 3.0), np.ones((blocks, 5)))
     assert astuple(found) == (pytest.approx(3), 0, math.inf)
-    assert stats.verdict(found)[0] == "unsure"
+    assert stats.verdict(found) == "unsure"
 
 
 def test_arms_of_different_rounds_are_refused():
@@ -109,7 +112,7 @@ def test_a_planted_ratio_is_found(planted):
     rng = np.random.default_rng(3)
     found = [stats.estimate(samples(rng, planted * 1e-3), samples(rng)) for _ in range(50)]
     expected = "faster" if planted > 1 else "slower"
-    assert {stats.verdict(one)[0] for one in found} == {expected}
+    assert {stats.verdict(one) for one in found} == {expected}
     assert np.median([one.ratio for one in found]) == pytest.approx(planted, rel=0.005)
     assert sum(one.low <= planted <= one.high for one in found) >= 43  # 96 % of 50 are 48
 
@@ -118,7 +121,7 @@ def test_equal_arms_are_never_called_different():
     rng = np.random.default_rng(4)
     for noise in (0.005, 0.03, 0.2):
         pairs = [[samples(rng, noise=noise) for _ in range(2)] for _ in range(200)]
-        found = [stats.verdict(stats.estimate(*pair))[0] for pair in pairs]
+        found = [stats.verdict(stats.estimate(*pair)) for pair in pairs]
         assert not {"faster", "slower"} & set(found[:150]) or noise > 0.1  # beyond that a floor is needed: see below
         assert noise > 0.01 or found.count("same") > 190
 
@@ -129,7 +132,7 @@ def test_noise_raises_the_bar():
     for _ in range(300):
         a, b, again = (samples(rng, noise=0.2) for _ in range(3))
         floors = (0.0, stats.noise_floor(a, again))
-        wrong += [stats.verdict(stats.estimate(a, b), floor)[0] in ("faster", "slower") for floor in floors]
+        wrong += [stats.verdict(stats.estimate(a, b), floor) in ("faster", "slower") for floor in floors]
     assert wrong[1] < min(wrong[0], 0.025 * 300)
 
 
@@ -152,13 +155,16 @@ def test_the_noise_floor_is_how_far_the_repeat_lies_from_one():
     ],
 )  # fmt: skip
 def test_verdicts_at_their_edges(low, high, floor, expected):
-    assert stats.verdict(Estimate(1.0, low, high), floor)[0] == expected
+    assert stats.verdict(Estimate(1.0, low, high), floor) == expected
 
 
 def test_unsure_says_what_would_settle_it():
-    assert "more blocks" in stats.verdict(Estimate(1.0, 0.9, 1.1))[1]
-    assert stats.verdict(Estimate(1.0, 0.9, 1.1), 0.07)[1].startswith("the baseline differs from itself by 7.0%")
-    assert stats.verdict(Estimate(3.0, 2.9, 3.1))[1] == ""
+    def said(*of, floor=0.0):
+        return words.text(decide(Estimate(*of), 6, floor, [], []).reason)
+
+    assert "more blocks" in said(1.0, 0.9, 1.1)
+    assert said(1.0, 0.9, 1.1, floor=0.07).startswith("the baseline differs from itself by 7.0%")
+    assert said(3.0, 2.9, 3.1) == ""
 
 
 def test_the_overall_median_is_of_blocks():
@@ -281,7 +287,7 @@ def test_a_time_below_the_physical_limit_is_no_time(median_s, cost, cache, is_po
         assert (row.verdict, row.ratio) == ("faster", pytest.approx(1 / median_s))
     else:
         assert (row.verdict, row.ratio, row.interval) == ("invalid", None, None)
-        assert "below the physical limit" in row.reason
+        assert "below the physical limit" in reason_of(row)
         assert "optimized" not in found.arms  # no figure of it is left
 
 
@@ -296,12 +302,12 @@ def test_a_time_far_below_the_measured_limit_is_no_time(median_s, again, is_poss
     limits = {"h2d_bytes": {"measured": 2e12, "datasheet": None}}
     (row,) = conclude({"baseline": 1.0, "optimized": median_s}, {"h2d_bytes": 4e9}, limits).rows
     assert (row.verdict, row.ratio is None) == (("faster", False) if is_possible else ("invalid", True))
-    assert is_possible or "the time at the measured limit: 4e+09 h2d bytes take" in row.reason
+    assert is_possible or "the time at the measured limit: 4e+09 h2d bytes take" in reason_of(row)
 
 
 def test_an_impossible_baseline_leaves_no_row(conclude):
     found = conclude({"baseline": 1e-3, "optimized": 2e-3}, {"dram_bytes": 8e9})
-    ((verdict, ratio, reason),) = [(row.verdict, row.ratio, row.reason) for row in found.rows]
+    ((verdict, ratio, reason),) = [(row.verdict, row.ratio, reason_of(row)) for row in found.rows]
     assert (verdict, ratio, found.arms) == ("invalid", None, {}) and reason.startswith("the baseline: ")
 
 
@@ -320,10 +326,12 @@ def test_a_row_gives_the_ratio_against_baseline_libraries_and_the_earlier_rung(c
 @pytest.mark.parametrize(("guilty", "left"), [("optimized", ["optimized/next"]), ("baseline", [])])
 def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "optimized/next": 4e-3}
-    found = conclude(times, bad={guilty: ("invalid", "returned zeros")})
+    found = conclude(times, bad={guilty: Outcome(Verdict.INVALID, because("returned zeros"))})
     assert sorted({row.variant for row in found.rows if row.ratio is not None}) == left
     assert {row.versus for row in found.rows} == {"baseline"}  # nothing is compared with an arm that is out
-    assert {row.reason.removeprefix("the baseline: ") for row in found.rows if row.ratio is None} == {"returned zeros"}
+    assert {reason_of(row).removeprefix("the baseline: ") for row in found.rows if row.ratio is None} == {
+        "returned zeros"
+    }
     assert guilty not in found.arms
 
 
@@ -332,7 +340,7 @@ def test_times_near_the_clocks_floor_get_no_ratio(conclude):
         conclude({"baseline": 9e-6, "optimized": seconds}, floor_s=1e-6).rows[0] for seconds in (3.1e-6, 2.9e-6)
     )
     assert (above.verdict, below.verdict, below.ratio, below.interval) == ("faster", "too short", None, None)
-    assert "floor" in below.reason
+    assert "floor" in reason_of(below)
 
 
 def test_every_arm_has_a_floor_of_its_own(conclude):
@@ -341,7 +349,7 @@ def test_every_arm_has_a_floor_of_its_own(conclude):
     for floor_s, libraries in left.items():  # a library's time may be none, too
         (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": floor_s}).rows
         assert (row.verdict, list(row.vs_library)) == ("faster", libraries)
-    assert row.notes == ["library: below the timer's resolution: less than 3 x the clock's own floor of 1 us"]
+    assert notes_of(row) == ["library: below the timer's resolution: less than 3 x the clock's own floor of 1 us"]
     (row,) = conclude(times, floor_s=1e-6).rows
     assert (row.verdict, row.ratio) == ("too short", None)
 
@@ -354,7 +362,7 @@ def test_too_few_blocks_give_no_interval_and_make_no_time_of_what_is_none(second
     times = {label: blocks_of(value, 5) for label, value in zip(("baseline", "optimized"), second_s, strict=True)}
     (row,) = conclude(times, floor_s=floor_s).rows
     assert (row.verdict, row.interval) == (said[0], None)
-    assert said[1] in row.reason
+    assert said[1] in reason_of(row)
     assert (row.ratio is None) == bool(floor_s)
 
 
@@ -371,7 +379,7 @@ def test_too_few_blocks_give_no_interval_and_make_no_time_of_what_is_none(second
 )
 def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, clock, expected, conclude):
     found = conclude({"baseline": 5e-3, "optimized": median_s}, cost, clock=clock, host_s=35e-6, cache=1e6)
-    notes = found.rows[0].notes
+    notes = notes_of(found.rows[0])
     assert len(notes) == (expected is not None)
     assert expected is None or notes[0].startswith(expected)
 
@@ -380,9 +388,10 @@ def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, clock, 
 def test_a_time_that_is_in_part_the_hosts_is_noted(label, conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "library": 1e-3}
     (row,) = conclude(times, waited={label: 7, "control": 30}).rows
-    assert row.notes == []  # a quarter: the median is of the others
+    assert notes_of(row) == []  # a quarter: the median is of the others
     (row,) = conclude(times, waited={label: 8}).rows
-    assert row.notes == [f"{label}: the device waited for the host in 8 of 30 samples: the time includes this"]
+    who = "the baseline" if label == "baseline" else label
+    assert notes_of(row) == [f"{who}: the device waited for the host in 8 of 30 samples: the time includes this"]
 
 
 def test_where_the_device_waited_the_next_samples_hide_more():

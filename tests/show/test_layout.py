@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
-from samples import arms_for, launching, pair_result, record
+from samples import arms_for, because, launching, pair_result, record
 
 from common.pairs.pair import ROOT, discover
 from common.record.load import load_record
@@ -62,7 +62,7 @@ def test_80_columns_hold_verdict_speedup_interval_time_and_share_of_the_limit(de
         assert [heading for heading in HEADINGS[:5] if heading not in lines[1]] == []
         rows = [row for pair in found.pairs for row in pair.rows]
         for row, line in zip(rows, table(lines), strict=True):
-            assert VERDICTS[row.verdict][0] in line
+            assert VERDICTS[row.verdict].word in line
             if row.ratio and row.versus == "baseline":
                 assert re.search(r" [\d.]+x +\[[\d.]+, [\d.]+\]( \w+)? +[\d.]+ [mun]?s( +(\w+ )?[\d.]+ %)?$", line)
 
@@ -76,11 +76,11 @@ def test_wider_terminals_have_more_columns_and_narrower_ones_fewer(printed):
     assert "vs library" in headings[160] and "host time" in headings[160]
 
 
-VERSUS = Row("optimized/b", "optimized", "slower", "", 0.5, (0.49, 0.51), {}, "tf32")
+VERSUS = Row("optimized/b", "optimized", "slower", None, 0.5, (0.49, 0.51), {}, "tf32")
 EVERY = [
-    *(Row(f"optimized/{verdict.replace(' ', '_')}", "baseline", verdict, "a reason") for verdict in VERDICTS),
-    Row("optimized", "baseline", "faster", "", 1234.5, (1200.0, 1300.0), {}, "bf16"),
-    Row("optimized/b", "baseline", "unsure", "noise", 617.0, (600.0, 650.0), {}, "tf32"), VERSUS,
+    *(Row(f"optimized/{verdict.replace(' ', '_')}", "baseline", verdict, because("a reason")) for verdict in VERDICTS),
+    Row("optimized", "baseline", "faster", None, 1234.5, (1200.0, 1300.0), {}, "bf16"),
+    Row("optimized/b", "baseline", "unsure", because("noise"), 617.0, (600.0, 650.0), {}, "tf32"), VERSUS,
 ]  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def test_every_verdict_a_precision_and_a_further_comparison_have_their_line(widt
     rows = [row for row in EVERY if row.ratio or row.verdict not in ("faster", "slower", "same", "unsure")]
     lines = printed(record(pair_result("x" * 21, rows=rows, arms=arms_for([row for row in rows if row.ratio]))), width)
     assert max(map(cell_len, lines)) <= width
-    words = [VERDICTS[row.verdict][0] for row in rows]
+    words = [VERDICTS[row.verdict].word for row in rows]
     assert [word for word, line in zip(words, table(lines), strict=True) if f" {word} " not in f"{line} "] == []
     assert (sum("bf16" in line for line in lines) == 1) is (width >= 60)
     assert [line.split()[:3] for line in lines if line.startswith("    ")][1:] == [["vs", "optimized", "slower"]]

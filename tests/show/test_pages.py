@@ -9,6 +9,7 @@ from samples import one_pair, pair_result, record, rows_of, version
 from common.pairs.pair import ROOT
 from common.pairs.source import source_hash
 from common.record.files import RECORDED
+from common.record.outcome import Cause, Finding
 from common.record.result import Row
 from common.record.store import keep_record
 from common.show.tables import NOTHING, STALE
@@ -110,7 +111,7 @@ def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(course):
     results = []
     for name, ratio in {"a": 1.5, "b": 0.8, "c": 1.0, "d": 9.0}.items():
         library = {"library": {"ratio": ratio, "interval": (ratio, ratio)}}
-        rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), library)]
+        rows = [Row("optimized", "baseline", "faster", None, 2.0, (1.9, 2.1), library)]
         results.append(course.of(f"large/{name}", rows=rows, **{"source_hash": "changed"} if name == "d" else {}))
     course(*results)
     text = page()
@@ -122,8 +123,10 @@ def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(course):
 
 
 def test_a_page_says_how_its_results_were_measured(course):
-    notes = ["launch-bound: the host needs 9 us to issue 2 us of device work", "allocates 1 MiB", "library: it died"]
-    rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {}, notes=notes)]
+    bound = Finding(Cause.HOST_BOUND, {"host_us": 9.0, "device_us": 2.0})
+    allocates = Finding(Cause.ALLOCATES, {"bytes": 1 << 20, "baseline": 0})
+    notes = [bound, allocates, Finding(Cause.RAISED, {"text": "it raised", "whose": "library"})]
+    rows = [Row("optimized", "baseline", "faster", None, 2.0, (1.9, 2.1), {}, notes=notes)]
     beside = ["python (pid 7) kept 1.0 cores busy"]
     arms = pair_result().arms
     slow = arms | {"baseline": replace(arms["baseline"], host_s=7e-3)}
@@ -138,7 +141,7 @@ def test_a_page_says_how_its_results_were_measured(course):
     shared = "other load while measured: "
     average, *said = said
     assert average == "large, best versions of 1 pair at 2 sizes: mean 50 % of the limit"
-    assert said == [f"{shared}double large/b", f"launch-bound: {launched}", "library (it died): double large/a"]
+    assert said == [f"{shared}double large/b", f"launch-bound: {launched}", "library (it raised): double large/a"]
     assert f"\n\n{shared.capitalize()}double.\n\n" in readmes.filled_in(README)
 
 

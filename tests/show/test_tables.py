@@ -1,16 +1,15 @@
 """How figures are written: cells, a run as Markdown, what is recorded as a table."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from samples import arm, pair_result, record, rows_of
+from samples import arm, because, pair_result, record, rows_of
 
-from common.record.load import SCHEMA_FILE
+from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import Row
-from common.show import formats, summary, tables
+from common.show import formats, summary, tables, words
 
 
 def test_numbers_are_written_in_their_unit():
@@ -30,11 +29,11 @@ def test_numbers_are_written_in_their_unit():
 @pytest.mark.parametrize(
     ("row", "text"),
     [
-        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5)), "2.35x [2.20, 2.50]"),
-        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5), {}, "bf16"), "2.35x [2.20, 2.50] bf16"),
-        (Row("optimized", "baseline", "slower", "", 0.35, (0.3, 0.4)), "0.350x [0.300, 0.400]"),
-        (Row("optimized", "baseline", "unsure", "few blocks", 1.0, None), "1.00x"),
-        (Row("optimized", "baseline", "faster", "", 1234.0, (999.9, 2345.0)), "1234x [1000, 2345]"),
+        (Row("optimized", "baseline", "faster", None, 2.3456, (2.2, 2.5)), "2.35x [2.20, 2.50]"),
+        (Row("optimized", "baseline", "faster", None, 2.3456, (2.2, 2.5), {}, "bf16"), "2.35x [2.20, 2.50] bf16"),
+        (Row("optimized", "baseline", "slower", None, 0.35, (0.3, 0.4)), "0.350x [0.300, 0.400]"),
+        (Row("optimized", "baseline", "unsure", because("few blocks"), 1.0, None), "1.00x"),
+        (Row("optimized", "baseline", "faster", None, 1234.0, (999.9, 2345.0)), "1234x [1000, 2345]"),
         (Row("optimized", "baseline", "verified"), ""),
     ],
 )
@@ -59,7 +58,7 @@ def test_time_and_share_of_the_limit_are_the_candidates_own():
     for of_limit, shown in ((0.876, "88 % of the fp32 limit"), (0.0034, "0.3 % of the fp32 limit"), (None, "")):
         no_datasheet = {**pair.arms, "optimized": arm(of_limit=of_limit, of_datasheet=None)}
         assert tables.share(pair_result(arms=no_datasheet, limit_by="fp32_flops"), row) == shown
-    invalid = Row("optimized", "baseline", "invalid", "wrong answer")
+    invalid = Row("optimized", "baseline", "invalid", because("wrong answer"))
     nothing = pair_result(rows=[invalid], arms={})
     assert tables.times(nothing, invalid) == tables.share(nothing, invalid) == ""
     assert [entry.cells.get("time", "") for entry in tables.entries_of(nothing)] == ["", ""]
@@ -85,17 +84,11 @@ def test_libraries_are_written_with_their_labels():
     assert tables.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0 %), 1.25x compiled A+ (1.25 ms ±0.0 %)"
 
 
-def test_a_note_on_a_warm_cache_is_not_shown_beside_samples_with_a_cold_one():
-    row = replace(faster({}), notes=[tables.WARM, "another"])
-    for clock, shown in (("device", ["another"]), ("wall", [tables.WARM, "another"])):
-        assert tables.remarks(replace(pair_result(rows=[row]), clock=clock), row) == shown
-
-
 @pytest.mark.parametrize(("baseline_s", "said"), [(2.1e-3, []), (1.7e-3, ["by the two medians it is 1.70x"])])
 def test_two_times_that_tell_another_ratio_are_named(baseline_s, said):
     row = faster({})  # 2.0 [1.9, 2.1]
     pair = pair_result(rows=[row], arms={"baseline": arm(baseline_s), "optimized": arm(1e-3)})
-    assert [text.partition(": ")[2] for text in tables.remarks(pair, row)] == said
+    assert [words.text(found).partition(": ")[2] for found in tables.remarks(pair, row)] == said
 
 
 def test_the_spread_stands_next_to_the_time_where_it_is_asked_for():
@@ -122,36 +115,37 @@ def test_a_throughput_is_of_what_sets_the_limit():
 def test_every_verdict_of_a_record_has_a_word_and_a_place_in_the_tally(verdict):
     row = Row("optimized", "baseline", verdict)
     assert tables.tally([row, row]) == f"2 {tables.word(verdict)}"
-    schema = json.loads(SCHEMA_FILE.read_text())["definitions"]["row"]["properties"]["verdict"]["enum"]
-    assert {*schema} == {*tables.VERDICTS}
+    assert {*Verdict} == {*tables.VERDICTS}
 
 
 def test_a_tally_counts_versions_and_not_their_comparisons_with_each_other():
-    rows = [faster({}), faster({}, "optimized/b"), Row("optimized/b", "optimized", "same", "", 1.0, (0.99, 1.01))]
-    rows += [Row("optimized/c", "baseline", "slower", "", 0.5, (0.5, 0.5)), Row("optimized/d", "baseline", "died")]
+    rows = [faster({}), faster({}, "optimized/b"), Row("optimized/b", "optimized", "same", None, 1.0, (0.99, 1.01))]
+    rows += [Row("optimized/c", "baseline", "slower", None, 0.5, (0.5, 0.5)), Row("optimized/d", "baseline", "crashed")]
     assert tables.tally(rows) == "2 faster, 1 slower, 1 crashed"
 
 
-def remarked(*texts, name="double", variant="optimized"):
-    return pair_result(name, rows=[Row(variant, "baseline", "skipped", text) for text in texts], arms={})
+def remarked(*findings, name="double", variant="optimized"):
+    return pair_result(name, rows=[Row(variant, "baseline", "skipped", found) for found in findings], arms={})
 
 
 def test_remarks_are_one_line_a_cause_and_a_pair_stands_for_all_of_its_versions():
-    rows = [Row(f"optimized/{name}", "baseline", "skipped", "needs an NVIDIA GPU") for name in "ab"]
-    pairs = [pair_result("one", rows=rows, arms={}), remarked("needs an NVIDIA GPU", name="two")]
+    rows = [Row(f"optimized/{name}", "baseline", "skipped", because("needs an NVIDIA GPU")) for name in "ab"]
+    pairs = [pair_result("one", rows=rows, arms={}), remarked(because("needs an NVIDIA GPU"), name="two")]
     some = [*rows[:1], Row("optimized/c", "baseline", "verified")]
     pairs.append(pair_result("three", rows=some, arms={}))
     assert tables.by_cause(pairs) == ["needs an NVIDIA GPU: one, two, three a"]
 
 
 def test_what_is_said_of_a_version_alone_stands_beside_its_name():
-    crashed, hung = "crashed: exit code 1", "crashed: no progress for 120 s"
-    assert tables.by_cause([remarked(crashed)]) == ["crashed (exit code 1): double"]
-    both = [remarked(crashed), remarked(hung, name="other")]
-    assert tables.by_cause(both) == ["crashed: double (exit code 1), other (no progress for 120 s)"]
-    allocates = "allocates 1.0 MiB a call, the baseline 2.0 MiB"
-    assert tables.by_cause([remarked(allocates)]) == [f"{allocates}: double"]
-    assert tables.by_cause([remarked(allocates)], left_out=tables.UNTIMED_FACTS) == []
+    uneven, more = (Finding(Cause.UNEVEN, {"times": times}) for times in (2.0, 3.0))
+    said = "some of its calls take much longer"
+    assert tables.by_cause([remarked(uneven)]) == [f"{said} (the mean is 2.00 x the median): double"]
+    both = [remarked(uneven), remarked(more, name="other")]
+    facts = "double (the mean is 2.00 x the median), other (the mean is 3.00 x the median)"
+    assert tables.by_cause(both) == [f"{said}: {facts}"]
+    allocates = Finding(Cause.ALLOCATES, {"bytes": 1 << 20, "baseline": 2 << 20})
+    assert tables.by_cause([remarked(allocates)]) == ["allocates 1.0 MiB a call, the baseline 2.0 MiB: double"]
+    assert tables.by_cause([remarked(allocates)], left_out=[Cause.ALLOCATES]) == []
 
 
 def test_a_baseline_that_its_host_issues_too_slowly_is_named():
@@ -169,7 +163,7 @@ def library(ratio, **more):
 
 
 def faster(libraries, variant="optimized", precision=""):
-    return Row(variant, "baseline", "faster", "", 2.0, (1.9, 2.1), libraries, precision)
+    return Row(variant, "baseline", "faster", None, 2.0, (1.9, 2.1), libraries, precision)
 
 
 def graded(name, ratio, precision=""):
@@ -193,7 +187,7 @@ def test_an_operation_stands_by_its_best_variant():
 
 
 def test_an_operation_whose_best_variant_may_not_have_been_timed_has_no_standing():
-    short = Row("optimized/rung", "baseline", "verified", "below the timer's resolution")
+    short = Row("optimized/rung", "baseline", "verified", because("below the timer's resolution"))
     untimed = replace(graded("d", 0.04), rows=[*graded("d", 0.04).rows, short])
     assert summary.standings(record(*THREE, untimed)) == summary.standings(record(*THREE))
 
@@ -251,8 +245,8 @@ def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure():
 
 
 def test_rungs_and_failures_have_their_rows():
-    same = Row("optimized/b", "optimized", "same", "", 1.0, (0.99, 1.01))
-    rows = [faster({}, "optimized/b"), same, Row("optimized/c", "baseline", "skipped", "needs 2 GPUs")]
+    same = Row("optimized/b", "optimized", "same", None, 1.0, (0.99, 1.01))
+    rows = [faster({}, "optimized/b"), same, Row("optimized/c", "baseline", "skipped", because("needs 2 GPUs"))]
     arms = {label: arm() for label in ("baseline", "optimized", "optimized/b")}
     assert [cells[:4] for cells in rows_of(by_device(record(pair_result(rows=rows, arms=arms))))[2:]] == [
         ["b", "faster", "2.00x", "[1.90, 2.10]"], ["b vs optimized", "same", "1.00x", "[0.990, 1.01]"],

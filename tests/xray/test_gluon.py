@@ -65,7 +65,7 @@ def test_without_a_gpu_it_is_skipped_with_the_reason(pair, capsys):
     arguments = ["--path", str(folder), "--device", "cpu", "--check", "--json", str(folder / "record.json")]
     assert benchmark.main(arguments) == 0
     (row,) = json.loads((folder / "record.json").read_text())["pairs"][0]["rows"]
-    assert (row["variant"], row["verdict"], row["reason"]) == ("optimized", "skipped", NOT_INTERPRETED)
+    assert (row["variant"], row["verdict"], row["reason"]["facts"]["text"]) == ("optimized", "skipped", NOT_INTERPRETED)
     assert "written in Gluon" in capsys.readouterr().out
 
 
