@@ -3,11 +3,12 @@
 from itertools import pairwise
 
 import pytest
-from samples import HONEST, notes_of, reason_of, version, write_pair
+from samples import HONEST, notes_of, version, write_pair
 
 from common import stats
 from common.engine import runner
 from common.pairs.pair import discover
+from common.record.decision import decide
 from common.record.load import load_record, save_record
 
 pytestmark = pytest.mark.alone
@@ -67,7 +68,8 @@ def test_every_verdict_can_be_computed_again_from_the_samples(measured):
     for row in pair.rows:
         again = stats.estimate(seconds[row.versus], seconds[row.variant])
         assert (again.ratio, (again.low, again.high)) == (pytest.approx(row.ratio), pytest.approx(row.interval))
-        assert stats.verdict(again, pair.noise_floor) == (row.verdict, reason_of(row))
+        alone = (pair.arms[label].alone for label in (row.versus, row.variant))
+        assert decide(again, len(pair.orders), pair.noise_floor, *alone).verdict == row.verdict
         library = stats.estimate(seconds["library"], seconds[row.variant])
         assert library.ratio == pytest.approx(row.vs_library["library"]["ratio"])
     for arm in pair.arms.values():
