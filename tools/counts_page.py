@@ -25,7 +25,7 @@ FILE = "counts.md"
 INTRODUCTION = """# Counts, and times predicted for {name}
 
 Generated from [counts.json](/recorded/counts.json): the memory traffic of each version, counted without a GPU.
-[How it is counted](/common/README.md#counting). `1.00x` is the minimum work: the least that the pair must move
+[How it is counted](/common/MEASUREMENT.md#counting). `1.00x` is the minimum work: the least that the pair must move
 (`dram_bytes`) or compute, its `cost`. At default sizes some programs of each grid are counted; ± is the standard error
 of the sectors. The predicted time is a sum over kernels and launches. Each kernel takes as long as the slowest of its
 parts. The measured time is the recorded median.

@@ -85,7 +85,7 @@ def _memory_cells(result: PairResult) -> list[str]:
 
 
 def readmes() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "common/README.md", *sorted(ROOT.glob("ch[0-9]*/README.md"))]
+    return [ROOT / "README.md", ROOT / "common/MEASUREMENT.md", *sorted(ROOT.glob("ch[0-9]*/README.md"))]
 
 
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:

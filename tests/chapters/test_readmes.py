@@ -10,12 +10,12 @@ import torch
 from common.checks.tolerance import DTYPES, TOLERANCE, Tolerance
 from common.pairs.pair import ROOT
 
-READMES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]
+READMES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "common/MEASUREMENT.md", *sorted(ROOT.glob("*/README.md"))]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def test_the_tolerances_in_words_are_those_in_force():
-    text = (ROOT / "common/README.md").read_text(encoding="utf-8")
+    text = (ROOT / "common/MEASUREMENT.md").read_text(encoding="utf-8")
     own = {name: dtype for dtype, name in DTYPES.items()}
     rows = []
     for name in TOLERANCE:

@@ -168,7 +168,7 @@ def test_a_bad_file_is_named_and_the_others_are_in_the_tables(course, tmp_path, 
     bad.write_text("{")
     (tmp_path / "README.md").write_text("")
     (tmp_path / "common").mkdir()
-    (tmp_path / "common/README.md").write_text("")
+    (tmp_path / "common/MEASUREMENT.md").write_text("")
     assert readmes.main() == 1
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1 and said[0].startswith(f"not in the tables: {bad}: not JSON")
@@ -181,7 +181,7 @@ def test_a_bad_file_is_named_and_the_others_are_in_the_tables(course, tmp_path, 
 CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
 MARKERS = {
     "README.md": [],  # a reader predicts first: results stand in the chapters' READMEs
-    "common/README.md": [readmes.CALIBRATION],
+    "common/MEASUREMENT.md": [readmes.CALIBRATION],
     **{f"{chapter}/README.md": [readmes.MARKER.format(chapter)] for chapter in CHAPTERS},
 }
 
