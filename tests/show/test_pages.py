@@ -72,7 +72,7 @@ def test_a_pair_whose_code_or_size_changes_turns_its_row_stale(now, is_stale, co
 def test_the_command_writes_every_readme_and_every_page(course, tmp_path, capsys):
     course(course.of())
     (tmp_path / "common").mkdir()
-    paths = [tmp_path / folder / "README.md" for folder in (".", "common", "ch1")]
+    paths = [tmp_path / name for name in ("README.md", "common/MEASUREMENT.md", "ch1/README.md")]
     for path in paths:
         path.write_text(README + f"{readmes.CALIBRATION}\nold\n{readmes.END}\n")
     useless, made = (tmp_path / "recorded" / "nvidia_h200" / f"{chapter}.md" for chapter in ("ch2", "ch1"))
