@@ -783,6 +783,15 @@ def test_without_the_courses_packages_a_program_ends_with_one_line(words):
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+@pytest.mark.parametrize("chapter", ["9", "abc"])
+def test_make_lab_of_a_chapter_that_is_not_there_starts_nothing(chapter):
+    command = ["make", "-s", "--old-file=.venv/.ready", "lab", "PY=false", f"CHAPTER={chapter}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"there is no chapter {chapter}: there are 0 1 2 3 4 4b 5 6." in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 def test_make_lab_opens_a_copy_without_outputs_and_leaves_the_notebook_as_it_is(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
     for name in (".venv", "notebooks"):
