@@ -73,11 +73,12 @@ def _cells(heading: str, entries: Iterable[Entry]) -> list[str]:
 
 def _fitting(needs: Sequence[int], names: int, width: int) -> tuple[int, int, int]:
     """(The number of columns beside the names, the gap between columns, the width of the names.)"""
-    for count in range(len(needs), LEAST - 1, -1):
+    least = min(len(needs), LEAST)
+    for count in range(len(needs), least - 1, -1):
         for gap in (2, 1) if count <= CORE else (2,):
             if names + sum(needs[:count]) + gap * count <= width:
                 return count, gap, names
-    return min(len(needs), LEAST), 1, max(0, width - sum(needs[:LEAST]) - LEAST)
+    return least, 1, max(0, width - sum(needs[:least]) - least)
 
 
 def _lines(entry: Entry, columns: Sequence[Column], gap: int) -> list[Text]:
