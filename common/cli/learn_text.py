@@ -1,5 +1,6 @@
 """Exercises and what the reader did, on the console."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -38,7 +39,13 @@ def print_exercise(exercise: Exercise, file: str) -> None:
     kind = f"({exercise.kind}, about {exercise.minutes} minutes)"
     console.print(f"[bold]{exercise.id}: {escape(exercise.title)}[/] {kind}")
     console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
-    console.print(Markdown(exercise.spec))
+    for is_table, lines in groupby(exercise.spec.splitlines(), lambda line: line.startswith("|")):
+        text = "\n".join(lines)
+        if is_table:  # rich cuts words where a table of Markdown is too wide
+            cells = [re.findall(r"\| ([^|]*?) *(?=\|)", line) for line in text.replace("`", "").splitlines()]
+            print_table("", cells[0], cells[2:], console)
+        else:
+            console.print(Markdown(text))
     for question in exercise.questions:
         if not question.endswith(": "):  # where only the specification tells what is asked
             console.print(escape(f"  {question}"), highlight=False)

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 from samples import refused
 
-from common.cli import learn_commands
+from common.cli import learn_commands, learn_text
 from common.learn import learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
 from common.learn.forecast_score import Scored, off, sureness
@@ -143,6 +143,17 @@ def test_a_question_without_words_is_not_shown(course, capsys):
     run("start", "one")
     out = capsys.readouterr().out
     assert "One of: memory, arithmetic." in out and "sectors:" not in out
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@pytest.mark.parametrize("exercise", [each for each in exercises() if "\n|" in each.spec], ids=lambda each: each.id)
+def test_a_table_of_a_task_is_shown_whole(exercise, width, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    learn_text.print_exercise(exercise, "work/its_file.py")
+    out = capsys.readouterr().out
+    assert "…" not in out and max(map(len, out.splitlines())) <= width
+    words = {word for line in exercise.spec.splitlines() if line.startswith("|") for word in line.split()}
+    assert {word.strip("`") for word in words} - set(out.split()) <= {"|", "---"}
 
 
 def test_an_exercise_that_changes_is_open_again(course):
