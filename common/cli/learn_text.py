@@ -15,7 +15,7 @@ from common.learn.learner_log import Standing
 from common.pairs.wide_tables import print_table
 from common.show.console import make_console, say
 
-MARKS = {True: "[green]passed[/]", False: "[red]not yet[/]", None: "[yellow]not judged[/]"}
+MARKS = {True: ("passed", "green"), False: ("not yet", "red"), None: ("not judged", "yellow")}
 Standings = Mapping[str, Standing]
 
 
@@ -48,20 +48,21 @@ def print_exercise(exercise: Exercise, file: str) -> None:
             console.print(Markdown(text))
     for question in exercise.questions:
         if not question.endswith(": "):  # where only the specification tells what is asked
-            console.print(escape(f"  {question}"), highlight=False)
+            say(f"  {question}", console, "    ")
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 
 def print_gate(gate: Gate, width: int = 8) -> None:
+    mark, color = MARKS[gate.passed]
     if not gate.is_extra:
-        name = f"{gate.name:{width}}"
-        make_console().print(f"  {name} {MARKS[gate.passed]}: ", escape(gate.text), sep="", highlight=False)
+        style = (color, 3 + width, 3 + width + len(mark))
+        say(f"  {gate.name:{width}} {mark}: {gate.text}", make_console(), "    ", style)
     elif gate.passed:
-        make_console().print(f"  {'bonus':{width}} {escape(gate.text)}", highlight=False)
+        say(f"  {'bonus':{width}} {gate.text}", make_console(), "    ")
 
 
 def print_end(grade: Grade) -> None:
-    make_console().print(f"{grade.exercise.id}: {ENDS[grade.status]}", highlight=False)
+    say(f"{grade.exercise.id}: {ENDS[grade.status]}", make_console())
 
 
 def print_progress(known: Sequence[Exercise], stands: Standings, predicted: Sequence[dict[str, Any]]) -> None:

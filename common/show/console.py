@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
+from rich.text import Text
 
 from common.pairs.pair import Pair
 from common.pairs.user_error import printable, width_of, wrapped
@@ -163,9 +164,14 @@ def print_spent(record: Record, console: Console) -> None:
     say(f"all: {', '.join(shares)}", console)
 
 
-def say(text: str, console: Console) -> None:
-    """Print a line of text: on a terminal wrapped between words at its width, elsewhere as one line."""
-    console.print(wrapped(printable(text), width_of(console.file)), markup=False, soft_wrap=True)
+def say(text: str, console: Console, hang: str = "  ", style: tuple[str, int, int] = ("", 0, 0)) -> None:
+    """Print a line of text: on a terminal wrapped between words at its width, elsewhere as one line.
+
+    `hang`: before the lines after the first. `style`: one of rich, and where it begins and ends in the first line.
+    """
+    shown = Text(wrapped(printable(text), width_of(console.file), hang))
+    shown.stylize(*style)
+    console.print(shown, soft_wrap=True)
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:

@@ -302,6 +302,22 @@ def test_a_fault_in_another_exercise_stops_none_that_is_named(course):
     assert run("list") == 2
 
 
+@pytest.mark.parametrize("command", ["check", "start", "hint"])
+def test_lines_after_the_first_are_indented(command, course, capsys, monkeypatch):
+    toml = course / "exercises/ch1/one/exercise.toml"
+    text = toml.read_text().replace("count the FLOPs", "count " * 20).replace("Why?", "Why? " * 20)
+    toml.write_text(text.replace("[answers.sectors]", f"""text = "{"which? " * 20}"\n[answers.sectors]"""))
+    run("start", "one")
+    (course / "work/ch1/one.py").write_text(RIGHT.replace("memory", "arithmetic"))
+    capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", "40")
+    run(command, "one")
+    lines = capsys.readouterr().out.splitlines()
+    repeated = [line for line in lines if line.split() and set(line.split()) <= {"count", "Why?", "which?"}]
+    assert repeated and all(line.startswith("  ") for line in repeated)
+    assert max(map(len, lines)) <= 40
+
+
 def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, capsys):
     folder = course / "exercises/ch1/one"
     toml = (folder / "exercise.toml").read_text()
