@@ -17,7 +17,7 @@ from common.pairs.user_error import printable, width_of, wrapped
 from common.pairs.wide_tables import TIE, print_table
 from common.record.result import PairResult, Record
 from common.show import stats_table
-from common.show.layout import Entry, layout
+from common.show.layout import LEAST, Entry, layout
 from common.show.recorded_column import OnGpu, on_gpu
 from common.show.summary import FEWEST, class_averages, standings
 from common.show.tables import HEADINGS, LIMIT_HEADINGS, ON_GPU, by_cause, limit_rows, named, table, tally
@@ -124,8 +124,8 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = (), s
         say(text, console)
 
 
-def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Console) -> None:
-    for line in layout(headings, entries, console.width):
+def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Console, least: int = LEAST) -> None:
+    for line in layout(headings, entries, console.width, least):
         console.print(line, soft_wrap=True)
 
 

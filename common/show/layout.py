@@ -47,16 +47,19 @@ class Column:
         return text + space if self.is_left else space + text
 
 
-def layout(headings: Sequence[str], entries: Sequence[Entry], width: int) -> list[Text]:
+def layout(headings: Sequence[str], entries: Sequence[Entry], width: int, least: int = LEAST) -> list[Text]:
     """The lines of a table for a terminal of `width` columns: headings that have cells, as many as there is room for.
 
-    Nothing is cut or wrapped: columns go from the right, and a name that is too long takes a line of its own.
+    Nothing is cut or wrapped: columns go from the right, and a name that is too long takes a line of its own. The first
+    `least` columns never go.
     """
     kept = _filled(headings, entries)
     needs = [max(cell_len(printable(text)) for text in (at, *_cells(at, entries))) for at in kept]
     names = max([cell_len(entry.indented) for entry in entries if not entry.is_title], default=0)
     is_wide = names + sum(needs) + 2 * len(needs) <= width
-    count, gap, name_width = _fitting(needs, names if is_wide else min(names, NAME_WIDTH), width)
+    count, gap, name_width = _fitting(
+        needs, names if is_wide else min(names, NAME_WIDTH), width, min(least, len(needs))
+    )
     columns = [Column("", name_width, True)]
     columns += [Column(at, need, at in LEFT) for at, need in zip(kept[:count], needs, strict=False)]
     lines = [Text((" " * gap).join(column.padded(column.heading) for column in columns).rstrip(), "dim")]
@@ -71,9 +74,8 @@ def _cells(heading: str, entries: Iterable[Entry]) -> list[str]:
     return [entry.cells.get(heading, "") for entry in entries]
 
 
-def _fitting(needs: Sequence[int], names: int, width: int) -> tuple[int, int, int]:
+def _fitting(needs: Sequence[int], names: int, width: int, least: int) -> tuple[int, int, int]:
     """(The number of columns beside the names, the gap between columns, the width of the names.)"""
-    least = min(len(needs), LEAST)
     for count in range(len(needs), least - 1, -1):
         for gap in (2, 1) if count <= CORE else (2,):
             if names + sum(needs[:count]) + gap * count <= width:

@@ -718,7 +718,7 @@ def saved(folder, file, *pairs, **environment):
         ((2.0, 1.9, 2.1), (1.95, 1.8, 2.0), 0),  # the intervals overlap
         ((2.0, 1.9, 2.1), (1.87, 1.85, 1.89), 0),  # they do not, by less than the margin
         ((2.0, 1.9, 2.1), (1.5, 1.4, 1.6), 3), ((1.0, 0.99, 1.01), (0.5, 0.4, 0.6), 3),
-        ((2.0, 1.9, 2.1), None, 3), (None, (1.0, 0.9, 1.1), 0), (None, None, 0),
+        ((2.0, 1.9, 2.1), None, 3),
     ],
 )  # fmt: skip
 def test_a_regression_is_status_3(old, new, status, tmp_path, printed):
@@ -734,16 +734,43 @@ def test_a_regression_is_status_3(old, new, status, tmp_path, printed):
     assert summary == f"{int(status == 3)} of 1 regressed"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        ("invalid", "faster", 0), ("invalid", "invalid", 0), ("faster", "skipped", 0), ("verified", "verified", 0),
+        ("skipped", "died", 0), ("verified", "invalid", 3), ("faster", "died", 3),
+    ],
+)  # fmt: skip
+def test_a_version_without_a_speedup_has_regressed_only_where_it_was_right_and_fails(
+    old, new, status, tmp_path, printed
+):
+    rows = [pair_result().rows if each == "faster" else [Row("optimized", "baseline", each)] for each in (old, new)]
+    files = [saved(tmp_path, f"{i}.json", pair_result(rows=of)) for i, of in enumerate(rows)]
+    out = printed("--compare", *files, status=status).out.splitlines()
+    assert out[2].split()[1:3] == (["REGRESSED", *out[2].split()[2:3]] if status else ["not", "timed"])
+    said = "1 of 1 regressed" if status else "nothing was timed in both: regressions cannot be determined"
+    assert out[-1] == said and any(line.startswith("not timed: ") for line in out) is not bool(status)
+
+
+def test_40_columns_hold_both_speedups(tmp_path, monkeypatch, printed):
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [Row("optimized/a_long_name_of_a_version", "baseline", "faster", "", 123.0, (122.0, 124.0))]
+    files = [saved(tmp_path, f"{i}.json", pair_result(), pair_result("b", rows=rows)) for i in range(2)]
+    out = printed("--compare", *files).out
+    assert out.count("2.00x") == 2 and out.count("123x") == 2 and max(map(len, out.splitlines())) <= 40
+
+
 def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, printed):
     old = saved(tmp_path, "old.json", pair_result("kept"), pair_result("gone"), pair_result("kept", size="small"))
     rows = (pair_result("kept", ratio=1.0), pair_result("fresh"))
     out = printed("--compare", old, saved(tmp_path, "new.json", *rows), status=3).out
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    regressed = "optimized REGRESSED faster -> same 2.00x 1.00x [0.990, 1.01] [1.98, 2.02]"
-    assert lines[1:6] == ["kept", regressed, "gone", "optimized missing faster 2.00x [1.98, 2.02]", "kept small"]
-    assert lines[-1] == "1 of 1 regressed"
+    regressed = "optimized REGRESSED 2.00x 1.00x faster -> same [0.990, 1.01] [1.98, 2.02]"
+    assert lines[1:6] == ["kept", regressed, "gone", "optimized missing 2.00x faster [1.98, 2.02]", "kept small"]
+    assert lines[-2:] == ["missing: the new record lacks it", "1 of 1 regressed"]
     out = printed("--compare", old, saved(tmp_path, "new.json", *rows, name="Another")).out
     assert "different devices, NVIDIA H200 and Another: regressions cannot be determined" in out
+    assert "REGRESSED" not in out and " ok " not in out
     other = saved(tmp_path, "other.json", pair_result("fresh"))
     assert "has no row in common" in printed("--compare", old, other, status=2).err
 
