@@ -186,6 +186,22 @@ def test_a_mistake_is_one_line_and_status_2_and_nothing_runs(arguments, said, be
     assert [words for words in said if words not in err] == [], err
 
 
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("counts.json", "counts"), ("nvidia_h200/hardware.json", "a machine's datasheet"),
+        ("nvidia_h200/calibration.json", "a calibration"), ("nvidia_h200/exercises.json", "solutions"),
+        ("nvidia_h200/collectives.json", "a record of ch6/collectives.py"),
+        ("nvidia_h200/traffic.json", "a comparison with a GPU's counters"),
+        ("nvidia_h100_80gb_hbm3/predicted.json", "predictions"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_kind_is_called_by_its_name(file, kind, printed):
+    path = ROOT / "recorded" / file
+    for words in (["--show", path], ["--compare", path, path]):
+        assert printed(*words, status=2).err == f"benchmark.py: {path}: holds {kind}, not a benchmark record\n"
+
+
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_one_line(device, pairs, capfd):
     assert call("--path", pairs, "--device", device) == 2
