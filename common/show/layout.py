@@ -51,8 +51,10 @@ def layout(headings: Sequence[str], entries: Sequence[Entry], width: int, least:
     """The lines of a table for a terminal of `width` columns: headings that have cells, as many as there is room for.
 
     Nothing is cut or wrapped: columns go from the right, and a name that is too long takes a line of its own. The first
-    `least` columns never go.
+    `least` columns never go. No entries are no lines, here and in Markdown.
     """
+    if not entries:
+        return []
     kept = _filled(headings, entries)
     needs = [max(cell_len(printable(text)) for text in (at, *_cells(at, entries))) for at in kept]
     names = max([cell_len(entry.indented) for entry in entries if not entry.is_title], default=0)
@@ -101,6 +103,8 @@ def _lines(entry: Entry, columns: Sequence[Column], gap: int) -> list[Text]:
 
 def markdown(headings: Sequence[str], entries: Sequence[Entry]) -> list[str]:
     """The same entries as a table in Markdown, with all columns that have cells."""
+    if not entries:
+        return []
     kept = _filled(headings, entries)
     names = [f"**{entry.name}**" if entry.is_title else f"{entry.of} {entry.name}".strip() for entry in entries]
     rows = [[name, *(entry.cells.get(at, "") for at in kept)] for name, entry in zip(names, entries, strict=True)]

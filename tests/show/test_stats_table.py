@@ -8,7 +8,7 @@ import pytest
 from samples import arm, pair_result, record, rows_of
 
 from common.record.result import Row
-from common.show.layout import layout
+from common.show.layout import layout, markdown
 from common.show.stats_table import HEADINGS, stats_entries, stats_remarks
 from common.show.summary import class_averages
 from tools import readmes
@@ -95,6 +95,7 @@ def test_nothing_is_missed_in_a_new_record_and_a_run_of_checks_has_no_table():
     assert stats_remarks(record(pair_result(arms={"baseline": arm(**JUDGED)}), pair_result(arms={}))) == []
     untimed = record(pair_result(arms={}, rows=[Row("optimized", "baseline", "verified")]))
     assert (stats_entries(untimed), stats_remarks(untimed)) == ([], ["no statistics: nothing was timed"])
+    assert layout(HEADINGS, [], 80) == markdown(HEADINGS, []) == []
 
 
 # Averages
