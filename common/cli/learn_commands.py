@@ -14,7 +14,7 @@ from common.learn.exercise import Exercise, exercises, find
 from common.learn.gate import CANNOT, PASSED
 from common.learn.learner_log import standings
 from common.pairs.user_error import width_of, wrapped
-from common.record.files import RecordError, descriptor_of, write_text
+from common.record.files import RecordError, descriptor_of, is_replaceable, write_text
 
 # Slow imports (rich, the engine) are in functions: a first text within a second.
 
@@ -184,6 +184,9 @@ def export(args: argparse.Namespace) -> int:
     if args.file.resolve() == (learner_log.WORK / learner_log.FILE).resolve():
         raise program.UsageError(f"{args.file} is what is stored: name another file")
     text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in learner_log.events())
+    is_file = is_replaceable(args.file) and args.file.exists()
+    if is_file and not text.encode().startswith(args.file.read_bytes()):  # what is stored is only ever added to
+        raise program.UsageError(f"{args.file} is there and no earlier export: name another file")
     write_text(args.file, text)
     if descriptor_of(args.file) != 1:
         sys.stdout.write(text)

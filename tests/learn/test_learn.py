@@ -416,6 +416,19 @@ def test_export_shows_what_it_writes(course, capsys):
     assert out == (course / "mine.jsonl").read_text() == (course / "work/progress.jsonl").read_text()
 
 
+def test_export_replaces_an_earlier_export_and_no_other_file(course, capsys):
+    run("start", "one")
+    for _ in range(2):
+        assert run("export", str(course / "mine.jsonl")) == 0
+        run("hint", "one")
+    (exercise := course / "work/ch1/one.py").write_text(RIGHT)
+    capsys.readouterr()
+    assert run("export", str(exercise)) == 2
+    err = capsys.readouterr().err
+    assert err == f"learn.py: {exercise} is there and no earlier export: name another file\n"
+    assert exercise.read_text() == RIGHT and len((course / "mine.jsonl").read_text().splitlines()) == 2
+
+
 def test_export_to_stdout_shows_it_once_and_the_store_is_not_its_own_target(course, capfd):
     run("start", "one")
     store = course / "work/progress.jsonl"
