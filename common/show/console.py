@@ -60,8 +60,7 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
         yield tell, console
         return
     what = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
-    left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
-    columns = (what, BarColumn(BAR_WIDTH), TimeElapsedColumn(), left, TextColumn("left"))
+    columns = (what, BarColumn(BAR_WIDTH), TimeElapsedColumn(), TimeRemainingColumn(compact=True), TextColumn("left"))
     with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task = bar.add_task("")
         yield (

@@ -624,6 +624,18 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     assert not is_plain or err == said
 
 
+def test_a_bar_that_is_full_has_no_time_left(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    clock = iter(range(0, 10_000, 7))
+    monkeypatch.setattr("rich.console.monotonic", lambda: float(next(clock)))
+    with console.progress() as (tell, _):
+        for done in (0.25, 0.5, 1.0):
+            tell("a pair", done)
+    *_, last = re.findall(r"(\d+:\d+)\S* +left", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", sys.stderr.getvalue()))
+    assert last == "00:00"
+
+
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
 def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream())
