@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -156,18 +157,20 @@ def predict(args: argparse.Namespace) -> int:
         name, _, value = text.partition("=")
         if name not in exercise.answers:
             raise program.UsageError(f"{exercise.id} asks for {', '.join(exercise.answers)}, not for {name!r}")
-        answers[name] = _value(value)
+        answers[name] = value if "of" in exercise.answers[name] else _value(text, value)
     submission.answer(exercise, answers)
     return _check(exercise)
 
 
-def _value(text: str) -> Any:
-    """2..4 is a range, 3 a number, else a word. Raises UsageError."""
+def _value(answer: str, text: str) -> Any:
+    """2..4 is a range, 3 a number. Raises UsageError."""
     try:
-        parts = [float(part) for part in text.split("..")]
+        ends = [float(end) for end in text.split("..")]
     except ValueError:
-        return text
-    return tuple(parts) if len(parts) == 2 else parts[0]
+        ends = []
+    if len(ends) not in (1, 2) or not 0 < ends[0] <= ends[-1] < math.inf:
+        raise program.UsageError(f"{answer}: no range of positive numbers, such as 3..4")
+    return tuple(ends) if len(ends) == 2 else ends[0]
 
 
 def show_progress(args: argparse.Namespace) -> int:

@@ -339,6 +339,7 @@ def ratios(course):
     toml = (folder / "exercise.toml").read_text().replace("diagnose", "predict")
     figure = 'figure = "ch1 coalescing optimized: ratio"'
     asked = "\n".join(f"[answers.{name}]\n{figure}" for name in ("a", "b", "c"))
+    asked += '\n[answers.d]\nof = ["yes", "no"]\nis = "no"\n'
     (folder / "exercise.toml").write_text(toml[: toml.index("[answers.resource]")] + asked)
     (folder / "start.py").write_text('"""Start.\n\na = None\n"""\n\na = None  # the first\nb = None  # the second\n')
     return course / "work/ch1/one.py"
@@ -355,6 +356,7 @@ def test_answers_are_added_and_replaced_by_name_and_the_rest_stays(ratios):
     for high in (8.0, 9.0):
         submission.answer(find("ch1/one"), {"c": (7.0, high)})
     assert ratios.read_text() == kept + "c = (7.0, 9.0)\n"
+    assert run("predict", "one", "d=no") == 1 and ratios.read_text().endswith("d = 'no'\n")
 
 
 @pytest.mark.parametrize(
@@ -380,6 +382,17 @@ def test_an_answer_counts_whatever_the_reader_has_written(before, after, ratios)
     assert ratios.read_bytes().decode().removeprefix("\n") == after
     exec(ratios.read_text(), names := {})
     assert names["a"] == (3.0, 4.0)
+
+
+@pytest.mark.parametrize("value", ["abc", "4..3", "", "1..2..3", "0..3", "nan", "1..inf", "-1", ".."])
+def test_an_answer_that_is_no_range_is_one_line_and_leaves_the_file(value, ratios, capsys):
+    run("start", "one")
+    before = ratios.read_text()
+    capsys.readouterr()
+    assert run("predict", "one", "b=1..2", f"a={value}") == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"learn.py: a={value}: no range of positive numbers, such as 3..4\n")
+    assert ratios.read_text() == before
 
 
 @pytest.mark.parametrize("content", [b"a = (1,\n", b"a = 1\nb = '\xff'\n", b"a = \x00"])
