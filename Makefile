@@ -3,6 +3,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install -qq --disable-pip-version-check
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+LESSON = $(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb))
 NBVAL := $(NOTEBOOKS) --nbval-lax --nbval-current-env --nbval-cell-timeout 120
 # one thread each: of two processes on two cores, two threads each would wait for each other
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadgroup
@@ -62,9 +63,10 @@ rest: .venv/.tested
 	$(ALONE) -m "rest and alone" && [ $$style$$two = 00 ]
 
 lab: .venv/.ready ## open chapter 1's notebook in JupyterLab, without its answers; another's: make lab CHAPTER=2
+	@$(if $(LESSON),,$(error there is no chapter $(CHAPTER): there are $(sort $(foreach name,$(NOTEBOOKS:notebooks/ch%=%),$(firstword $(subst _, ,$(name)))))))
 	@mkdir -p work && for file in notebooks/*.ipynb; do [ -e work/$${file##*/} ] || \
 	$(PY) -m jupyter nbconvert --log-level WARN --ClearOutputPreprocessor.enabled=True --to notebook --output-dir work $$file || exit; done
-	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(subst notebooks,work,$(firstword $(wildcard notebooks/ch$(or $(CHAPTER),1)_*.ipynb)))
+	$(PY) -m jupyter lab --allow-root --LabApp.default_url=/lab/tree/$(LESSON:notebooks%=work%)
 
 learn: .venv/.ready ## the exercise that you are at, or the next one after it is passed (python learn.py --help: all commands)
 	$(PY) learn.py start

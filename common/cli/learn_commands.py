@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -14,7 +15,7 @@ from common.learn.exercise import Exercise, exercises, find
 from common.learn.gate import CANNOT, PASSED
 from common.learn.learner_log import standings
 from common.pairs.user_error import width_of, wrapped
-from common.record.files import RecordError, descriptor_of, write_text
+from common.record.files import RecordError, descriptor_of, is_replaceable, write_text
 
 # Slow imports (rich, the engine) are in functions: a first text within a second.
 
@@ -156,18 +157,20 @@ def predict(args: argparse.Namespace) -> int:
         name, _, value = text.partition("=")
         if name not in exercise.answers:
             raise program.UsageError(f"{exercise.id} asks for {', '.join(exercise.answers)}, not for {name!r}")
-        answers[name] = _value(value)
+        answers[name] = value if "of" in exercise.answers[name] else _value(text, value)
     submission.answer(exercise, answers)
     return _check(exercise)
 
 
-def _value(text: str) -> Any:
-    """2..4 is a range, 3 a number, else a word. Raises UsageError."""
+def _value(answer: str, text: str) -> Any:
+    """2..4 is a range, 3 a number. Raises UsageError."""
     try:
-        parts = [float(part) for part in text.split("..")]
+        ends = [float(end) for end in text.split("..")]
     except ValueError:
-        return text
-    return tuple(parts) if len(parts) == 2 else parts[0]
+        ends = []
+    if len(ends) not in (1, 2) or not 0 < ends[0] <= ends[-1] < math.inf:
+        raise program.UsageError(f"{answer}: no range of positive numbers, such as 3..4")
+    return tuple(ends) if len(ends) == 2 else ends[0]
 
 
 def show_progress(args: argparse.Namespace) -> int:
@@ -184,6 +187,9 @@ def export(args: argparse.Namespace) -> int:
     if args.file.resolve() == (learner_log.WORK / learner_log.FILE).resolve():
         raise program.UsageError(f"{args.file} is what is stored: name another file")
     text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in learner_log.events())
+    is_file = is_replaceable(args.file) and args.file.exists()
+    if is_file and not text.encode().startswith(args.file.read_bytes()):  # what is stored is only ever added to
+        raise program.UsageError(f"{args.file} is there and no earlier export: name another file")
     write_text(args.file, text)
     if descriptor_of(args.file) != 1:
         sys.stdout.write(text)

@@ -1,5 +1,6 @@
 """Exercises and what the reader did, on the console."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -14,7 +15,7 @@ from common.learn.learner_log import Standing
 from common.pairs.wide_tables import print_table
 from common.show.console import make_console, say
 
-MARKS = {True: "[green]passed[/]", False: "[red]not yet[/]", None: "[yellow]not judged[/]"}
+MARKS = {True: ("passed", "green"), False: ("not yet", "red"), None: ("not judged", "yellow")}
 Standings = Mapping[str, Standing]
 
 
@@ -38,23 +39,30 @@ def print_exercise(exercise: Exercise, file: str) -> None:
     kind = f"({exercise.kind}, about {exercise.minutes} minutes)"
     console.print(f"[bold]{exercise.id}: {escape(exercise.title)}[/] {kind}")
     console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
-    console.print(Markdown(exercise.spec))
+    for is_table, lines in groupby(exercise.spec.splitlines(), lambda line: line.startswith("|")):
+        text = "\n".join(lines)
+        if is_table:  # rich cuts words where a table of Markdown is too wide
+            cells = [re.findall(r"\| ([^|]*?) *(?=\|)", line) for line in text.replace("`", "").splitlines()]
+            print_table("", cells[0], cells[2:], console)
+        else:
+            console.print(Markdown(text))
     for question in exercise.questions:
         if not question.endswith(": "):  # where only the specification tells what is asked
-            console.print(escape(f"  {question}"), highlight=False)
+            say(f"  {question}", console, "    ")
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 
 def print_gate(gate: Gate, width: int = 8) -> None:
+    mark, color = MARKS[gate.passed]
     if not gate.is_extra:
-        name = f"{gate.name:{width}}"
-        make_console().print(f"  {name} {MARKS[gate.passed]}: ", escape(gate.text), sep="", highlight=False)
+        style = (color, 3 + width, 3 + width + len(mark))
+        say(f"  {gate.name:{width}} {mark}: {gate.text}", make_console(), "    ", style)
     elif gate.passed:
-        make_console().print(f"  {'bonus':{width}} {escape(gate.text)}", highlight=False)
+        say(f"  {'bonus':{width}} {gate.text}", make_console(), "    ")
 
 
 def print_end(grade: Grade) -> None:
-    make_console().print(f"{grade.exercise.id}: {ENDS[grade.status]}", highlight=False)
+    say(f"{grade.exercise.id}: {ENDS[grade.status]}", make_console())
 
 
 def print_progress(known: Sequence[Exercise], stands: Standings, predicted: Sequence[dict[str, Any]]) -> None:

@@ -5,46 +5,52 @@ from pathlib import Path
 from common.pairs.pair import short
 from common.record.files import RecordError
 from common.record.load import load_record
-from common.record.outcome import FAILED, UNTIMED
+from common.record.outcome import FAILED
 from common.record.result import PairResult, Record, Row
 from common.show.console import make_console, print_entries, say
 from common.show.layout import Entry
 from common.show.tables import interval, named, speedup, word
 from common.stats import MARGIN
 
-HEADINGS = ("compared", "verdict", "old", "new", "new interval", "old interval")  # the last goes first
+HEADINGS = ("compared", "old", "new", "verdict", "new interval", "old interval")  # the last goes first
+LEAST = 3  # of them never go
+OK, REGRESSED, MISSING, NOT_TIMED = "ok", "REGRESSED", "missing", "not timed"
+WORDS = {MISSING: "the new record lacks it", NOT_TIMED: "it has no speedup in one of the records, or in both"}
 
 
 def compare_files(old: Path, new: Path) -> int:
     """Print the rows of two records side by side. Exit status 3 if a row regressed. Raises RecordError."""
     records = load_record(old), load_record(new)
-    entries, worse = regressions(*records)
+    names = [record.environment["device"]["name"] for record in records]
+    entries, states = regressions(*records, names[0] == names[1])
     interrupted = " (that run was interrupted)" if records[1].environment.get("interrupted") else ""
-    if not worse:
+    if {*states} <= {MISSING}:
         raise RecordError(f"{new}: has no row in common with {old}{interrupted}")
     console = make_console()
-    print_entries(HEADINGS, entries, console)
-    names = [record.environment["device"]["name"] for record in records]
-    if names[0] != names[1]:
-        say(f"different devices, {' and '.join(names)}: regressions cannot be determined", console)
-        return 0
-    say(f"{sum(worse)} of {len(worse)} regressed{interrupted}", console)
-    return 3 if any(worse) else 0
+    print_entries(HEADINGS, entries, console, LEAST)
+    for state in [state for state in WORDS if state in states]:
+        say(f"{state}: {WORDS[state]}", console)
+    worse, compared = states.count(REGRESSED), states.count(OK) + states.count(REGRESSED)
+    if compared:
+        say(f"{worse} of {compared} regressed{interrupted}", console)
+    else:
+        why = "nothing was timed in both" if names[0] == names[1] else f"different devices, {' and '.join(names)}"
+        say(f"{why}: regressions cannot be determined{interrupted}", console)
+    return 3 if worse else 0
 
 
-def regressions(old: Record, new: Record) -> tuple[list[Entry], list[bool]]:
-    """(The table of all rows of the old record, by pair; of each that the new one has, too, whether it regressed.)"""
+def regressions(old: Record, new: Record, is_one_device: bool = True) -> tuple[list[Entry], list[str]]:
+    """(The table of all rows of the old record, by pair; of each what was found: empty if the devices differ.)"""
     after = _rows(new)
-    entries, worse = list[Entry](), list[bool]()
+    entries, states = list[Entry](), list[str]()
     for pair in old.pairs:
         entries.append(Entry(named(pair), is_title=True))
         for row in pair.rows:
             versus = () if row.versus == "baseline" else (f"vs {short(row.versus)}", short(row.variant))
             name, of = versus or (short(row.variant), "")
             found = after.get(_key(pair, row))
-            if found:
-                worse.append(_is_worse(row, found))
-            state = "missing" if found is None else "REGRESSED" if worse[-1] else "ok"
+            state = MISSING if found is None else _state(row, found) if is_one_device else ""
+            states.append(state)
             cells = {
                 "compared": state,
                 "verdict": word(row.verdict),
@@ -54,8 +60,8 @@ def regressions(old: Record, new: Record) -> tuple[list[Entry], list[bool]]:
             if found:
                 cells |= {"new": speedup(found), "new interval": interval(found)}
                 cells["verdict"] += f" -> {word(found.verdict)}" if found.verdict != row.verdict else ""
-            entries.append(Entry(name, cells, of, styles={"": "bold red"} if state == "REGRESSED" else {}))
-    return entries, worse
+            entries.append(Entry(name, cells, of, styles={"": "bold red"} if state == REGRESSED else {}))
+    return entries, states
 
 
 def _key(pair: PairResult, row: Row) -> tuple[str, ...]:
@@ -66,8 +72,11 @@ def _rows(record: Record) -> dict[tuple[str, ...], Row]:
     return {_key(pair, row): row for pair in record.pairs for row in pair.rows}
 
 
-def _is_worse(before: Row, after: Row) -> bool:
-    """Whether a row lost its ratio, or its interval now lies below the old one by more than the margin."""
-    if after.ratio is None:
-        return before.ratio is not None or (after.verdict in FAILED and before.verdict in UNTIMED)
-    return bool(before.interval and after.interval and after.interval[1] * (1 + MARGIN) < before.interval[0])
+def _state(before: Row, after: Row) -> str:
+    """Whether a row that was right fails now, or its interval lies below the old one by more than the margin."""
+    if after.verdict in FAILED and before.verdict not in (*FAILED, "skipped"):
+        return REGRESSED
+    if before.ratio is None or after.ratio is None:
+        return NOT_TIMED
+    is_apart = before.interval and after.interval and after.interval[1] * (1 + MARGIN) < before.interval[0]
+    return REGRESSED if is_apart else OK

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.pairs.pair import ROOT
-from common.pairs.user_error import UserError
+from common.pairs.user_error import UserError, near
 
 EXERCISES = ROOT / "exercises"
 WORK = ROOT / "work"
@@ -94,10 +94,8 @@ def find(name: str, folder: Path | None = None) -> Exercise:
     if name.endswith(".py"):
         raise ExerciseError(f"{name} is a file; name an exercise (ch0/row_max): its file is work/ch0/row_max.py")
     if len(found) != 1:
-        near = [each.id for each in known if name.split("/")[-1] in each.id]
-        others = "did you mean" if near else "there are"
-        known_as = ", ".join(near or [each.id for each in known]) or "none"
-        raise ExerciseError(f"no exercise is called {name!r}: {others} {known_as}")
+        like = near(name.split("/")[-1], [each.id for each in known], "learn.py list")
+        raise ExerciseError(f"no exercise is called {name!r}: {like}")
     return found[0]
 
 

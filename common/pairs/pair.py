@@ -19,6 +19,7 @@ from typing import Any
 from common.pairs.contract import Version, read_version, require_ranks
 from common.pairs.missing_files import absent, require_modules, require_names
 from common.pairs.syntax import ContractError, require_of, with_helpers
+from common.pairs.user_error import near
 from common.pairs.version_cache import cached
 
 NOT_INTERPRETED = "written in Gluon, which has no interpreter: without a GPU it is only compiled (--xray)"
@@ -30,7 +31,7 @@ class NoMatch(ContractError):
     """No pair of a folder matches the requested name. `names`: the names of its pairs."""
 
     def __init__(self, where: str, only: str, names: list[str]) -> None:
-        super().__init__(f"no pair of {where} matches {only!r}: there are {', '.join(names)}")
+        super().__init__(f"no pair of {where} matches {only!r}: {near(only.strip('*'), names, '--list')}")
         self.names = names
 
 

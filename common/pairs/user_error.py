@@ -2,10 +2,12 @@
 
 import os
 import textwrap
+from collections.abc import Iterable
 from typing import IO
 
 LEAST_WIDTH = 40  # columns: a verdict and a speedup beside their version
 USUAL_WIDTH = 80
+FEW = 20  # names that one line may list
 
 
 def printable(text: str) -> str:
@@ -43,3 +45,13 @@ def wrapped(text: str, width: int | None, hang: str = "  ") -> str:
     if width is None or len(text) <= width:
         return text
     return textwrap.fill(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
+
+
+def near(name: str, names: Iterable[str], listed_by: str) -> str:
+    """Of a name that nothing has: those that are like it, else all where they are few, else what lists them."""
+    from difflib import get_close_matches  # only for mistakes
+
+    known = list(dict.fromkeys(names))
+    if found := [each for each in known if name in each] or get_close_matches(name, known):
+        return f"did you mean {', '.join(found[:FEW])}"
+    return f"there are {', '.join(known)}" if len(known) <= FEW else f"`{listed_by}` names all"

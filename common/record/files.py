@@ -23,6 +23,10 @@ from common.pairs.user_error import UserError
 RECORDED = ROOT / "recorded"  # committed results: one folder per device
 Found = tuple[Path, Any]  # a recorded file and its content
 Problems = dict[Path, str]  # bad files, each with one line
+KINDS = {  # a key that files of only one kind have -> its Format.what
+    "architecture": "counts", "levels": "a machine's datasheet", "known": "a calibration", "solutions": "solutions",
+    "kernels": "a comparison with a GPU's counters", "fits": "a record of ch6/collectives.py", "rows": "predictions",
+}  # fmt: skip
 REFUSED = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk", stat.S_IFSOCK: "a socket"}  # no text is written into them
 
 
@@ -92,6 +96,9 @@ class Format:
             raise RecordError(f"{path}: not {self.what} ({type(error).__name__}: {error})") from None
 
     def _checked(self, data: Any) -> Any:
+        keys = {*data, *data.get("environment", ())} if isinstance(data, dict) else set()
+        if kinds := {KINDS[key] for key in keys & KINDS.keys()} - {self.what}:
+            raise RecordError(f"holds {kinds.pop()}, not {self.what}")
         version = data.get("schema") if isinstance(data, dict) else None
         if self.version and type(version) is int and version != self.version:  # True is no version
             age, way = ("a newer", "") if version > self.version else ("an older", ": measure again")

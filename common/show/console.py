@@ -10,20 +10,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
+from rich.text import Text
 
+from common.pairs.contract import Version
 from common.pairs.pair import Pair
 from common.pairs.user_error import printable, width_of, wrapped
 from common.pairs.wide_tables import TIE, print_table
-from common.record.result import PairResult, Record
+from common.record.result import Record
 from common.show import stats_table
-from common.show.layout import Entry, layout
+from common.show.layout import LEAST, Entry, layout
 from common.show.recorded_column import OnGpu, on_gpu
 from common.show.summary import FEWEST, class_averages, standings
 from common.show.tables import HEADINGS, LIMIT_HEADINGS, ON_GPU, by_cause, limit_rows, named, table, tally
 
 PLAIN_WIDTH = 220  # columns where there is no terminal to fit
 BAR_WIDTH = 12
-WITHOUT_GPU = "without a GPU: `--count {0}` (memory traffic), `--xray {0}` (machine code), `--check` (verify only)"
 
 
 class _Console(Console):
@@ -59,8 +60,7 @@ def progress(total: float = 1.0) -> Iterator[tuple[Callable[..., None], Console]
         yield tell, console
         return
     what = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
-    left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
-    columns = (what, BarColumn(BAR_WIDTH), TimeElapsedColumn(), left, TextColumn("left"))
+    columns = (what, BarColumn(BAR_WIDTH), TimeElapsedColumn(), TimeRemainingColumn(compact=True), TextColumn("left"))
     with Progress(*columns, console=console, transient=True, expand=True) as bar:
         task = bar.add_task("")
         yield (
@@ -119,23 +119,24 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = (), s
         say(f"{old.device}: recorded on {old.origin}; its speedups are over the baseline there", console)
     if stats:
         print_entries(stats_table.HEADINGS, stats_table.stats_entries(record), console)
-    for text in [*(stats_table.stats_remarks(record) if stats else []), *remarks(record, old)]:
+    for text in [*(stats_table.stats_remarks(record) if stats else []), *remarks(record, old, pairs)]:
         say(text, console)
 
 
-def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Console) -> None:
-    for line in layout(headings, entries, console.width):
+def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Console, least: int = LEAST) -> None:
+    for line in layout(headings, entries, console.width, least):
         console.print(line, soft_wrap=True)
 
 
-def remarks(record: Record, old: OnGpu) -> list[str]:
-    """What is to be said below the table."""
+def remarks(record: Record, old: OnGpu, known: Sequence[Pair]) -> list[str]:
+    """What is to be said below the table. `known`: the measured pairs."""
     pairs, texts = record.pairs, by_cause(record.pairs)
     if stale := [named(pair) for pair in pairs if old.is_stale(pair)]:
         texts.append(f"changed since recorded on {old.device}: {', '.join(stale)}")
-    recorded = [pair for pair in pairs if old.of(pair)]  # of the course: --count and --xray find these by their names
-    if waiting := _with_verdict(recorded, "verified") or _with_verdict(recorded, "skipped"):
-        texts.append(WITHOUT_GPU.format(waiting[0]))
+    waiting = {
+        pair.name for pair in pairs if old.of(pair) and {"verified", "skipped"} & {row.verdict for row in pair.rows}
+    }
+    texts += _without_gpu([pair for pair in known if pair.name in waiting])  # of the course: found by their names
     voided = [f"{named(pair)} ({pair.voided_rounds})" for pair in pairs if pair.voided_rounds]
     texts += [f"rounds voided for thermal or hardware slowdown: {', '.join(voided)}"] if voided else []
     for load in dict.fromkeys(load for pair in pairs for load in pair.neighbours):
@@ -144,8 +145,18 @@ def remarks(record: Record, old: OnGpu) -> list[str]:
     return [*texts, *(f"recorded, but not shown: {text}" for text in old.problems.values())]
 
 
-def _with_verdict(pairs: Sequence[PairResult], verdict: str) -> list[str]:
-    return [pair.name for pair in pairs if verdict in {row.verdict for row in pair.rows}]
+def _without_gpu(pairs: Sequence[Pair]) -> list[str]:
+    """What a machine without a GPU can say of one of these pairs: a line, or none."""
+    counted = [pair.name for pair in pairs if pair.ranks == 1 and not any(map(_is_uncounted, pair.versions))]
+    compiled = [pair.name for pair in pairs if any(version.has_kernel for version in pair.versions)]
+    both = [name for name in counted if name in compiled]
+    parts = [f"`--count {name}` (memory traffic)" for name in (both or counted)[:1]]
+    parts += [f"`--xray {name}` (machine code)" for name in (both or compiled)[:1]]
+    return [f"without a GPU: {', '.join(parts)}"] if parts else []
+
+
+def _is_uncounted(version: Version) -> bool:
+    return "cupy" in version.imports or version.constants.get("REQUIRES", {}).get("gpus", 1) > 1
 
 
 def print_spent(record: Record, console: Console) -> None:
@@ -163,9 +174,14 @@ def print_spent(record: Record, console: Console) -> None:
     say(f"all: {', '.join(shares)}", console)
 
 
-def say(text: str, console: Console) -> None:
-    """Print a line of text: on a terminal wrapped between words at its width, elsewhere as one line."""
-    console.print(wrapped(printable(text), width_of(console.file)), markup=False, soft_wrap=True)
+def say(text: str, console: Console, hang: str = "  ", style: tuple[str, int, int] = ("", 0, 0)) -> None:
+    """Print a line of text: on a terminal wrapped between words at its width, elsewhere as one line.
+
+    `hang`: before the lines after the first. `style`: one of rich, and where it begins and ends in the first line.
+    """
+    shown = Text(wrapped(printable(text), width_of(console.file), hang))
+    shown.stylize(*style)
+    console.print(shown, soft_wrap=True)
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:

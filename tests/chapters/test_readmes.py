@@ -10,7 +10,12 @@ import torch
 from common.checks.tolerance import DTYPES, TOLERANCE, Tolerance
 from common.pairs.pair import ROOT
 
-READMES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "common/MEASUREMENT.md", *sorted(ROOT.glob("*/README.md"))]
+READMES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "common/MEASUREMENT.md",
+    *sorted(ROOT.glob("*/README.md")),
+]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 

@@ -107,7 +107,9 @@ MISTAKES = [  # arguments, what must be said
     ("--chapter 1 --path .", "--path: not allowed with argument --chapter"),
     ("--all --chapter 1", "--chapter: not allowed with argument --all"),
     ("--path fine --all", "--all: not allowed with argument --path"),
-    ("--all --only no_such*", "'no_such*'", "coalescing"),
+    ("--all --only no_such*", "'no_such*': `--list` names all\n"),
+    ("--count softmx", "'softmx': did you mean softmax\n"),
+    ("--chapter 3 --only norm", "'norm': did you mean layer_norm, layer_norm_backward, rms_norm, rms_norm_backward\n"),
     ("--all --show r.json", "--all does not go with --show: it belongs to --list or --xray or --count or a measure"),
     ("--list --fast", "--fast does not go with --list: it belongs to a measurement of pairs"),
     ("--limits --json r.json", "--json does not go with --limits"),
@@ -132,7 +134,7 @@ MISTAKES = [  # arguments, what must be said
     ("--path empty.json", "empty.json: is a file: name its folder"),
     ("--path missing", "optimized_double.py", "no function `run`"),  # test_contract.py has the others of its kind
     ("--path missing --list", "optimized_double.py"),
-    ("--count no_such*", "no pair of any chapter", "'no_such*'", "coalescing"),
+    ("--count no_such*", "no pair of any chapter", "'no_such*'", "--list"),
     ("--count", "--count", "expected one argument"),
     ("--count * --xray *", "--xray", "not allowed with"),
     ("--count * --path missing", "optimized_double.py", "no function `run`"),
@@ -184,6 +186,22 @@ def test_a_mistake_is_one_line_and_status_2_and_nothing_runs(arguments, said, be
     assert ran.asked is None
     err = one_line_of(capsys)
     assert [words for words in said if words not in err] == [], err
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [
+        ("counts.json", "counts"), ("nvidia_h200/hardware.json", "a machine's datasheet"),
+        ("nvidia_h200/calibration.json", "a calibration"), ("nvidia_h200/exercises.json", "solutions"),
+        ("nvidia_h200/collectives.json", "a record of ch6/collectives.py"),
+        ("nvidia_h200/traffic.json", "a comparison with a GPU's counters"),
+        ("nvidia_h100_80gb_hbm3/predicted.json", "predictions"),
+    ],
+)  # fmt: skip
+def test_a_file_of_another_kind_is_called_by_its_name(file, kind, printed):
+    path = ROOT / "recorded" / file
+    for words in (["--show", path], ["--compare", path, path]):
+        assert printed(*words, status=2).err == f"benchmark.py: {path}: holds {kind}, not a benchmark record\n"
 
 
 @pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
@@ -608,6 +626,18 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     assert not is_plain or err == said
 
 
+def test_a_bar_that_is_full_has_no_time_left(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    clock = iter(range(0, 10_000, 7))
+    monkeypatch.setattr("rich.console.monotonic", lambda: float(next(clock)))
+    with console.progress() as (tell, _):
+        for done in (0.25, 0.5, 1.0):
+            tell("a pair", done)
+    *_, last = re.findall(r"(\d+:\d+)\S* +left", re.sub(r"\x1b\[[^a-zA-Z]*[a-zA-Z]", "", sys.stderr.getvalue()))
+    assert last == "00:00"
+
+
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
 def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream())
@@ -718,7 +748,7 @@ def saved(folder, file, *pairs, **environment):
         ((2.0, 1.9, 2.1), (1.95, 1.8, 2.0), 0),  # the intervals overlap
         ((2.0, 1.9, 2.1), (1.87, 1.85, 1.89), 0),  # they do not, by less than the margin
         ((2.0, 1.9, 2.1), (1.5, 1.4, 1.6), 3), ((1.0, 0.99, 1.01), (0.5, 0.4, 0.6), 3),
-        ((2.0, 1.9, 2.1), None, 3), (None, (1.0, 0.9, 1.1), 0), (None, None, 0),
+        ((2.0, 1.9, 2.1), None, 3),
     ],
 )  # fmt: skip
 def test_a_regression_is_status_3(old, new, status, tmp_path, printed):
@@ -734,16 +764,43 @@ def test_a_regression_is_status_3(old, new, status, tmp_path, printed):
     assert summary == f"{int(status == 3)} of 1 regressed"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "status"),
+    [
+        ("invalid", "faster", 0), ("invalid", "invalid", 0), ("faster", "skipped", 0), ("verified", "verified", 0),
+        ("skipped", "died", 0), ("verified", "invalid", 3), ("faster", "died", 3),
+    ],
+)  # fmt: skip
+def test_a_version_without_a_speedup_has_regressed_only_where_it_was_right_and_fails(
+    old, new, status, tmp_path, printed
+):
+    rows = [pair_result().rows if each == "faster" else [Row("optimized", "baseline", each)] for each in (old, new)]
+    files = [saved(tmp_path, f"{i}.json", pair_result(rows=of)) for i, of in enumerate(rows)]
+    out = printed("--compare", *files, status=status).out.splitlines()
+    assert out[2].split()[1:3] == (["REGRESSED", *out[2].split()[2:3]] if status else ["not", "timed"])
+    said = "1 of 1 regressed" if status else "nothing was timed in both: regressions cannot be determined"
+    assert out[-1] == said and any(line.startswith("not timed: ") for line in out) is not bool(status)
+
+
+def test_40_columns_hold_both_speedups(tmp_path, monkeypatch, printed):
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [Row("optimized/a_long_name_of_a_version", "baseline", "faster", "", 123.0, (122.0, 124.0))]
+    files = [saved(tmp_path, f"{i}.json", pair_result(), pair_result("b", rows=rows)) for i in range(2)]
+    out = printed("--compare", *files).out
+    assert out.count("2.00x") == 2 and out.count("123x") == 2 and max(map(len, out.splitlines())) <= 40
+
+
 def test_records_are_compared_row_by_row_and_devices_are_named(tmp_path, printed):
     old = saved(tmp_path, "old.json", pair_result("kept"), pair_result("gone"), pair_result("kept", size="small"))
     rows = (pair_result("kept", ratio=1.0), pair_result("fresh"))
     out = printed("--compare", old, saved(tmp_path, "new.json", *rows), status=3).out
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    regressed = "optimized REGRESSED faster -> same 2.00x 1.00x [0.990, 1.01] [1.98, 2.02]"
-    assert lines[1:6] == ["kept", regressed, "gone", "optimized missing faster 2.00x [1.98, 2.02]", "kept small"]
-    assert lines[-1] == "1 of 1 regressed"
+    regressed = "optimized REGRESSED 2.00x 1.00x faster -> same [0.990, 1.01] [1.98, 2.02]"
+    assert lines[1:6] == ["kept", regressed, "gone", "optimized missing 2.00x faster [1.98, 2.02]", "kept small"]
+    assert lines[-2:] == ["missing: the new record lacks it", "1 of 1 regressed"]
     out = printed("--compare", old, saved(tmp_path, "new.json", *rows, name="Another")).out
     assert "different devices, NVIDIA H200 and Another: regressions cannot be determined" in out
+    assert "REGRESSED" not in out and " ok " not in out
     other = saved(tmp_path, "other.json", pair_result("fresh"))
     assert "has no row in common" in printed("--compare", old, other, status=2).err
 
@@ -780,6 +837,15 @@ def test_without_the_courses_packages_a_program_ends_with_one_line(words):
     done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
     assert "needs the packages numpy" in done.stderr and "source .venv/bin/activate" in done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+@pytest.mark.parametrize("chapter", ["9", "abc"])
+def test_make_lab_of_a_chapter_that_is_not_there_starts_nothing(chapter):
+    command = ["make", "-s", "--old-file=.venv/.ready", "lab", "PY=false", f"CHAPTER={chapter}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"there is no chapter {chapter}: there are 0 1 2 3 4 4b 5 6." in done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 from samples import refused
 
-from common.cli import learn_commands
+from common.cli import learn_commands, learn_text
 from common.learn import learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
 from common.learn.forecast_score import Scored, off, sureness
@@ -143,6 +143,17 @@ def test_a_question_without_words_is_not_shown(course, capsys):
     run("start", "one")
     out = capsys.readouterr().out
     assert "One of: memory, arithmetic." in out and "sectors:" not in out
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@pytest.mark.parametrize("exercise", [each for each in exercises() if "\n|" in each.spec], ids=lambda each: each.id)
+def test_a_table_of_a_task_is_shown_whole(exercise, width, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(width))
+    learn_text.print_exercise(exercise, "work/its_file.py")
+    out = capsys.readouterr().out
+    assert "…" not in out and max(map(len, out.splitlines())) <= width
+    words = {word for line in exercise.spec.splitlines() if line.startswith("|") for word in line.split()}
+    assert {word.strip("`") for word in words} - set(out.split()) <= {"|", "---"}
 
 
 def test_an_exercise_that_changes_is_open_again(course):
@@ -291,6 +302,22 @@ def test_a_fault_in_another_exercise_stops_none_that_is_named(course):
     assert run("list") == 2
 
 
+@pytest.mark.parametrize("command", ["check", "start", "hint"])
+def test_lines_after_the_first_are_indented(command, course, capsys, monkeypatch):
+    toml = course / "exercises/ch1/one/exercise.toml"
+    text = toml.read_text().replace("count the FLOPs", "count " * 20).replace("Why?", "Why? " * 20)
+    toml.write_text(text.replace("[answers.sectors]", f"""text = "{"which? " * 20}"\n[answers.sectors]"""))
+    run("start", "one")
+    (course / "work/ch1/one.py").write_text(RIGHT.replace("memory", "arithmetic"))
+    capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", "40")
+    run(command, "one")
+    lines = capsys.readouterr().out.splitlines()
+    repeated = [line for line in lines if line.split() and set(line.split()) <= {"count", "Why?", "which?"}]
+    assert repeated and all(line.startswith("  ") for line in repeated)
+    assert max(map(len, lines)) <= 40
+
+
 def test_a_range_is_scored_and_its_first_answer_locked(course, monkeypatch, capsys):
     folder = course / "exercises/ch1/one"
     toml = (folder / "exercise.toml").read_text()
@@ -312,6 +339,7 @@ def ratios(course):
     toml = (folder / "exercise.toml").read_text().replace("diagnose", "predict")
     figure = 'figure = "ch1 coalescing optimized: ratio"'
     asked = "\n".join(f"[answers.{name}]\n{figure}" for name in ("a", "b", "c"))
+    asked += '\n[answers.d]\nof = ["yes", "no"]\nis = "no"\n'
     (folder / "exercise.toml").write_text(toml[: toml.index("[answers.resource]")] + asked)
     (folder / "start.py").write_text('"""Start.\n\na = None\n"""\n\na = None  # the first\nb = None  # the second\n')
     return course / "work/ch1/one.py"
@@ -328,6 +356,7 @@ def test_answers_are_added_and_replaced_by_name_and_the_rest_stays(ratios):
     for high in (8.0, 9.0):
         submission.answer(find("ch1/one"), {"c": (7.0, high)})
     assert ratios.read_text() == kept + "c = (7.0, 9.0)\n"
+    assert run("predict", "one", "d=no") == 1 and ratios.read_text().endswith("d = 'no'\n")
 
 
 @pytest.mark.parametrize(
@@ -353,6 +382,17 @@ def test_an_answer_counts_whatever_the_reader_has_written(before, after, ratios)
     assert ratios.read_bytes().decode().removeprefix("\n") == after
     exec(ratios.read_text(), names := {})
     assert names["a"] == (3.0, 4.0)
+
+
+@pytest.mark.parametrize("value", ["abc", "4..3", "", "1..2..3", "0..3", "nan", "1..inf", "-1", ".."])
+def test_an_answer_that_is_no_range_is_one_line_and_leaves_the_file(value, ratios, capsys):
+    run("start", "one")
+    before = ratios.read_text()
+    capsys.readouterr()
+    assert run("predict", "one", "b=1..2", f"a={value}") == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"learn.py: a={value}: no range of positive numbers, such as 3..4\n")
+    assert ratios.read_text() == before
 
 
 @pytest.mark.parametrize("content", [b"a = (1,\n", b"a = 1\nb = '\xff'\n", b"a = \x00"])
@@ -387,6 +427,19 @@ def test_export_shows_what_it_writes(course, capsys):
     assert run("export", str(course / "mine.jsonl")) == 0
     out = capsys.readouterr().out
     assert out == (course / "mine.jsonl").read_text() == (course / "work/progress.jsonl").read_text()
+
+
+def test_export_replaces_an_earlier_export_and_no_other_file(course, capsys):
+    run("start", "one")
+    for _ in range(2):
+        assert run("export", str(course / "mine.jsonl")) == 0
+        run("hint", "one")
+    (exercise := course / "work/ch1/one.py").write_text(RIGHT)
+    capsys.readouterr()
+    assert run("export", str(exercise)) == 2
+    err = capsys.readouterr().err
+    assert err == f"learn.py: {exercise} is there and no earlier export: name another file\n"
+    assert exercise.read_text() == RIGHT and len((course / "mine.jsonl").read_text().splitlines()) == 2
 
 
 def test_export_to_stdout_shows_it_once_and_the_store_is_not_its_own_target(course, capfd):

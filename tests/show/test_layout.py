@@ -111,6 +111,12 @@ def test_a_long_title_keeps_its_figures_below_it():
     assert (figures.split(), line.split()) == (["1.00", "ms"], ["optimized", "2.00", "ms"])
 
 
+@pytest.mark.parametrize("width", [40, 220])
+def test_a_single_column_stands_beside_the_names(width):
+    lines = [text.plain for text in layout(HEADINGS, [Entry("optimized", {"verdict": "verified"})], width)]
+    assert lines == ["             verdict", "  optimized  verified"]
+
+
 def test_wide_characters_keep_columns_in_line():
     entries = [Entry("配列", {"time": "1.00 ms"}), Entry("plain", {"time": "10.0 ms"})]
     _, *lines = (text.plain for text in layout(HEADINGS, entries, 40))

@@ -1,11 +1,14 @@
 """What was recorded on a GPU stands in the table of a machine that has none."""
 
+import re
+
 import pytest
 from samples import because, one_pair, pair_result, record, version
 
+from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.record.result import Row
-from common.record.store import keep_record
+from common.record.store import as_json, keep_record
 from common.show import console
 from common.show.recorded_column import short_name
 
@@ -67,7 +70,26 @@ def test_a_skipped_version_has_the_devices_name_in_place_of_its_verdict(shown):
     out = shown(record(shown.of()), rows=[Row("optimized", "baseline", "skipped", because("needs an NVIDIA GPU"))])
     assert lines(out)[0][:3] == ["optimized", "H200", "3.00x"]
     assert "needs an NVIDIA GPU: double\n" in out
-    assert "without a GPU: `--count double` (memory traffic), `--xray double` (machine code), `--check`" in out
+    assert "without a GPU: `--count double` (memory traffic)\n" in out
+
+
+@pytest.mark.parametrize(
+    ("chapter", "only", "named"),
+    [
+        ("ch1", "*", ["--count coalescing", "--xray coalescing"]), ("ch1", "batch_size", ["--count batch_size"]),
+        ("ch1", "batched_gemm", []), ("ch2", "[bp]*", ["--xray bank_conflicts"]), ("ch2", "peer_copy", []),
+        ("ch4", "attention", ["--count attention", "--xray attention"]), ("ch6", "o*", []),
+        ("ch6", "*", ["--xray small_reduce"]),
+    ],
+)  # fmt: skip
+def test_only_commands_that_show_something_of_their_pair_are_named(chapter, only, named, capsys):
+    pairs = discover(ROOT / chapter, only)
+    results = [
+        pair_result(pair.name, rows=[CHECKED], arms={}, chapter=chapter, sizes=as_json(pair.sizes["default"]),
+                    source_hash=source_hash(pair)) for pair in pairs
+    ]  # fmt: skip
+    console.print_record(record(*results, kind="cpu", name="this machine"), console.make_console(), pairs)
+    assert re.findall(r"`(--\w+ \w+)` \(", capsys.readouterr().out) == named
 
 
 def test_without_anything_recorded_no_command_is_named_that_finds_no_pair(shown):

@@ -8,7 +8,7 @@ import pytest
 from samples import arm, pair_result, record, rows_of
 
 from common.record.result import Row
-from common.show.layout import layout
+from common.show.layout import layout, markdown
 from common.show.stats_table import HEADINGS, stats_entries, stats_remarks
 from common.show.summary import class_averages
 from tools import readmes
@@ -44,14 +44,27 @@ def test_errors_memory_and_host_time_stand_where_they_are_known():
         "yardstick/copy": arm(peak_bytes=3 << 30),
     }
     ((title, lines),) = cells(pair_result(size="large/8", arms=arms))
-    assert title == "double large/8, in ms and MiB"
+    assert title == "double large/8, in ms"
     shown = [{heading: line.get(heading) for heading in HEADINGS[5:]} for line in lines.values()]
     assert shown == [
-        {"max err": "1.3e-06", "RMS err": "2.0e-07", "peak": "64.0", "host": "0.0200"},
+        {"max err": "1.3e-06", "RMS err": "2.0e-07", "peak": "64 MiB", "host": "0.0200"},
         {"max err": "0", "RMS err": "0", "peak": "0", "host": None},
-        {"max err": None, "RMS err": None, "peak": "3072", "host": None},
+        {"max err": None, "RMS err": None, "peak": "3 GiB", "host": None},
     ]
     assert list(lines)[-1] == "ceiling/copy"
+
+
+@pytest.mark.parametrize(
+    ("kind", "peaks", "shown"),
+    [
+        ("cpu", (50331660, 4, 0), ["48 MiB", "4 B", "0"]), ("cuda", (0, 0), ["0", "0"]),
+        ("cpu", (0, 0), [None, None]),  # NumPy's, which is not seen
+    ],
+)  # fmt: skip
+def test_memory_has_its_own_unit_and_no_figure_where_it_was_not_seen(kind, peaks, shown):
+    arms = {f"optimized/{number}": arm(peak_bytes=peak) for number, peak in enumerate(peaks)}
+    title, *lines = stats_entries(record(pair_result(arms=arms), kind=kind))
+    assert title.name == "double, in ms" and [line.cells.get("peak") for line in lines] == shown
 
 
 def test_usual_names_fit_80_columns():
@@ -82,6 +95,7 @@ def test_nothing_is_missed_in_a_new_record_and_a_run_of_checks_has_no_table():
     assert stats_remarks(record(pair_result(arms={"baseline": arm(**JUDGED)}), pair_result(arms={}))) == []
     untimed = record(pair_result(arms={}, rows=[Row("optimized", "baseline", "verified")]))
     assert (stats_entries(untimed), stats_remarks(untimed)) == ([], ["no statistics: nothing was timed"])
+    assert layout(HEADINGS, [], 80) == markdown(HEADINGS, []) == []
 
 
 # Averages

@@ -405,7 +405,7 @@ def test_a_kernel_that_does_not_compile_is_a_failure_that_is_told(wrong, said, t
     [
         (["--xray", "coalescing", "--arch", "sm_91"], "--arch sm_91: there are sm_75, sm_80"),
         (["--chapter", "1", "--arch", "sm_90"], "--arch does not go with a measurement of pairs: it belongs"),
-        (["--xray", "no_such"], "matches 'no_such': there are arithmetic_intensity, "),
+        (["--xray", "no_such"], "matches 'no_such': `--list` names all"),
         (["--xray", "coalescing", "--list"], "not allowed with"),
         (["--xray", "coalescing", "--json", "r.json"], "--json does not go with --xray"),
     ],
