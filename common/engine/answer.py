@@ -9,7 +9,7 @@ from common.checks.compare_to_baseline import near
 from common.checks.compare_to_reference import compare, same_form
 from common.engine.candidates import Candidate
 from common.engine.inputs import InputSet, harvest_grads, unwritable
-from common.engine.session import Session
+from common.engine.stage import Stage
 from common.isolation.pipe import LONG
 from common.machine.clock import now
 from common.record.outcome import Cause, Finding, Where
@@ -75,7 +75,7 @@ def leading(tree: Tree, rows: int | None) -> Tree:
 
 
 def fresh_answer(
-    session: Session, one: Candidate, inputs: InputSet, other: InputSet, base: Answer | None = None, under: str = ""
+    stage: Stage, one: Candidate, inputs: InputSet, other: InputSet, base: Answer | None = None, under: str = ""
 ) -> Answer | None:
     """One untimed setup and call, with poisoned outputs; None if it raised. `base`: the baseline's answer.
 
@@ -87,33 +87,33 @@ def fresh_answer(
 
     def action() -> Answer:
         guards.poison_outputs(mine)
-        if one.is_library and one.label not in session.first_s:
-            session.progress.say(f"first call of {one.label}", LONG)
+        if one.is_library and one.label not in stage.first_s:
+            stage.progress.say(f"first call of {one.label}", LONG)
         begin = now()
         few = poisoned_memory.few_programs(one.has_kernel and under == "few")
         with poisoned_memory.filled_memory() if filled else few:
             call = one.bind(mine, one.prepared(other.by_label[one.label], mine))
-            session.ranks.stagger(session.rng)
+            stage.ranks.stagger(stage.rng)
             out = call()
             copy = clone(out)
-        session.first_s.setdefault(one.label, now() - begin)
+        stage.first_s.setdefault(one.label, now() - begin)
         shortened = difference(mine, {name: call.keywords[name] for name in mine})
-        session.disqualify(one.label, Finding(Cause.RESHAPED_INPUT, {"how": shortened}) if shortened else None)
+        stage.disqualify(one.label, Finding(Cause.RESHAPED_INPUT, {"how": shortened}) if shortened else None)
         answer = Answer.of(out, copy, mine, one.label in inputs.shared)
         guards.poison_answer(out, mine)
         if filled and one.setup:
             guards.poison_outputs(mine)
             problem = near(call(), copy, one.precision, one.custom)
-            session.disqualify(one.label, problem and problem.at(where=Where.AGAIN.value))
+            stage.disqualify(one.label, problem and problem.at(where=Where.AGAIN.value))
             harvest_grads(mine)
         return answer
 
-    answer: Answer | None = session.attempt(one.label, action)
+    answer: Answer | None = stage.attempt(one.label, action)
     if found := inputs.violation():
         inputs.restore()
-        session.disqualify(one.label, Finding(Cause.CHANGED_INPUT, {"name": found[0]}))
+        stage.disqualify(one.label, Finding(Cause.CHANGED_INPUT, {"name": found[0]}))
     if answer:
-        session.disqualify(one.label, _left_to_do(answer, base or answer, one.is_library))
+        stage.disqualify(one.label, _left_to_do(answer, base or answer, one.is_library))
     return answer
 
 

@@ -11,60 +11,66 @@ from common.engine.candidates import count_costs, oracle, oracle_rows, weights
 from common.engine.comm_check import count_sent
 from common.engine.inputs import InputSet, inputs_proper
 from common.engine.judgement import Facts, Findings, judge_all
-from common.engine.session import DoesNotFit, Session
+from common.engine.stage import Bench, DoesNotFit, Stage
 from common.record.outcome import Cause, Finding, Where
 
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
 
 
-def check(session: Session) -> None:
+def check(bench: Bench) -> Bench:
     """Check every version at every `check` size; a check that zeros would pass at all of them proves nothing.
 
     A library is judged at the sizes where it is timed: elsewhere it does not matter, and torch.compile takes seconds
     per shape. If nothing is timed, it is judged at the first check size, but not on a CPU. Candidates that have all
     passed at an earlier size of a sweep are not checked again: the timed size is judged anyway.
     """
-    if {each.label for each in session.remaining} <= set(session.job.verified):
-        return
+    if {each.label for each in bench.remaining} <= set(bench.job.verified):
+        return bench
+    with Stage(bench) as stage:
+        _check(stage)
+    return stage.end()
+
+
+def _check(stage: Stage) -> None:
     out_of_bounds.enforce()
-    sizes = session.job.pair.check_sizes
-    choices = [_choices(session.job.pair.sizes[size]) for size in sizes]
+    sizes = stage.job.pair.check_sizes
+    choices = [_choices(stage.job.pair.sizes[size]) for size in sizes]
     blind: Findings = {}
     for i, size in enumerate(sizes):
-        session.progress.checking(i / len(sizes))
-        if len(session.judged(libraries=False)) > 1:  # a version beside the baseline
-            found = _check_size(session, i, size, is_new=choices[i] not in choices[:i])
+        stage.progress.checking(i / len(sizes))
+        if len(stage.judged(libraries=False)) > 1:  # a version beside the baseline
+            found = _check_size(stage, i, size, is_new=choices[i] not in choices[:i])
             blind = {label: why for label, why in found.items() if i == 0 or label in blind}
-    session.progress.checking(None)
+    stage.progress.checking(None)
     for label, why in blind.items():
-        session.disqualify(label, why.at(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
-    session.agree()
+        stage.disqualify(label, why.at(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
+    stage.agree()
 
 
-def _check_size(session: Session, i: int, size: str, is_new: bool) -> Findings:
+def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
     """Check every version at the i-th size, then on its draws. Returns label -> wrong answers that would pass."""
-    inputs = session.inputs(size)
+    inputs = stage.inputs(size)
     if weights(inputs.base) and not any(tensors(inputs_proper(inputs.base))):
-        session.disqualify("baseline", Finding(Cause.ONLY_WEIGHTS))
+        stage.disqualify("baseline", Finding(Cause.ONLY_WEIGHTS))
         return {}
-    other = session.inputs(size)
-    on_gpu = session.job.device != "cpu"  # no kernel runs in the interpreter, which takes seconds
-    libraries = i == 0 and on_gpu and not session.job.timed
+    other = stage.inputs(size)
+    on_gpu = stage.job.device != "cpu"  # no kernel runs in the interpreter, which takes seconds
+    libraries = i == 0 and on_gpu and not stage.job.timed
     where: Facts = {"where": Where.SIZE.value, "size": size}
-    blind = judge_all(session, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
-    for label, problem in count_costs(session.remaining, inputs.by_label)[1].items():
-        session.disqualify(label, problem)
-    session.agree()
-    count_sent(session, inputs, other)
-    draws = _draws(i, is_new, inputs.pristine) if session.job.stressed else []
-    with session.progress.spending("stress"):
-        right = session.attempt("", _answers, session, inputs, other) if set(draws) & set(stress.FLAT) else None
+    blind = judge_all(stage, inputs, other, where, libraries=libraries, once=i > 0 and not on_gpu)
+    for label, problem in count_costs(stage.remaining, inputs.by_label)[1].items():
+        stage.disqualify(label, problem)
+    stage.agree()
+    count_sent(stage, inputs, other)
+    draws = _draws(i, is_new, inputs.pristine) if stage.job.stressed else []
+    with stage.progress.spending("stress"):
+        right = stage.attempt("", _answers, stage, inputs, other) if set(draws) & set(stress.FLAT) else None
         for n, draw in enumerate(draws):
-            session.progress.checking((i + n / len(draws)) / len(session.job.pair.check_sizes))
+            stage.progress.checking((i + n / len(draws)) / len(stage.job.pair.check_sizes))
             with inputs.stressed(draw) as is_there:
                 if is_there:
                     flat = right.base.tree if right and draw in stress.FLAT else None
-                    _judge(session, inputs, other, {**where, "draw": draw}, flat)
+                    _judge(stage, inputs, other, {**where, "draw": draw}, flat)
     return blind
 
 
@@ -86,57 +92,57 @@ def _choices(arguments: dict[str, Any]) -> str:
     return repr(sorted((name, value) for name, value in arguments.items() if type(value) not in (int, float)))
 
 
-def check_one_less(session: Session) -> None:
+def check_one_less(stage: Stage) -> None:
     """Check at the timed size with its largest number less one, where a version may fail on the tail.
 
     Only if the baseline accepts that size and there is room for it.
     """
-    arguments = session.job.pair.sizes[session.job.size]
+    arguments = stage.job.pair.sizes[stage.job.size]
     numbers = {name: value for name, value in arguments.items() if type(value) is int}
-    if not session.remaining or max(numbers.values(), default=0) < 2:
+    if not stage.remaining or max(numbers.values(), default=0) < 2:
         return
     name = max(numbers, key=lambda each: numbers[each])
     less = {**arguments, name: numbers[name] - 1}
-    with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), session.fitting(session.job.size):
-        less |= session.ranks.place
-        inputs = InputSet(session.remaining, less, session.job.device, session.rng.randrange(2**31))
-        _judge(session, inputs, inputs, {"where": Where.LESS.value, "size": f"{name} = {less[name]}"})
+    with suppress(DoesNotFit, ValueError, RuntimeError, TypeError, AssertionError), stage.fitting(stage.job.size):
+        less |= stage.ranks.place
+        inputs = InputSet(stage.remaining, less, stage.job.device, stage.rng.randrange(2**31))
+        _judge(stage, inputs, inputs, {"where": Where.LESS.value, "size": f"{name} = {less[name]}"})
 
 
-def _judge(session: Session, inputs: InputSet, other: InputSet, where: Facts, usual: Tree = None) -> None:
+def _judge(stage: Stage, inputs: InputSet, other: InputSet, where: Facts, usual: Tree = None) -> None:
     """Judge every version if the baseline agrees with the oracle, except versions whose files leave this draw out."""
-    if not session.remaining:
+    if not stage.remaining:
         return
-    right: Reference | None = session.attempt("", _answers, session, inputs, other)
+    right: Reference | None = stage.attempt("", _answers, stage, inputs, other)
     if right is None:
         return
     if usual is None and sum(t.numel() for _, t in tensors(right.base.tree)) < LEAST_CHUNK:
         usual = right.tree  # too few values for an RMS error: each is judged alone
-    baseline, mine = session.candidates[0], inputs.by_label["baseline"]
+    baseline, mine = stage.candidates[0], inputs.by_label["baseline"]
     custom = baseline.precision, baseline.custom, leading(usual, right.rows)
-    if session.ranks.any(compare(leading(right.base.tree, right.rows), right.tree, None, *custom)):
+    if stage.ranks.any(compare(leading(right.base.tree, right.rows), right.tree, None, *custom)):
         return
     draw = where.get("draw", "")
     pooled = draw not in stress.LARGE
-    for each in session.judged(libraries=False)[1:]:
+    for each in stage.judged(libraries=False)[1:]:
         if draw in getattr(each.module, "STRESS", {}):
             continue
-        answer = fresh_answer(session, each, inputs, other, right.base, "few" if draw else "")
-        if answer is None or each.label in session.disqualified:
+        answer = fresh_answer(stage, each, inputs, other, right.base, "few" if draw else "")
+        if answer is None or each.label in stage.disqualified:
             continue
         problem = right.mismatch(each, answer, usual, pooled)
-        if not pooled and session.ranks.any(problem):
+        if not pooled and stage.ranks.any(problem):
             rounded = clone(leading(right.base.tree, right.rows))
-            copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base, session.ranks))
-            if session.ranks.any(compare(rounded, right.tree, None, *custom)):
+            copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base, stage.ranks))
+            if stage.ranks.any(compare(rounded, right.tree, None, *custom)):
                 return  # rounding decides the right answer: the baseline agreed by chance
-        session.disqualify(each.label, problem and problem.at(**where))
+        stage.disqualify(each.label, problem and problem.at(**where))
 
 
-def _answers(session: Session, inputs: InputSet, other: InputSet) -> Reference:
+def _answers(stage: Stage, inputs: InputSet, other: InputSet) -> Reference:
     """The oracle's and the baseline's answer. Their errors are raised: no version has to accept what they refuse."""
-    baseline, mine, rows = session.candidates[0], inputs.by_label["baseline"], oracle_rows(session.job.pair.baseline)
-    truth = oracle(baseline, rows, mine, other.base, session.ranks)
+    baseline, mine, rows = stage.candidates[0], inputs.by_label["baseline"], oracle_rows(stage.job.pair.baseline)
+    truth = oracle(baseline, rows, mine, other.base, stage.ranks)
     guards.poison_outputs(mine)
     out = baseline.bind(mine, baseline.prepared(other.base, mine))()
     return Reference(truth, rows, Answer.of(out, clone(out), mine, alike=True))

@@ -11,7 +11,7 @@ from common.checks.compare_to_baseline import Error, Errors
 from common.engine.candidates import LIBRARY_KINDS
 from common.engine.plausibility import too_fast, works_on
 from common.engine.sampling import Samples
-from common.engine.session import Session
+from common.engine.stage import Bench
 from common.machine.limits import of_limit
 from common.pairs.contract import Version
 from common.pairs.source import has_no_launch, is_copy, source_hash
@@ -27,24 +27,23 @@ UNEVEN = 1.25  # times the baseline's mean over median: a median hides this
 LEAST_ALLOCATED = 64 << 10  # bytes: smaller differences are not mentioned
 
 
-def pair_result(session: Session, samples: Samples) -> PairResult:
+def pair_result(bench: Bench, samples: Samples) -> PairResult:
     """The pair's record: rows for every loaded variant, samples of reliable arms."""
-    job, pair = session.job, session.job.pair
-    timed = [each.label for each in session.remaining] if samples.blocks else []
-    for label, reason in {**too_fast(timed, samples, job), **works_on(timed, samples)}.items():
-        session.disqualify(label, reason)
-    left = {each.label for each in session.remaining}
+    job, pair = bench.job, bench.job.pair
+    timed = [each.label for each in bench.remaining] if samples.blocks else []
+    bench = bench.without({**too_fast(timed, samples, job), **works_on(timed, samples)})
+    left = {each.label for each in bench.remaining}
     arms = {label: _arm(label, samples, job.limits) for label in timed if label in left}
     floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
     cost = samples.costs.get("baseline", {})
     least_s, by = of_limit(cost, job.limits)
     loaded = [version for version in pair.variants if version.label in job.labels]
-    rows = [row for version in loaded for row in _rows(session, version, arms, floor or 0.0, samples)]
+    rows = [row for version in loaded for row in _rows(bench, version, arms, floor or 0.0, samples)]
     orders = [[list(each) for each in block] for block in samples.blocks]
     return PairResult(
         pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows, samples.clock, floor, cost,
-        least_s, by, arms, orders, session.seeds, samples.voided, session.progress.spent_s, clocks=samples.clocks,
-        group=session.ranks.described(),
+        least_s, by, arms, orders, [*bench.seeds], samples.voided, bench.progress.spent_s, clocks=samples.clocks,
+        group=bench.ranks.described(),
     )  # fmt: skip
 
 
@@ -70,26 +69,26 @@ def _errors(by_path: Errors | None) -> dict[str, Any]:
     return {"max_error": largest, "rms_error": rms}
 
 
-def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float, samples: Samples) -> list[Row]:
+def _rows(bench: Bench, version: Version, arms: dict[str, Arm], floor: float, samples: Samples) -> list[Row]:
     """A variant's rows: against the baseline, and against the earlier variant that it names."""
     precision = version.constants.get("PRECISION", "")
     for guilty, whose in (("baseline", {"whose": "baseline"}), (version.label, {})):
-        if guilty in session.disqualified:
-            outcome = session.disqualified[guilty]
+        if guilty in bench.outcomes:
+            outcome = bench.outcomes[guilty]
             reason = outcome.reason and outcome.reason.at(**whose)
             return [Row(version.label, "baseline", outcome.verdict, reason, precision=precision)]
-    copy, empty = (has(version, session.job.pair.baseline) for has in (is_copy, has_no_launch))
+    copy, empty = (has(version, bench.job.pair.baseline) for has in (is_copy, has_no_launch))
     known = [Finding(Cause.IS_A_COPY if copy else Cause.NO_KERNEL)] if copy or empty else []
     if version.label not in arms:
         voided = samples.voided
         reason = Finding(Cause.ALL_VOIDED, {"rounds": voided}) if voided else None
         return [Row(version.label, "baseline", Verdict.VERIFIED, reason, precision=precision, notes=known)]
-    notes, others = known + _notes(session, arms, samples, version.label), ("baseline", version.versus)
-    rows = [_believed(session, arms, samples, version.label, other, floor) for other in others if other in arms]
+    notes, others = known + _notes(bench, arms, samples, version.label), ("baseline", version.versus)
+    rows = [_believed(bench, arms, samples, version.label, other, floor) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 
 
-def _believed(session: Session, arms: dict[str, Arm], samples: Samples, variant: str, versus: str, floor: float) -> Row:
+def _believed(bench: Bench, arms: dict[str, Arm], samples: Samples, variant: str, versus: str, floor: float) -> Row:
     """A row from samples that were found valid."""
     short = _too_short(arms, samples)
     for label in (variant, versus):
@@ -101,7 +100,7 @@ def _believed(session: Session, arms: dict[str, Arm], samples: Samples, variant:
     if not stats.sign_interval_rank(blocks):
         return Row(variant, versus, outcome.verdict, outcome.reason, ratio.ratio)
     libraries = {}
-    precisions = {each.label: each.precision for each in session.candidates}
+    precisions = {each.label: each.precision for each in bench.candidates}
     for label in _libraries(arms):  # except those of another precision, which do less than this variant
         if label not in short and precisions[label] in ("", precisions[variant]):
             against = stats.estimate(arms[label].seconds, arms[variant].seconds)
@@ -133,7 +132,7 @@ def _waits(labels: Iterable[str], samples: Samples) -> list[Finding]:
     return [Finding(Cause.DEVICE_WAITED, each) for each in facts]
 
 
-def _notes(session: Session, arms: dict[str, Arm], samples: Samples, label: str) -> list[Finding]:
+def _notes(bench: Bench, arms: dict[str, Arm], samples: Samples, label: str) -> list[Finding]:
     """Notes that belong beside a time."""
     arm, notes, libraries = arms[label], list[Finding](), _libraries(arms)
     notes += [arm.host_bound] if arm.host_bound else []
@@ -144,7 +143,7 @@ def _notes(session: Session, arms: dict[str, Arm], samples: Samples, label: str)
     if label in samples.seen and not samples.seen[label].is_known:
         notes.append(Finding(Cause.NOT_PROFILED))
     cores = [float(np.median([sample.cores for sample in samples.of(each)])) for each in (label, "baseline")]
-    if session.job.info["kind"] == "cpu" and max(cores) - min(cores) > MORE_CORES:
+    if bench.job.info["kind"] == "cpu" and max(cores) - min(cores) > MORE_CORES:
         notes.append(Finding(Cause.CORES_BUSY, {"cores": cores[0], "baseline": cores[1]}))
     dearer = [np.mean(np.concatenate(arms[each].seconds)) / arms[each].median_s for each in (label, "baseline")]
     if dearer[0] > UNEVEN * dearer[1]:
@@ -152,11 +151,11 @@ def _notes(session: Session, arms: dict[str, Arm], samples: Samples, label: str)
     mine, theirs = (arms[each].allocated_bytes or 0 for each in (label, "baseline"))
     if abs(mine - theirs) > max(LEAST_ALLOCATED, 0.1 * theirs):
         notes.append(Finding(Cause.ALLOCATES, {"bytes": mine, "baseline": theirs}))
-    cost, cache_bytes = samples.costs["baseline"], session.job.info.get("cache_bytes") or 0
+    cost, cache_bytes = samples.costs["baseline"], bench.job.info.get("cache_bytes") or 0
     is_warm = arm.host_s is None  # the wall clock; the device's clock begins with a cold L2
-    if is_warm and of_limit(cost, session.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
+    if is_warm and of_limit(cost, bench.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
         notes.append(Finding(Cause.FITS_IN_CACHE))
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append(Finding(Cause.ABOVE_LIMIT))
-    reasons = ((name, session.disqualified[name].reason) for name in _libraries(session.disqualified))
+    reasons = ((name, bench.outcomes[name].reason) for name in _libraries(bench.outcomes))
     return notes + [reason.at(whose=name) for name, reason in reasons if reason]

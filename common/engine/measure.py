@@ -1,84 +1,58 @@
-"""Measure one pair in its own process: candidates -> checks -> plan -> samples -> conclusion.
-
-Each stage returns a value that the next one reads; common/engine/__init__.py follows a pair through them.
-"""
+"""Measure one pair in its own process, top to bottom: each stage is a function of what the one before has left."""
 
 import importlib
-import random
 import secrets
-from contextlib import suppress
-from dataclasses import replace
 
 from common.checks import guards
-from common.engine import untimed_checks
-from common.engine.candidates import count_costs
-from common.engine.check import check, check_one_less
-from common.engine.comm_check import count_sent
+from common.engine.check import check
 from common.engine.conclude import pair_result
 from common.engine.job import Job
-from common.engine.plan import plan
+from common.engine.plan import prepare
 from common.engine.ranks import ONE, Ranks
-from common.engine.sampling import Samples, sample_blocks
-from common.engine.session import BaselineDisqualified, Session
+from common.engine.sampling import Samples, sample
+from common.engine.stage import Bench, Stage
+from common.engine.stage_times import Progress
+from common.engine.untimed_checks import look_closely
 from common.isolation.worker import Say
-from common.machine.clock import Clock, GroupClock, make_clock
 from common.machine.device import use_device
 from common.record.result import CONTROL, PairResult
 
 
 def measure(job: Job, say: Say, ranks: Ranks = ONE) -> PairResult:
     """Do everything that the job asks. `say(stage, fraction)` reports progress. Raises what `inputs` raises."""
-    session, samples = loaded(job, say, ranks), Samples()
-    with suppress(BaselineDisqualified):
-        check(session)
-        if _keep_timed(session):
-            samples = _timed(session)
-    return pair_result(session, samples)
+    bench = load(job, say, ranks)  # versions, libraries, the baseline again as A/A control
+    bench = check(bench)  # whose answers are right at the check sizes
+    bench, samples = to_be_timed(bench), Samples()
+    if is_comparison(bench):
+        seed = ranks.first(secrets.randbits(64))  # an earlier run's saved answers are then of other inputs
+        bench, prepared = prepare(bench, seed)  # the clock, the work, the numbers of blocks, rounds and calls
+        if prepared:
+            bench, samples = sample(bench, prepared)  # blocks of rounds; their answers are judged
+            bench, samples = look_closely(bench, prepared, samples)  # what samples do not show
+    return pair_result(bench, samples)
 
 
-def loaded(job: Job, say: Say, ranks: Ranks = ONE) -> Session:
-    """A session with the pair's candidates; without any if the baseline cannot be loaded."""
+def load(job: Job, say: Say, ranks: Ranks = ONE) -> Bench:
+    """The pair's candidates; none if the baseline cannot be loaded."""
     say("load", 0.0)
     use_device(job.device, ranks.count)
-    session = Session(job, say, ranks=ranks)
-    with session.progress.spending("load"), suppress(BaselineDisqualified):
+    bench = Bench(job, Progress(say, job.tells_turns), ranks)
+    with bench.progress.spending("load"), Stage(bench) as stage:
         if any("cupy" in version.imports for version in job.pair.versions if version.label in job.labels):
             importlib.import_module("cupy")  # now: its random numbers can be seeded only once it is imported
-        session.load()
+        stage.load()
         use_device(job.device, ranks.count)  # also CuPy
         guards.listen_to_triton()
-    return session
+    return stage.end()
 
 
-def clock_of(session: Session) -> Clock:
-    """The device's clock on a GPU, unless the pair asks for the wall clock."""
-    on_gpu = session.job.info["kind"] == "cuda"
-    name = getattr(session.candidates[0].module, "CLOCK", "device") if on_gpu else "wall"
-    clock = make_clock(name, session.job.device, session.ranks.together)
-    return clock if session.ranks.count == 1 else GroupClock(clock, session.ranks.share)
+def to_be_timed(bench: Bench) -> Bench:
+    """With the candidates that the job asks to time."""
+    libraries = [each.label for each in bench.candidates if each.is_library]
+    return bench.only([*bench.job.timed, CONTROL, *libraries])
 
 
-def _keep_timed(session: Session) -> bool:
-    """Keep the candidates to be timed. Returns whether there is a baseline and something to compare with it."""
-    believed = set(session.job.timed) - session.disqualified.keys()
-    session.keep([*session.job.timed, CONTROL, *(each.label for each in session.candidates if each.is_library)])
+def is_comparison(bench: Bench) -> bool:
+    """Whether there is a baseline and something to compare with it."""
+    believed = {*bench.job.timed} - bench.outcomes.keys()
     return "baseline" in believed and len(believed) > 1
-
-
-def _timed(session: Session) -> Samples:
-    job, seed = session.job, session.ranks.first(secrets.randbits(64))
-    session.rng = random.Random(seed)  # an earlier run's saved answers are then of other inputs
-    with session.progress.spending("warm-up"):
-        clock = clock_of(session)
-        source = session.inputs(session.job.size)
-        costs, wrong = count_costs(session.remaining, source.by_label, timed=True)
-        for label, problem in wrong.items():
-            session.disqualify(label, problem)
-        session.agree()
-        planned = session.ranks.first(plan(session, clock, source))
-        with session.progress.spending("stress"):
-            check_one_less(session)
-    samples = sample_blocks(session, clock, planned, costs, source)
-    with session.progress.spending("verify"):
-        sent = count_sent(session, session.inputs(job.size), source) if samples.blocks else {}
-        return replace(samples, sent=sent, seen=untimed_checks.look(session, clock, source) if samples.blocks else {})

@@ -14,11 +14,12 @@ import torch
 from common import stats
 from common.checks import guards
 from common.checks.arrays import nbytes
-from common.engine.candidates import Candidate
+from common.engine.candidates import Candidate, Costs, count_costs
+from common.engine.check import check_one_less
 from common.engine.inputs import InputSet, harvest_grads
-from common.engine.session import Session
+from common.engine.stage import Bench, Stage
 from common.isolation.pipe import LONG
-from common.machine.clock import LEAST_WALL_S, Call, Clock, host_seconds, now
+from common.machine.clock import LEAST_WALL_S, Call, Clock, GroupClock, host_seconds, make_clock, now
 from common.record.result import CONTROL
 
 SAMPLES_S = 8.0  # approximate time of a pair's blocks
@@ -63,25 +64,60 @@ class Plan:
     paces: dict[str, CallTiming] = field(default_factory=dict)
 
 
-def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
+@dataclass(frozen=True)
+class Prepared:
+    """What sampling needs: the clock, the work of each candidate, the plan, and inputs that are overwritten again."""
+
+    clock: Clock
+    costs: Costs
+    plan: Plan
+    source: InputSet
+    seed: int  # of the draws that follow
+
+
+def prepare(bench: Bench, seed: int) -> tuple[Bench, Prepared | None]:
+    """Decide how the pair is sampled, and check it at the timed size less one; None without a baseline."""
+    prepared = None
+    with Stage(bench, seed) as stage, stage.progress.spending("warm-up"):
+        clock, source = clock_of(stage), stage.inputs(stage.job.size)
+        costs, wrong = count_costs(stage.remaining, source.by_label, timed=True)
+        for label, problem in wrong.items():
+            stage.disqualify(label, problem)
+        stage.agree()
+        planned = stage.ranks.first(plan(stage, clock, source))
+        with stage.progress.spending("stress"):
+            check_one_less(stage)
+        prepared = Prepared(clock, costs, planned, source, stage.rng.getrandbits(63))
+    return stage.end(), prepared
+
+
+def clock_of(stage: Stage) -> Clock:
+    """The device's clock on a GPU, unless the pair asks for the wall clock."""
+    on_gpu = stage.job.info["kind"] == "cuda"
+    name = getattr(stage.candidates[0].module, "CLOCK", "device") if on_gpu else "wall"
+    clock = make_clock(name, stage.job.device, stage.ranks.together)
+    return clock if stage.ranks.count == 1 else GroupClock(clock, stage.ranks.share)
+
+
+def plan(stage: Stage, clock: Clock, source: InputSet) -> Plan:
     """The plan, from each candidate's duration and the noise of two arms, each against itself."""
-    job, inputs = session.job, session.inputs(session.job.size)
-    may_compile = any(each.is_library for each in session.remaining)
-    session.progress.say("pilot", LONG if may_compile else 0.0)
-    first = ready(session, session.remaining, inputs, source)
-    session.progress.say("pilot", 0.0)
+    job, inputs = stage.job, stage.inputs(stage.job.size)
+    may_compile = any(each.is_library for each in stage.remaining)
+    stage.progress.say("pilot", LONG if may_compile else 0.0)
+    first = ready(stage, stage.remaining, inputs, source)
+    stage.progress.say("pilot", 0.0)
     begin = now()
-    second = ready(session, session.remaining, session.inputs(job.size, like=inputs), source)
+    second = ready(stage, stage.remaining, stage.inputs(job.size, like=inputs), source)
     prepared_s, paces, calls = now() - begin, dict[str, CallTiming](), dict[str, Call]()
-    for each in session.remaining:
+    for each in stage.remaining:
         calls[each.label] = each.bind(inputs.by_label[each.label], first[each.label].state)
-        pace = session.attempt(each.label, size_up, calls[each.label], inputs, clock, job.device)
+        pace = stage.attempt(each.label, size_up, calls[each.label], inputs, clock, job.device)
         longer_s = max(0.0, first[each.label].seconds - second[each.label].seconds)
         if pace:
-            paces[each.label] = replace(pace, compile_s=session.first_s.get(each.label, 0.0) + longer_s)
-    if not session.remaining:
+            paces[each.label] = replace(pace, compile_s=stage.first_s.get(each.label, 0.0) + longer_s)
+    if not stage.remaining:
         return Plan(LEAST_BLOCKS, LEAST_ROUNDS, {})
-    paces = session.ranks.first(_as_many(paces))
+    paces = stage.ranks.first(_as_many(paces))
     for label, pace in paces.items():
         empty = partial(lambda **inputs: None, **source.by_label[label])  # what the clock reads then is its floor
         floor_s = min(clock.sample([empty] * pace.calls).seconds for _ in range(FLOOR_SAMPLES))
@@ -89,7 +125,7 @@ def plan(session: Session, clock: Clock, source: InputSet) -> Plan:
     round_s = sum(pace.seconds * pace.calls + pace.host_s for pace in paces.values())
     most = ROUNDS[job.info["kind"]]
     pairs = most if round_s < 0.2 else LEAST_REPEATS
-    blocks = job.blocks or stats.blocks_for(_noise(session, clock, calls, paces, pairs), most)
+    blocks = job.blocks or stats.blocks_for(_noise(stage, clock, calls, paces, pairs), most)
     fitting = (n for n in range(most, LEAST_ROUNDS, -1) if blocks * (prepared_s + n * round_s) <= SAMPLES_S)
     rounds = next(fitting, LEAST_ROUNDS)
     affordable = int(SAMPLES_S / (prepared_s + rounds * round_s))
@@ -108,15 +144,15 @@ def judged_blocks(rng: random.Random, blocks: int) -> set[int]:
     return {0, *rng.sample(range(1, blocks), JUDGED)}
 
 
-def ready(session: Session, who: Iterable[Candidate], inputs: InputSet, source: InputSet) -> dict[str, Ready]:
+def ready(stage: Stage, who: Iterable[Candidate], inputs: InputSet, source: InputSet) -> dict[str, Ready]:
     """Set up each candidate on values that are not timed, and call it once; one that raises is disqualified."""
     found = {}
-    with session.progress.spending("warm-up"):
+    with stage.progress.spending("warm-up"):
         for each in who:
             begin, mine = now(), inputs.by_label[each.label]
-            state = session.attempt(each.label, each.prepared, source.by_label[each.label], mine) or {}
-            if each.label not in session.disqualified:
-                guards.poison_answer(session.attempt(each.label, each.bind(mine, state)), mine)
+            state = stage.attempt(each.label, each.prepared, source.by_label[each.label], mine) or {}
+            if each.label not in stage.disqualified:
+                guards.poison_answer(stage.attempt(each.label, each.bind(mine, state)), mine)
             found[each.label] = Ready(state, now() - begin)
             harvest_grads(mine)
     return found
@@ -136,7 +172,7 @@ def size_up(call: Call, inputs: InputSet, clock: Clock, device: str) -> CallTimi
     return CallTiming(seconds, host_s, min(most, max(1, math.ceil(least_s / seconds))))
 
 
-def _noise(session: Session, clock: Clock, calls: dict[str, Call], paces: dict[str, CallTiming], times: int) -> float:
+def _noise(stage: Stage, clock: Clock, calls: dict[str, Call], paces: dict[str, CallTiming], times: int) -> float:
     """The standard deviation of log(arm / the same arm again): the baseline's, or the shortest arm's if that is larger.
 
     A short time often varies by about as many microseconds as a long one. In percent that is more. So the shortest arm
@@ -148,7 +184,7 @@ def _noise(session: Session, clock: Clock, calls: dict[str, Call], paces: dict[s
         arms += [shortest, shortest]
     for label in arms * times:
         pace = paces[label]
-        sample = session.attempt(label, clock.sample, [calls[label]] * pace.calls, pace.host_s)
+        sample = stage.attempt(label, clock.sample, [calls[label]] * pace.calls, pace.host_s)
         if sample is None:
             return 0.0
         logs.append(np.log(sample.seconds))

@@ -20,11 +20,11 @@ from common.engine.answer import leading
 from common.engine.candidates import Candidate, oracle_rows
 from common.engine.job import Alone, Errand, Job
 from common.engine.judgement import truth_of
-from common.engine.measure import clock_of, loaded
-from common.engine.plan import CallTiming, ready
+from common.engine.measure import load
+from common.engine.plan import CallTiming, clock_of, ready
 from common.engine.ranks import ONE, Ranks
 from common.engine.sampling import Sets, draw_sets, overwrite, take
-from common.engine.session import Session
+from common.engine.stage import Stage
 from common.isolation.pipe import LONG, Ask, Line
 from common.record.outcome import Cause, Finding, Outcome, Verdict
 
@@ -36,54 +36,54 @@ def run_alone(job: Job, errand: Errand, line: Line, ranks: Ranks = ONE) -> Alone
 
     In a group of ranks, rank 0 asks for all.
     """
-    session = loaded(job, line, ranks)
+    bench = load(job, line, ranks)
 
     def ask(question: str) -> Any:
         return ranks.first(line.ask(question) if ranks.rank == 0 else None)
 
-    session.keep(["baseline", errand.label])
-    who = next((each for each in session.remaining if each.label == errand.label), None)
-    found = _found(session, who, errand, ask) if who else Alone([])
-    session.agree()
+    stage = Stage(bench.only(["baseline", errand.label]))
+    who = next((each for each in stage.remaining if each.label == errand.label), None)
+    found = _found(stage, who, errand, ask) if who else Alone([])
+    stage.agree()
     for label in (errand.label, "baseline"):
-        if label in session.disqualified:
-            return replace(found, outcome=session.disqualified[label])
+        if label in stage.disqualified:
+            return replace(found, outcome=stage.disqualified[label])
     if who and who.label == "baseline" and errand.folder:
-        return replace(found, wrong=_judged(session, found, errand.folder, ask))
+        return replace(found, wrong=_judged(stage, found, errand.folder, ask))
     return found
 
 
-def _found(session: Session, who: Candidate, errand: Errand, ask: Ask) -> Alone:
-    clock, session.rng = clock_of(session), random.Random(ask("seed"))
-    source, sets = session.inputs(session.job.size), draw_sets(session, errand.calls)
-    session.progress.say("alone", LONG if who.is_library else 0.0)
-    state = ready(session, [who], sets[0], source)[who.label].state
+def _found(stage: Stage, who: Candidate, errand: Errand, ask: Ask) -> Alone:
+    clock, stage.rng = clock_of(stage), random.Random(ask("seed"))
+    source, sets = stage.inputs(stage.job.size), draw_sets(stage, errand.calls)
+    stage.progress.say("alone", LONG if who.is_library else 0.0)
+    state = ready(stage, [who], sets[0], source)[who.label].state
     pace, seconds = CallTiming(0.0, errand.host_s, errand.calls), []
     for number in range(errand.samples + 1):
-        session.progress.say("alone", number / errand.samples)
-        session.rng = random.Random(seed := ask("seed"))
-        overwrite(session, sets, source)
-        sample = take(session, who, state, pace, clock, sets, sets[0], keep_all=True) if session.remaining else None
-        if sample is None or who.label in session.disqualified:
+        stage.progress.say("alone", number / errand.samples)
+        stage.rng = random.Random(seed := ask("seed"))
+        overwrite(stage, sets, source)
+        sample = take(stage, who, state, pace, clock, sets, sets[0], keep_all=True) if stage.remaining else None
+        if sample is None or who.label in stage.disqualified:
             break
         seconds.append(sample.seconds)
         if ask("keep?") and errand.folder:
-            _keep(sample.seen, seed, oracle_rows(session.job.pair.baseline), _file(session, errand.folder, who.label))
-            _blame(session, who, sets)
-    _blame(session, who, [*sets, source])
+            _keep(sample.seen, seed, oracle_rows(stage.job.pair.baseline), _file(stage, errand.folder, who.label))
+            _blame(stage, who, sets)
+    _blame(stage, who, [*sets, source])
     found = Alone(seconds[1:], precision=who.precision, custom=who.custom, differs=who.differs)
-    if not errand.folder or who.label in session.disqualified:
+    if not errand.folder or who.label in stage.disqualified:
         return found
     return replace(found, busy=untimed_checks.cores_when_idle())
 
 
-def _blame(session: Session, who: Candidate, sets: Sets) -> None:
+def _blame(stage: Stage, who: Candidate, sets: Sets) -> None:
     for found in filter(None, (inputs.violation() for inputs in sets)):
-        session.disqualify(who.label, Finding(Cause.CHANGED_INPUT, {"name": found[0]}))
+        stage.disqualify(who.label, Finding(Cause.CHANGED_INPUT, {"name": found[0]}))
 
 
-def _file(session: Session, folder: str, label: str) -> Path:
-    return Path(folder) / f"{label.replace('/', '.')}.{session.ranks.rank}.pt"
+def _file(stage: Stage, folder: str, label: str) -> Path:
+    return Path(folder) / f"{label.replace('/', '.')}.{stage.ranks.rank}.pt"
 
 
 def _keep(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
@@ -108,25 +108,25 @@ def _pieces(flat: torch.Tensor, rng: random.Random) -> torch.Tensor:
     return torch.cat([flat[start : start + length] for start in starts])
 
 
-def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, Finding]:
+def _judged(stage: Stage, found: Alone, folder: str, ask: Ask) -> dict[str, Finding]:
     """Label -> why a kept answer is wrong.
 
     The parent sends the seeds again, up to that of the kept sample, and how to judge each answer.
     """
     (first, *seeds), runs = ask("what was kept?")
     runs["baseline"] = found
-    session.rng = random.Random(first)
-    source, (one,) = session.inputs(session.job.size), draw_sets(session, 1)
+    stage.rng = random.Random(first)
+    source, (one,) = stage.inputs(stage.job.size), draw_sets(stage, 1)
     for seed in seeds:
-        session.rng = random.Random(seed)
-        overwrite(session, [one], source)
-    truth, rows = truth_of(session, one, source)
+        stage.rng = random.Random(seed)
+        overwrite(stage, [one], source)
+    truth, rows = truth_of(stage, one, source)
     right = _excerpt(truth, seeds[-1])
     del truth
-    load = partial(torch.load, map_location=session.job.device, weights_only=True)
-    base, wrong = load(_file(session, folder, "baseline")), dict[str, Outcome]()
+    read = partial(torch.load, map_location=stage.job.device, weights_only=True)
+    base, wrong = read(_file(stage, folder, "baseline")), dict[str, Outcome]()
     for label, run in runs.items():
-        mine, custom = load(_file(session, folder, label)), (run.precision, run.custom)
+        mine, custom = read(_file(stage, folder, label)), (run.precision, run.custom)
         problem: Finding | None = None
         if mine["shapes"] != base["shapes"]:
             problem = Finding(Cause.WRONG_SHAPES, {"shapes": mine["shapes"], "expected": base["shapes"]})
@@ -135,5 +135,5 @@ def _judged(session: Session, found: Alone, folder: str, ask: Ask) -> dict[str, 
             problem = problem or (compare(mine["all"], base["all"], None, *custom) if rows else None)
         if problem:
             wrong[label] = Outcome(Verdict.INVALID, problem)
-    merged = session.ranks.merged(wrong)
+    merged = stage.ranks.merged(wrong)
     return {label: outcome.reason for label, outcome in merged.items() if outcome.reason}

@@ -165,7 +165,7 @@ def _measure(job: Job, errand: Errand | None, line: worker.Line) -> PairResult |
     """In the child process: measure the pair, or one of its candidates alone."""
     from common.engine.measure import measure
     from common.engine.run_alone import run_alone
-    from common.engine.session import DoesNotFit
+    from common.engine.stage import DoesNotFit
     from common.pairs.syntax import ContractError
 
     if job.ranks > 1:

@@ -16,8 +16,8 @@ from common.checks.device_trace import Seen
 from common.engine import judgement
 from common.engine.candidates import Candidate, Costs
 from common.engine.inputs import InputSet, harvest_grads
-from common.engine.plan import CallTiming, Plan, Ready, judged_blocks, ready
-from common.engine.session import Session
+from common.engine.plan import CallTiming, Plan, Prepared, Ready, judged_blocks, ready
+from common.engine.stage import Bench, Stage
 from common.machine.clock import Call, Clock, Sample
 from common.machine.throttling import clocks_now, slowdowns
 
@@ -51,93 +51,102 @@ class Samples:
         return [[each[label].seconds for each in block] for block in self.blocks]
 
 
-def sample_blocks(session: Session, clock: Clock, planned: Plan, costs: Costs, source: InputSet) -> Samples:
+def sample(bench: Bench, prepared: Prepared) -> tuple[Bench, Samples]:
     """The planned number of blocks, or fewer if no candidate is left to compare."""
-    job, waited = session.job, Counter[str]()
-    _first_touch(session, clock, planned, source)
-    judged, blocks, voided = judged_blocks(session.rng, planned.blocks), list[list[Round]](), 0
+    samples = Samples()
+    with Stage(bench, prepared.seed) as stage:
+        samples = sample_blocks(stage, prepared)
+    return stage.end(), samples
+
+
+def sample_blocks(stage: Stage, prepared: Prepared) -> Samples:
+    """The same, on a stage's candidates."""
+    clock, planned, source = prepared.clock, prepared.plan, prepared.source
+    job, waited = stage.job, Counter[str]()
+    _first_touch(stage, clock, planned, source)
+    judged, blocks, voided = judged_blocks(stage.rng, planned.blocks), list[list[Round]](), 0
     errors: dict[str, Errors] = {}
-    seats = session.rng.sample(session.remaining, len(session.remaining))
+    seats = stage.rng.sample(stage.remaining, len(stage.remaining))
     for _ in range(2 * planned.blocks):  # a voided block is measured again, up to twice as many in all
         done = len(blocks)
-        if done == planned.blocks or len(session.remaining) < 3:  # the baseline, the baseline again, and one more
+        if done == planned.blocks or len(stage.remaining) < 3:  # the baseline, the baseline again, and one more
             break
-        session.progress.say(f"block {done + 1} of {planned.blocks}", done / planned.blocks)
+        stage.progress.say(f"block {done + 1} of {planned.blocks}", done / planned.blocks)
         seats = seats[1:] + seats[:1]  # otherwise an arm's buffers would have the same addresses in every block
-        rounds, found = _block(session, clock, planned, source, seats, waited, errors, done in judged)
+        rounds, found = _block(stage, clock, planned, source, seats, waited, errors, done in judged)
         errors = errors or found
         if rounds is not None:
             voided += planned.rounds - len(rounds)
             blocks += [rounds] if rounds else []
     clocks = clocks_now(job.info["uuid"]) if job.info["kind"] == "cuda" else {}
-    return Samples(clock.name, planned, costs, blocks, voided, clocks, errors=errors)
+    return Samples(clock.name, planned, prepared.costs, blocks, voided, clocks, errors=errors)
 
 
-def _first_touch(session: Session, clock: Clock, planned: Plan, source: InputSet) -> None:
+def _first_touch(stage: Stage, clock: Clock, planned: Plan, source: InputSet) -> None:
     """On a CPU, use all memory once: its first use is slow, so this block is always discarded."""
-    if session.job.info["kind"] == "cpu":
-        _block(session, clock, planned, source, session.remaining, Counter(), {}, judged=False)
+    if stage.job.info["kind"] == "cpu":
+        _block(stage, clock, planned, source, stage.remaining, Counter(), {}, judged=False)
 
 
 def _block(
-    session: Session, clock: Clock, planned: Plan, source: InputSet, seats: list[Candidate], waited: Counter[str],
+    stage: Stage, clock: Clock, planned: Plan, source: InputSet, seats: list[Candidate], waited: Counter[str],
     errors: dict[str, Errors], judged: bool,
 ) -> tuple[list[Round] | None, dict[str, Errors]]:  # fmt: skip
     """One block's rounds (None if an input was changed), and all errors by label if it is the first `judged`.
 
     `seats`: the candidates in the order of setup. `errors`: from an earlier block.
     """
-    sets = draw_sets(session, max((planned.paces[each.label].calls for each in session.remaining), default=1))
-    states = ready(session, [each for each in seats if each in session.remaining], sets[0], source)
-    looked_at, rounds, is_spoilt = session.rng.randrange(planned.rounds), list[Round](), False
+    sets = draw_sets(stage, max((planned.paces[each.label].calls for each in stage.remaining), default=1))
+    states = ready(stage, [each for each in seats if each in stage.remaining], sets[0], source)
+    looked_at, rounds, is_spoilt = stage.rng.randrange(planned.rounds), list[Round](), False
     found: dict[str, Errors] = {}
-    order, slowed = session.rng.sample(session.remaining, len(session.remaining)), slowdowns(session.job.info)
+    order, slowed = stage.rng.sample(stage.remaining, len(stage.remaining)), slowdowns(stage.job.info)
     for number in range(planned.rounds):
         order = order[1:] + order[:1]  # every candidate is first in turn
-        overwrite(session, sets, source)
-        one, closely = session.rng.choice(sets), number == looked_at
-        samples = _round(session, clock, planned, states, sets, one, order, waited, closely)
+        overwrite(stage, sets, source)
+        one, closely = stage.rng.choice(sets), number == looked_at
+        samples = _round(stage, clock, planned, states, sets, one, order, waited, closely)
         answers = {label: sample.seen for label, sample in samples.items() if sample.seen is not None}
-        is_spoilt |= judgement.compare_round(session, answers, one, errors.get("baseline", {}) if closely else {})
+        is_spoilt |= judgement.compare_round(stage, answers, one, errors.get("baseline", {}) if closely else {})
         if judged and closely:
-            is_spoilt |= judgement.blame(session, one, source)
+            is_spoilt |= judgement.blame(stage, one, source)
             if not is_spoilt:  # answers from changed inputs prove nothing
-                found = judgement.judge_timed(session, one, source, answers, first=not errors)
-            session.agree()
-        before, slowed = slowed, slowdowns(session.job.info)
-        if not session.ranks.any(slowed != before):  # a rule that does not see the samples
+                found = judgement.judge_timed(stage, one, source, answers, first=not errors)
+            stage.agree()
+        before, slowed = slowed, slowdowns(stage.job.info)
+        if not stage.ranks.any(slowed != before):  # a rule that does not see the samples
             rounds.append({label: replace(sample, outputs=None, seen=None) for label, sample in samples.items()})
-    with session.progress.spending("verify"):
-        is_spoilt = judgement.blame(session, *sets, source) or is_spoilt
-        session.agree()
+    with stage.progress.spending("verify"):
+        is_spoilt = judgement.blame(stage, *sets, source) or is_spoilt
+        stage.agree()
     return None if is_spoilt else rounds, found
 
 
-def draw_sets(session: Session, calls: int) -> Sets:
+def draw_sets(stage: Stage, calls: int) -> Sets:
     """Fresh inputs for this many calls, with one set of weights."""
-    sets = [session.inputs(session.job.size)]
-    return sets + [session.inputs(session.job.size, like=sets[0]) for _ in range(1, calls)]
+    sets = [stage.inputs(stage.job.size)]
+    return sets + [stage.inputs(stage.job.size, like=sets[0]) for _ in range(1, calls)]
 
 
-def overwrite(session: Session, sets: Sets, source: InputSet) -> None:
+def overwrite(stage: Stage, sets: Sets, source: InputSet) -> None:
     """Write values that no call has seen."""
-    with session.progress.spending("inputs"):
-        values = source if source.mixes else session.inputs(session.job.size, like=sets[0])
+    with stage.progress.spending("inputs"):
+        values = source if source.mixes else stage.inputs(stage.job.size, like=sets[0])
         for inputs in sets:
             # equally many numbers drawn on all ranks, whatever the shapes of each
-            inputs.overwrite(values, random.Random(session.rng.getrandbits(63)))
+            inputs.overwrite(values, random.Random(stage.rng.getrandbits(63)))
 
 
 def _round(
-    session: Session, clock: Clock, planned: Plan, states: dict[str, Ready], sets: Sets, one: InputSet,
+    stage: Stage, clock: Clock, planned: Plan, states: dict[str, Ready], sets: Sets, one: InputSet,
     order: Iterable[Candidate], waited: Counter[str], keep_all: bool,
 ) -> Round:  # fmt: skip
     """Run each candidate once; a kept answer is copied on the set `one`. `waited` is counted on."""
     samples: Round = {}
-    for each in [each for each in order if each.label not in session.disqualified]:
+    for each in [each for each in order if each.label not in stage.disqualified]:
         pace, state = planned.paces[each.label], states[each.label].state
         hidden = replace(pace, host_s=pace.host_s * 2 ** waited[each.label])  # hide more after waits
-        sample = take(session, each, state, hidden, clock, sets, one, keep_all)
+        sample = take(stage, each, state, hidden, clock, sets, one, keep_all)
         if sample:
             samples[each.label] = sample
             waited[each.label] += sample.waited
@@ -145,15 +154,15 @@ def _round(
 
 
 def take(
-    session: Session, who: Candidate, state: dict[str, object], pace: CallTiming, clock: Clock, sets: Sets,
+    stage: Stage, who: Candidate, state: dict[str, object], pace: CallTiming, clock: Clock, sets: Sets,
     one: InputSet, keep_all: bool,
 ) -> Sample | None:  # fmt: skip
     """One sample: calls on different sets, one of which is `one`. None if the candidate raised.
 
     The answer is copied at once, unless it is too large: it cannot contain what is written after the clock has stopped.
     """
-    after = _after(session, pace.calls)
-    chosen = session.rng.sample([inputs for inputs in sets if inputs is not one], pace.calls - 1)
+    after = _after(stage, pace.calls)
+    chosen = stage.rng.sample([inputs for inputs in sets if inputs is not one], pace.calls - 1)
     chosen.insert(len(chosen) - after, one)
     mine = [inputs.by_label[who.label] for inputs in chosen]
     for inputs in mine:
@@ -163,8 +172,8 @@ def take(
     def look(outputs: Tree) -> Tree:
         return clone(outputs) if keep_all or nbytes(outputs) <= CHEAP_OUTPUT else None
 
-    with session.progress.spending("samples"):
-        sample: Sample | None = session.attempt(who.label, clock.sample, calls, pace.host_s, after, look)
+    with stage.progress.spending("samples"):
+        sample: Sample | None = stage.attempt(who.label, clock.sample, calls, pace.host_s, after, look)
     for inputs in mine:
         harvest_grads(inputs)
     if sample:
@@ -172,9 +181,9 @@ def take(
     return sample
 
 
-def _after(session: Session, calls: int) -> int:
+def _after(stage: Stage, calls: int) -> int:
     """How many of a sample's calls follow the one whose answer is examined. No call knows whether it is that one.
 
     On a GPU none does: a stop in the middle would show the latency that a batch hides.
     """
-    return 0 if session.job.info["kind"] == "cuda" else session.rng.randrange(calls)
+    return 0 if stage.job.info["kind"] == "cuda" else stage.rng.randrange(calls)

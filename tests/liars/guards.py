@@ -232,7 +232,7 @@ OF_THE_HARNESS = {
     "checks.device_trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
     "engine.sampling:_first_touch": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
     "engine.sampling:slowdowns": (no_dict, "test_a_round_is_voided_for_the_heat_and_not_for_its_times"),
-    "engine.measure:random": (UNSHUFFLED, "test_who_naps_longer_late_in_a_round_is_nobody_in_particular"),
+    "engine.stage:random": (UNSHUFFLED, "test_who_naps_longer_late_in_a_round_is_nobody_in_particular"),
     "stats:noise_floor": (zero, "test_where_the_baseline_differs_from_itself_a_smaller_difference_is_none"),
 }
 

@@ -9,7 +9,8 @@ from common.checks import device_trace, guards
 from common.engine import plausibility, untimed_checks
 from common.engine.candidates import Candidate
 from common.engine.sampling import Samples
-from common.engine.session import Session
+from common.engine.stage import Bench, Stage
+from common.engine.stage_times import Progress
 from common.machine.clock import Sample
 from common.show import words
 
@@ -55,14 +56,13 @@ def look(monkeypatch):
         monkeypatch.setattr(guards, "overheard", lambda call: next(calls))
         seen = device_trace.Seen(outside, 0, 0)
         monkeypatch.setattr(device_trace, "look", lambda call, device, timed_by_events: seen)
-        session = Session(
-            SimpleNamespace(device="cpu", tells_turns=False, seed=0, size=""), lambda *said: None,
-            (Candidate("optimized", None, lambda: None),),
-        )  # fmt: skip
+        job = SimpleNamespace(device="cpu", tells_turns=False, seed=0, size="")
+        candidates = (Candidate("optimized", None, lambda: None),)
+        stage = Stage(Bench(job, Progress(lambda *said: None), candidates=candidates))
         source = SimpleNamespace(by_label={"optimized": {}}, overwrite=lambda *arguments: None)
-        session.inputs = lambda size: source
-        untimed_checks.look(session, SimpleNamespace(name="device"), source)
-        found = session.disqualified.get("optimized")
+        stage.inputs = lambda size: source
+        untimed_checks.look(stage, SimpleNamespace(name="device"), source)
+        found = stage.disqualified.get("optimized")
         return words.text(found.reason) if found else ""
 
     return looked

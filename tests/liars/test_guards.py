@@ -25,8 +25,8 @@ PARTS = {
         "as_tensor", "clone", "computes", "copy_into", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
         "same_placement", "tensors", "to_float64",
     },
-    "engine.untimed_checks": {"cores_when_idle"},
-    "engine.sampling": {"Samples", "draw_sets", "overwrite", "sample_blocks", "take"},
+    "engine.untimed_checks": {"cores_when_idle", "look_closely"},
+    "engine.sampling": {"Samples", "draw_sets", "overwrite", "sample", "sample_blocks", "take"},
     "machine.clock": {  # bound first
         "DeviceClock", "GroupClock", "Sample", "WallClock", "host_seconds", "make_clock", "synchronize",
     },

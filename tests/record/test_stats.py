@@ -17,7 +17,8 @@ from common.engine.conclude import pair_result
 from common.engine.job import Job
 from common.engine.plan import CallTiming, Plan, Ready
 from common.engine.sampling import Samples
-from common.engine.session import Session
+from common.engine.stage import Bench, Stage
+from common.engine.stage_times import Progress
 from common.machine.clock import Sample
 from common.machine.limits import Limit, of_limit
 from common.pairs.pair import discover
@@ -233,9 +234,8 @@ def conclude(tmp_path):
         samples = Samples(clock, Plan(6, 5, paces), {label: dict(cost) for label in blocks}, rounds)
         versions = [label for label in blocks if label.startswith(("baseline", "optimized"))]
         job = Job(pair, "default", "cpu", {"kind": "cpu", "cache_bytes": cache}, limits, versions, versions)
-        session = Session(job, print, tuple(Candidate(label, ModuleType(label), print) for label in blocks))
-        session.disqualified.update(bad)
-        return pair_result(session, samples)
+        candidates = tuple(Candidate(label, ModuleType(label), print) for label in blocks)
+        return pair_result(Bench(job, Progress(print), candidates=candidates, outcomes=dict(bad)), samples)
 
     return result
 
@@ -403,10 +403,11 @@ def test_where_the_device_waited_the_next_samples_hide_more():
 
     one = Candidate("optimized", ModuleType("version"), lambda: torch.zeros(1))
     job = SimpleNamespace(device="cpu", tells_turns=False, info={"kind": "cuda"}, seed=0)
-    session, inputs = Session(job, print, (one,)), SimpleNamespace(by_label={"optimized": {}})
+    stage = Stage(Bench(job, Progress(print), candidates=(one,)))
+    inputs = SimpleNamespace(by_label={"optimized": {}})
     planned, clock = Plan(6, 6, {"optimized": CallTiming(1e-3, 1e-4)}), SimpleNamespace(sample=sample)
     for _ in range(6):
         states = {"optimized": Ready({}, 0.0)}
-        sampling._round(session, clock, planned, states, [inputs], inputs, [one], waited, keep_all=False)
+        sampling._round(stage, clock, planned, states, [inputs], inputs, [one], waited, keep_all=False)
     assert hidden_s == pytest.approx([1e-4, 2e-4, 4e-4, 8e-4, 8e-4, 8e-4])
     assert waited == {"optimized": 3}

@@ -1,8 +1,9 @@
-"""The candidates that remain in a measurement, and why others were disqualified; shared by all stages."""
+"""What a stage leaves to the next (Bench), and the candidates of a pair while one stage works on them (Stage)."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from common.engine.inputs import InputSet
 from common.engine.job import Job
 from common.engine.ranks import ONE, Ranks
 from common.engine.stage_times import Progress
-from common.isolation.worker import Say, one_line
+from common.isolation.worker import one_line
 from common.machine.clock import synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load
@@ -25,7 +26,7 @@ from common.record.result import CONTROL
 
 
 class BaselineDisqualified(Exception):
-    """Without a baseline nothing can be compared; Session.disqualified has the reason."""
+    """Without a baseline nothing can be compared; `outcomes` has the reason."""
 
 
 class DoesNotFit(Exception):
@@ -50,27 +51,77 @@ def _outcome(error: BaseException) -> Outcome:
     return Outcome(Verdict.CRASHED, Finding(Cause.RAISED, facts))
 
 
-class Session:
-    """The candidates of a pair in this process. `disqualified`: label -> outcome; see `disqualify`.
+@dataclass(frozen=True)
+class Bench:
+    """What one stage of a measurement leaves to the next. Nothing in it changes.
 
-    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call. `ranks`: the processes
-    that measure the pair in step.
+    `guards`: of this process, as it was before any version was loaded. `outcomes`: why a candidate is out, by label.
+    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call. `shared`: by size, the
+    labels whose inputs are the baseline's.
     """
 
-    def __init__(self, job: Job, say: Say, candidates: tuple[Candidate, ...] = (), ranks: Ranks = ONE) -> None:
-        self.job, self.progress, self.ranks = job, Progress(say, job.tells_turns), ranks
-        self._complaints: dict[str, Outcome] = {}  # of this rank, until all agree on them
-        self.candidates, self.rng = candidates, random.Random(job.seed)
-        self.disqualified: dict[str, Outcome] = {}
-        self.seeds: list[int] = []
-        self.first_s: dict[str, float] = {}
-        self._shared: dict[str, frozenset[str]] = {}  # by size
-        self._watch, self._leaks = Watch(), Leaks()
+    job: Job
+    progress: Progress
+    ranks: Ranks = ONE
+    guards: tuple[Watch, Leaks] = field(default_factory=lambda: (Watch(), Leaks()))
+    candidates: tuple[Candidate, ...] = ()
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    seeds: tuple[int, ...] = ()
+    first_s: Mapping[str, float] = field(default_factory=dict)
+    shared: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def remaining(self) -> list[Candidate]:
         """The candidates that are not disqualified; none without a baseline."""
-        return [each for each in self.candidates if self.disqualified.keys().isdisjoint(("baseline", each.label))]
+        return _remaining(self.candidates, self.outcomes)
+
+    def only(self, labels: Iterable[str]) -> "Bench":
+        """With these candidates alone."""
+        kept = {*labels}
+        return replace(self, candidates=tuple(each for each in self.candidates if each.label in kept))
+
+    def without(self, findings: Mapping[str, Finding]) -> "Bench":
+        """With further candidates disqualified as `invalid`. The first reason counts."""
+        outcomes = {label: Outcome(Verdict.INVALID, finding) for label, finding in findings.items()}
+        return replace(self, outcomes={**outcomes, **self.outcomes})
+
+
+def _remaining(candidates: Iterable[Candidate], outcomes: Mapping[str, Outcome]) -> list[Candidate]:
+    return [each for each in candidates if outcomes.keys().isdisjoint(("baseline", each.label))]
+
+
+class Stage:
+    """The candidates of a pair while one stage works on them; `end` gives what the next stage needs.
+
+    As a context it ends quietly where the baseline is disqualified: nothing can be compared then. `disqualified`:
+    label -> outcome; see `disqualify`. `ranks`: the processes that measure the pair in step.
+    """
+
+    def __init__(self, bench: Bench, seed: int | None = None) -> None:
+        self._bench, self.job, self.progress, self.ranks = bench, bench.job, bench.progress, bench.ranks
+        self.candidates, self.rng = bench.candidates, random.Random(bench.job.seed if seed is None else seed)
+        self.disqualified, self.seeds = {**bench.outcomes}, [*bench.seeds]
+        self.first_s, self._shared = {**bench.first_s}, {**bench.shared}
+        self._watch, self._leaks = bench.guards
+        self._complaints: dict[str, Outcome] = {}  # of this rank, until all agree on them
+
+    def __enter__(self) -> "Stage":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        return kind is not None and issubclass(kind, BaselineDisqualified)
+
+    def end(self) -> Bench:
+        """What this stage leaves to the next."""
+        return replace(
+            self._bench, candidates=self.candidates, outcomes=self.disqualified, seeds=tuple(self.seeds),
+            first_s=self.first_s, shared=self._shared,
+        )  # fmt: skip
+
+    @property
+    def remaining(self) -> list[Candidate]:
+        """The candidates that are not disqualified; none without a baseline."""
+        return _remaining(self.candidates, self.disqualified)
 
     def judged(self, libraries: bool = True) -> list[Candidate]:
         return [each for each in self.remaining if each.label != CONTROL and (libraries or not each.is_library)]
@@ -99,10 +150,6 @@ class Session:
             raise BaselineDisqualified
         kernels = [version.label for version in versions if version.has_kernel]
         self.candidates = tuple(make_candidates(modules, load(self.job.pair.baseline.path), kernels))
-
-    def keep(self, labels: list[str]) -> None:
-        """Measure only these from here on."""
-        self.candidates = tuple(each for each in self.candidates if each.label in labels)
 
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
         """Fresh inputs for all remaining candidates; one whose inputs differ from the baseline's is disqualified."""
