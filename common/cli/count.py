@@ -21,7 +21,7 @@ from common.pairs.wide_tables import print_table
 from common.record import files
 from common.show import console
 from common.traffic import traffic_tables
-from common.traffic.least_time import Rates, predicted
+from common.traffic.least_time import Rates, predict_time
 from common.traffic.versions import count_pair
 from common.xray.occupancy import MACHINES, Machine
 
@@ -72,12 +72,12 @@ def _counted(wanted: Wanted, machine: Machine) -> Iterator[CountedPair]:
 def _shown(found: CountedPair, rates: Rates | None) -> tuple[str, traffic_tables.Table, list[str]]:
     """Title, table and remarks."""
     times = {
-        each.label: predicted(each.traffic, rates, found.clock == "wall")
+        each.label: predict_time(each.traffic, rates, found.clock == "wall")
         for each in found.versions
         if each.traffic and rates
     }
     table = traffic_tables.rows(found.versions, times, rates.name if rates else "")
-    return traffic_tables.title(found.name, found.size, found.versions), table, traffic_tables.words(found.versions)
+    return traffic_tables.title(found.name, found.size, found.versions), table, traffic_tables.footnotes(found.versions)
 
 
 def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
