@@ -9,7 +9,7 @@ import torch
 
 from common.hardware.gpu_links import active_nvlinks
 from common.machine.device import cpu_caches
-from common.machine.throttling import CORES, nvml_handle, told
+from common.machine.throttling import CORES, nvml_handle, query_nvml
 
 PROP = "cudaDeviceProp."
 GUIDE = "CUDA C++ Programming Guide, by compute capability"
@@ -43,9 +43,9 @@ def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
         ("L2", props.L2_cache_size, "B", f"{PROP}l2CacheSize"),
         ("memory", props.total_memory, "B", f"{PROP}totalGlobalMem"),
         ("highest memory clock", info["max_memory_mhz"], "MHz", "NVML"),
-        ("memory bus", told(pynvml.nvmlDeviceGetMemoryBusWidth, handle), "bit", "NVML"),
-        ("PCIe generation, at present", told(pynvml.nvmlDeviceGetCurrPcieLinkGeneration, handle), "", "NVML"),
-        ("PCIe lanes, at present", told(pynvml.nvmlDeviceGetCurrPcieLinkWidth, handle), "", "NVML"),
+        ("memory bus", query_nvml(pynvml.nvmlDeviceGetMemoryBusWidth, handle), "bit", "NVML"),
+        ("PCIe generation, at present", query_nvml(pynvml.nvmlDeviceGetCurrPcieLinkGeneration, handle), "", "NVML"),
+        ("PCIe lanes, at present", query_nvml(pynvml.nvmlDeviceGetCurrPcieLinkWidth, handle), "", "NVML"),
         ("NVLinks, active", active_nvlinks(handle), "", "NVML"),
         ("driver", info["driver"], "", "NVML"),
         ("host", info["host"], "", "/proc/cpuinfo"),

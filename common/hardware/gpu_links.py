@@ -6,7 +6,7 @@ from typing import Any
 import pynvml
 import torch
 
-from common.machine.throttling import nvml_handle, told
+from common.machine.throttling import nvml_handle, query_nvml
 
 WAYS = {  # the nearest common point of two GPUs
     pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",
@@ -30,13 +30,16 @@ def links() -> list[dict[str, Any]]:
 
 
 def _link(one: Any, other: Any) -> str:
-    if told(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK) == pynvml.NVML_P2P_STATUS_OK:
+    if (
+        query_nvml(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
+        == pynvml.NVML_P2P_STATUS_OK
+    ):
         count = active_nvlinks(one)
         return f"NVLink, {count} links of each GPU" if count else "NVLink"
-    return WAYS.get(told(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not reported by NVML")
+    return WAYS.get(query_nvml(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not reported by NVML")
 
 
 def active_nvlinks(handle: Any) -> int | None:
     """Active NVLinks of a GPU, to another GPU or a switch; None if NVML does not report them."""
-    states = [told(pynvml.nvmlDeviceGetNvLinkState, handle, link) for link in range(pynvml.NVML_NVLINK_MAX_LINKS)]
+    states = [query_nvml(pynvml.nvmlDeviceGetNvLinkState, handle, link) for link in range(pynvml.NVML_NVLINK_MAX_LINKS)]
     return states.count(pynvml.NVML_FEATURE_ENABLED) if set(states) != {None} else None
