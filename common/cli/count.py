@@ -33,7 +33,7 @@ def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
     machine, unwritten = MACHINES[args.arch[0]], list[str]()
     if lacking := [pair.name for pair in pairs if not sizes_to_count(pair, args.size)]:
         print(f"left out, because they have no size {args.size}: {', '.join(lacking)}", file=sys.stderr)
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         wanted = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
         found = list(_counted(wanted, machine))
         rates = rates_for(machine)
@@ -103,7 +103,7 @@ def record(argv: list[str] | None) -> int:
         old = kept.get((pair.chapter, pair.name, size))
         return old is not None and old.is_of(pair) and not any(version.failed for version in old.versions)
 
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         for new in _counted([item for item in sizes if not has(*item)], machine):
             kept[new.chapter, new.name, new.size] = new
     keys = [(pair.chapter, pair.name, size) for pair, size in sizes]

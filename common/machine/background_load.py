@@ -15,7 +15,7 @@ import psutil
 import pynvml
 
 from common.isolation.forkserver import PRELOADED
-from common.isolation.process_tree import family
+from common.isolation.process_tree import descendants
 from common.machine.throttling import nvml_handle
 
 # cores: an idle desktop's processes need a tenth of this each, a computing process needs a whole core
@@ -52,7 +52,7 @@ def watch(uuid: str | None, tell: Callable[[dict[str, str]], None], on: bool = T
 
 def take_snapshot(uuid: str | None) -> Snapshot:
     """The processes now. `uuid`: of the GPU that is measured, or None."""
-    ours, ours_s = {psutil.Process(), *family()}, 0.0
+    ours, ours_s = {psutil.Process(), *descendants()}, 0.0
     others: dict[psutil.Process, float] = {}
     for process in psutil.process_iter(["cpu_times", "cmdline", "ppid"]):
         times = process.info["cpu_times"]  # None if this user may not see it
