@@ -21,7 +21,7 @@ from common import program
 from common.cli.arguments import check_request, listing, parse, select
 from common.isolation import interrupt
 from common.pairs.pair import ROOT, Pair
-from common.pairs.sizes import lacking
+from common.pairs.sizes import pairs_without
 from common.pairs.user_error import printable, width_of
 
 # Slow imports (numpy, rich, matplotlib) are in functions: --help and --list must answer at once.
@@ -132,7 +132,7 @@ def run(args: Namespace) -> int:
         from common.cli.count import count_pairs
 
         return count_pairs(args, pairs)
-    if left_out := lacking(pairs, args.size):
+    if left_out := pairs_without(pairs, args.size):
         print(f"left out, because they have no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
     if args.xray:
         from common.cli.xray_pairs import xray_pairs

@@ -13,7 +13,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from common.pairs.eager_mode import Eagerly
+from common.pairs.eager_mode import EagerMode
 from common.traffic.data import SECTOR, Kernel
 from common.traffic.meter import Meter
 
@@ -22,7 +22,7 @@ WRITES_ONLY = ("copy_", "fill_", "zero_")  # replaced values are not read
 FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")  # uses only an operand's shape
 
 
-class Operations(Eagerly):
+class Operations(EagerMode):
     """While active, every operation reports to the meter."""
 
     def __init__(self, meter: Meter) -> None:
@@ -70,7 +70,7 @@ def _place(t: torch.Tensor) -> tuple[Any, ...]:
     return t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype
 
 
-class MetaAsGpu(Eagerly):
+class MetaAsGpu(EagerMode):
     """While active, the device "meta" stands for a GPU: nothing is copied from it, and no host memory is pinned."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

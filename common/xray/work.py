@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from common.pairs.eager_mode import Eagerly
+from common.pairs.eager_mode import EagerMode
 from common.pairs.pair import load
 from common.pairs.user_error import UserError
 from common.xray.capture import Launch, TritonLaunch, as_if_cuda, recorded_launches
@@ -66,7 +66,7 @@ def _call(module: ModuleType, name: str, arguments: dict[str, Any], events: list
     return module.cost(**inputs) if hasattr(module, "cost") else {}
 
 
-class _Operations(Eagerly):
+class _Operations(EagerMode):
     """While active, writes a line for every torch operation that gives the GPU work: a view does not."""
 
     def __init__(self, events: list[str | Launch]) -> None:

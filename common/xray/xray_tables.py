@@ -6,7 +6,7 @@ from operator import attrgetter, methodcaller
 from rich.console import Console
 
 from common.pairs.pair import short
-from common.pairs.user_error import printable, width_of, wrapped
+from common.pairs.user_error import printable, width_of, wrap_text
 from common.pairs.wide_tables import TIE, print_table
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture
@@ -146,4 +146,4 @@ def _unbroken_cell(cell: str) -> str:
 
 def _say(text: str, console: Console) -> None:
     """Print a line of text, wrapped between words at a terminal's width."""
-    console.print(wrapped(printable(text), width_of(console.file)), markup=False, soft_wrap=True)
+    console.print(wrap_text(printable(text), width_of(console.file)), markup=False, soft_wrap=True)
