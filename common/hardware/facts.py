@@ -20,10 +20,10 @@ UNIFIED_BYTES = {key: kib << 10 for key, kib in UNIFIED_KIB.items()}
 Fact = dict[str, Any]
 
 
-def _facts(*found: tuple[str, Any, str, str]) -> list[Fact]:
+def _facts(*facts: tuple[str, Any, str, str]) -> list[Fact]:
     """Facts (name, value, unit, source) with a known value."""
     keys = ("name", "value", "unit", "source")
-    return [dict(zip(keys, fact, strict=True)) for fact in found if fact[1] is not None]
+    return [dict(zip(keys, fact, strict=True)) for fact in facts if fact[1] is not None]
 
 
 def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:

@@ -22,11 +22,11 @@ def links() -> list[dict[str, Any]]:
     """The links between each two GPUs that CUDA sees; empty with a single GPU."""
     uuids = (torch.cuda.get_device_properties(index).uuid for index in range(torch.cuda.device_count()))
     handles = [nvml_handle(f"GPU-{uuid}") for uuid in uuids]
-    found, source = [], "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology"
+    pairs, source = [], "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology"
     for one, other in combinations(range(len(handles)), 2):
         peer, link = torch.cuda.can_device_access_peer(one, other), _link(handles[one], handles[other])
-        found.append({"between": [one, other], "peer_access": peer, "link": link, "source": source})
-    return found
+        pairs.append({"between": [one, other], "peer_access": peer, "link": link, "source": source})
+    return pairs
 
 
 def _link(one: Any, other: Any) -> str:
