@@ -21,7 +21,7 @@ from common import program
 from common.cli.arguments import check_request, listing, parse, select
 from common.isolation import interrupt
 from common.pairs.pair import ROOT, Pair
-from common.pairs.sizes import lacking
+from common.pairs.sizes import pairs_without
 from common.pairs.user_error import printable, width_of
 
 # Slow imports (numpy, rich, matplotlib) are in functions: --help and --list must answer at once.
@@ -43,7 +43,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
                 if is_last or is_replaceable(args.json):  # a pipe or a device gets one record, not one a pair
                     load.save_record(record, args.json)
 
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         with console.measuring(len(pairs)) as (on_progress, on_neighbours):
             calls = {"on_progress": on_progress, "on_record": keep, "on_neighbours": on_neighbours}
             record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, **calls)
@@ -56,7 +56,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
             for chapter, group in groupby(pairs, lambda pair: pair.chapter):
                 profile_pairs(list(group), ROOT / "results" / chapter, args.device)
-        if interrupted or interrupt.came():
+        if interrupted or interrupt.was_interrupted():
             return 130
     return 1 if unwritten or runner.has_failed(record) else 0
 
@@ -112,7 +112,7 @@ def run(args: Namespace) -> int:
         from common.engine import runner
         from common.show import console
 
-        with interrupt.held_back():
+        with interrupt.hold_signals():
             console.print_limits(*runner.survey_apart(args.device), console.make_console())
         return 0
     if args.compare:
@@ -132,7 +132,7 @@ def run(args: Namespace) -> int:
         from common.cli.count import count_pairs
 
         return count_pairs(args, pairs)
-    if left_out := lacking(pairs, args.size):
+    if left_out := pairs_without(pairs, args.size):
         print(f"left out, because they have no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
     if args.xray:
         from common.cli.xray_pairs import xray_pairs

@@ -60,10 +60,10 @@ def start(main: Callable[[], None]) -> NoReturn:
 
 def say(text: str) -> None:
     """Print lines, each wrapped between words at a terminal's width."""
-    from common.pairs.user_error import width_of, wrapped
+    from common.pairs.user_error import width_of, wrap_text
 
     for line in text.split("\n"):
-        print(wrapped(line, width_of(sys.stdout)))
+        print(wrap_text(line, width_of(sys.stdout)))
 
 
 def positive(text: str) -> int:

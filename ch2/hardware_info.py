@@ -34,7 +34,7 @@ def run() -> int:
     from common.machine.device import default_device
 
     args = arguments()
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         return show(args, args.device or default_device())
 
 

@@ -51,7 +51,7 @@ def main() -> int:
 def run() -> int:
     """Raises UserError."""
     args = arguments()
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         from search import commands  # here and not above: it imports torch, and --help should not wait for it
 
         return commands.run(args, progress)

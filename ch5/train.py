@@ -42,7 +42,7 @@ def main() -> int:
 def run() -> int:
     """Raises UserError."""
     args = arguments()
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         import volume  # here and not above: it imports torch, and --help should not wait for it
 
         where = place(args.device)
@@ -83,7 +83,7 @@ def timed(train: Callable, model: object, steps: int, seed: int, show: bool = Fa
         moments.append(time.perf_counter())
         if show and (step % max(steps // TOLD, 1) == 0 or step == steps - 1):
             print(f"step {step:>6}  loss {loss:.2e}", flush=True)
-        if interrupt.came():
+        if interrupt.was_interrupted():
             raise KeyboardInterrupt
 
     losses = train(model, steps, seed, tell)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from common.isolation import interrupt
-from common.pairs.user_error import UserError, require_width, wrapped
+from common.pairs.user_error import UserError, require_width, wrap_text
 
 
 class UsageError(UserError):
@@ -22,13 +22,13 @@ class _Help(argparse.HelpFormatter):
 
     def _format_usage(self, *parts: Any) -> str:
         lines = super()._format_usage(*parts).split("\n")  # options that exclude each other stand on one line
-        return "\n".join(wrapped(line, self._width, " " * (len(line) - len(line.lstrip()))) for line in lines)
+        return "\n".join(wrap_text(line, self._width, " " * (len(line) - len(line.lstrip()))) for line in lines)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines = re.sub(r"(?<=\S)\n(?=\S)", " ", text.strip()).split("\n")
         if any(line.startswith(" ") and len(line) > width for line in lines):  # explanations go below their examples
             lines = re.sub(r"(?<=\S) {2,}|\n {8,}", "\n      ", "\n".join(lines)).split("\n")
-        return "\n".join(wrapped(line, width, "      " * line.startswith(" ")) for line in lines)
+        return "\n".join(wrap_text(line, width, "      " * line.startswith(" ")) for line in lines)
 
 
 class Parser(argparse.ArgumentParser):

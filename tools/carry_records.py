@@ -23,7 +23,7 @@ from common.isolation import worker
 from common.pairs.contract import Version
 from common.pairs.pair import ROOT, Pair, chapters, discover
 from common.pairs.sizes import class_of
-from common.pairs.source import on_the_host, source_hash
+from common.pairs.source import host_code, source_hash
 from common.pairs.syntax import parse
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
@@ -119,7 +119,7 @@ def difference(move: Move, found: Works) -> str:
                 if then != now:
                     return f"{new.label} {name}: {now:.150} instead of {then:.150}"
         unseen = any(lines[0].startswith(UNSEEN) for lines in before.values())
-        if (unseen or move.result.clock == "wall") and on_the_host(old.path) != on_the_host(new.path):
+        if (unseen or move.result.clock == "wall") and host_code(old.path) != host_code(new.path):
             return f"{new.label}: its code on the host differs, and a part of its work cannot be seen here"
     return ""
 

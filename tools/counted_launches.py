@@ -15,7 +15,7 @@ from typing import Any
 from common.pairs.pair import ROOT, discover, load
 from common.traffic.data import SECTOR, Addresses, Mask
 from common.traffic.l2_model import L2
-from common.traffic.meter import Meter, different
+from common.traffic.meter import Meter, unique_sectors
 from common.xray.occupancy import MACHINES, Machine
 
 PAIRS = {  # at their size `count`
@@ -108,7 +108,7 @@ class ColdMeter(Meter):
 
     def access(self, addresses: Addresses, mask: Mask, size: int, kind: str, tma: bool = False) -> None:
         super().access(addresses, mask, size, kind, tma)
-        touched = different(addresses[mask].reshape(-1) // SECTOR)
+        touched = unique_sectors(addresses[mask].reshape(-1) // SECTOR)
         self.found[self._launch.kernel.name][f"TMA {kind}" if tma else kind] += touched.size
         for model in self._models.values():
             model.access(touched, kind != "store", kind != "load")
@@ -117,8 +117,8 @@ class ColdMeter(Meter):
         super().end()
         launch, found = self._launch, self.found[self._launch.kernel.name]
         found["programs"] += int(launch.kernel.programs)
-        found["read bytes"] += SECTOR * launch.read.different.size
-        found["written bytes"] += SECTOR * launch.written.different.size
+        found["read bytes"] += SECTOR * launch.read.sectors.size
+        found["written bytes"] += SECTOR * launch.written.sectors.size
         for name, model in self._models.items():
             model.drain()
             found[f"read, {name}"] += int(model.read_bytes)
@@ -139,7 +139,9 @@ def counted(machine: Machine, each: Chosen, resident: dict[str, int]) -> dict[st
     meter = ColdMeter(machine, resident)
     with _as_if_on(machine):
         call = call_of(module, inputs)
-        with triton_hooks.counted(meter, is_real=not each.is_beyond_l2):  # no address depends on a loaded value
+        with triton_hooks.interpreter_hooks(
+            meter, is_real=not each.is_beyond_l2
+        ):  # no address depends on a loaded value
             call()
     return {name: dict(found) for name, found in meter.found.items()}
 

@@ -18,8 +18,8 @@ from common.record.result import PairResult
 from common.show.formats import digits, seconds
 from common.show.tables import head, line
 from common.traffic import traffic_tables
-from common.traffic.least_time import Prediction, Rates, predicted
-from common.traffic.versions import Counted
+from common.traffic.least_time import Prediction, Rates, predict_time
+from common.traffic.versions import VersionTraffic
 
 FILE = "counts.md"
 INTRODUCTION = """# Counts, and times predicted for {name}
@@ -47,7 +47,7 @@ class Compared:
     """A version with a predicted and a measured time."""
 
     name: str
-    counted: Counted
+    counted: VersionTraffic
     prediction: Prediction
     measured_s: float
     clock: str
@@ -133,7 +133,7 @@ def _rows(
         if traffic is None:
             rows.append(line([pair.name, name, f"not counted: {each.reason}", *[""] * 5, measured, ""]))
             continue
-        prediction, ratio = predicted(traffic, rates, mine.clock == "wall"), ""
+        prediction, ratio = predict_time(traffic, rates, mine.clock == "wall"), ""
         if prediction and arm and result:
             compare = Compared(f"{pair.name} {name}", each, prediction, arm.median_s, result.clock)
             ratio = traffic_tables.times(compare.ratio)
@@ -157,7 +157,7 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
                 rows.append([pair.name, version + " (sampled)" * each.sampled, *cells])
     if not rows:
         return ""
-    headings, body = traffic_tables.filled(["pair", *traffic_tables.HEADINGS], rows)
+    headings, body = traffic_tables.without_empty_columns(["pair", *traffic_tables.HEADINGS], rows)
     title = f"### {chapter} at `count`, in full unless a row says sampled"
     return "\n".join([title, "", *head(headings), *map(line, body)])
 

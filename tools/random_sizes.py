@@ -107,7 +107,7 @@ def measure(pairs: list[Pair], device: str | None, path: Path | None) -> int:
     from common.record.load import save_record
     from common.show import console
 
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         with console.measuring(len(pairs)) as (say, warn):
             record = runner.run_pairs(pairs, CLASS, device, on_progress=say, on_neighbours=warn)
         if path and record.pairs:

@@ -132,9 +132,9 @@ def run(argv: list[str] | None, folder: Path) -> int:
 
 
 def main(argv: list[str] | None = None, folder: Path = RECORDED) -> int:
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         status = status_of("record", lambda: run(argv, folder))
-        return 130 if interrupt.came() else status
+        return 130 if interrupt.was_interrupted() else status
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ def _keep(record: Record, key: tuple[str, str], folder: Path, runs: Runs) -> Non
 
 def record_sheet(device: str, folder: Path) -> str:
     """Measure the machine's sheet and keep it. Raises UserError."""
-    sheet = sheets.measured_apart(device, lambda stage, fraction: print(f"measuring: {stage}", file=sys.stderr))
+    sheet = sheets.measure_in_child(device, lambda stage, fraction: print(f"measuring: {stage}", file=sys.stderr))
     print(f"recorded in {sheets.keep(sheet, folder)}", flush=True)
     return ""
 

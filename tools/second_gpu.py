@@ -33,7 +33,7 @@ from common.record import files, store
 from common.record.result import PairResult
 from common.show.second_gpu_page import FILE, FORMAT, SCHEMA, Predicted, Row
 from common.traffic.data import Kernel, Traffic
-from common.traffic.least_time import Rates, predicted
+from common.traffic.least_time import Rates, predict_time
 
 WHAT = ("seconds", "by", "explained")  # of PredictedTime; in Row of both arms
 
@@ -63,7 +63,7 @@ def declared(cost: dict[str, float]) -> Traffic:
 
 def predicted_time(recorded_s: float, traffic: Traffic, first: Rates, second: Rates, is_wall: bool) -> PredictedTime:
     """A version's time on the second machine."""
-    least, there = predicted(traffic, first, is_wall), predicted(traffic, second, is_wall)
+    least, there = predict_time(traffic, first, is_wall), predict_time(traffic, second, is_wall)
     if not least or not there or not least.seconds:
         return PredictedTime(recorded_s, "", 0.0)
     factor = there.seconds / least.seconds

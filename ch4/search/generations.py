@@ -115,7 +115,7 @@ def search(
         batch = first + [each for each in proposed if each not in first]
         if not batch:
             return
-        with interrupt.waiting():  # a generation that Ctrl-C ends leaves no line
+        with interrupt.interruptible():  # a generation that Ctrl-C ends leaves no line
             trials, control = bench.score(batch, history.generations, _telling(history, len(batch), most, tell))
         history.add(trials, control)
 

@@ -138,9 +138,9 @@ def run(argv: list[str] | None, folder: Path) -> int:
 
 
 def main(argv: list[str] | None = None, folder: Path = ROOT / "recorded") -> int:
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         status = status_of("calibrate", lambda: run(argv, folder))
-        return 130 if interrupt.came() else status
+        return 130 if interrupt.was_interrupted() else status
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 import torch.distributed as dist
 from torch.utils._pytree import tree_leaves
 
-from common.pairs.eager_mode import Eagerly
+from common.pairs.eager_mode import EagerMode
 
 HALVES = {"allreduce_": 2, "allreduce_coalesced_": 2}  # times (n - 1) / n of the bytes of one buffer
 PARTS = ("_reduce_scatter_base_", "reduce_scatter_", "reduce_scatter_tensor_coalesced_", "alltoall_base_", "alltoall_")
@@ -18,7 +18,7 @@ NOTHING = ("recv_", "recv_any_source_")
 BARRIERS = ("barrier", "monitored_barrier_")  # they carry no data, so they say nothing about how a version moves it
 
 
-class Sent(Eagerly):
+class Sent(EagerMode):
     """Inside, counts the bytes of each collective by its operator's name, and the calls of those that send."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from common.pairs.contract import Version
 from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover, short
-from common.pairs.user_error import printable, wrapped
+from common.pairs.user_error import printable, wrap_text
 from common.program import Parser, UsageError, device_name, picture
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
@@ -160,9 +160,9 @@ def listing(pairs: list[Pair], is_verbose: bool = False, width: int | None = Non
         for version in pair.versions:
             needs = f" [{', '.join(_needs(version))}]" if _needs(version) else ""
             text = f"  {short(version.label):{column}}  {version.summary}{needs}"
-            lines.append(wrapped(printable(text), width, " " * (column + 4)))
+            lines.append(wrap_text(printable(text), width, " " * (column + 4)))
         if is_verbose:
-            lines.append(wrapped(printable(f"  sizes: {', '.join(pair.sizes)}"), width, "    "))
+            lines.append(wrap_text(printable(f"  sizes: {', '.join(pair.sizes)}"), width, "    "))
     return "\n".join(lines)
 
 

@@ -21,7 +21,7 @@ from common.pairs.wide_tables import print_table
 from common.record import files
 from common.show import console
 from common.traffic import traffic_tables
-from common.traffic.least_time import Rates, predicted
+from common.traffic.least_time import Rates, predict_time
 from common.traffic.versions import count_pair
 from common.xray.occupancy import MACHINES, Machine
 
@@ -33,7 +33,7 @@ def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
     machine, unwritten = MACHINES[args.arch[0]], list[str]()
     if lacking := [pair.name for pair in pairs if not sizes_to_count(pair, args.size)]:
         print(f"left out, because they have no size {args.size}: {', '.join(lacking)}", file=sys.stderr)
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         wanted = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
         found = list(_counted(wanted, machine))
         rates = rates_for(machine)
@@ -72,12 +72,12 @@ def _counted(wanted: Wanted, machine: Machine) -> Iterator[CountedPair]:
 def _shown(found: CountedPair, rates: Rates | None) -> tuple[str, traffic_tables.Table, list[str]]:
     """Title, table and remarks."""
     times = {
-        each.label: predicted(each.traffic, rates, found.clock == "wall")
+        each.label: predict_time(each.traffic, rates, found.clock == "wall")
         for each in found.versions
         if each.traffic and rates
     }
     table = traffic_tables.rows(found.versions, times, rates.name if rates else "")
-    return traffic_tables.title(found.name, found.size, found.versions), table, traffic_tables.words(found.versions)
+    return traffic_tables.title(found.name, found.size, found.versions), table, traffic_tables.footnotes(found.versions)
 
 
 def _print(found: Sequence[CountedPair], rates: Rates | None) -> None:
@@ -103,7 +103,7 @@ def record(argv: list[str] | None) -> int:
         old = kept.get((pair.chapter, pair.name, size))
         return old is not None and old.is_of(pair) and not any(version.failed for version in old.versions)
 
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         for new in _counted([item for item in sizes if not has(*item)], machine):
             kept[new.chapter, new.name, new.size] = new
     keys = [(pair.chapter, pair.name, size) for pair, size in sizes]

@@ -14,7 +14,7 @@ from common.pairs.source import source_hash
 from common.record import files
 from common.record.store import as_json
 from common.traffic.data import Kernel, Traffic
-from common.traffic.versions import Counted
+from common.traffic.versions import VersionTraffic
 from common.xray.occupancy import Machine
 
 SCHEMA = 1
@@ -31,10 +31,10 @@ class CountedPair:
     sizes: dict[str, Any]
     source_hash: str
     clock: str
-    versions: list[Counted]
+    versions: list[VersionTraffic]
 
     @classmethod
-    def of(cls, pair: Pair, size: str, found: list[Counted]) -> "CountedPair":
+    def of(cls, pair: Pair, size: str, found: list[VersionTraffic]) -> "CountedPair":
         sizes, clock = as_json(pair.sizes[size]), pair.baseline.constants.get("CLOCK", "device")
         return cls(pair.chapter, pair.name, size, sizes, source_hash(pair), clock, found)
 
@@ -70,11 +70,11 @@ def _read(data: dict[str, Any]) -> Counts:
     return Counts(**{**data, "pairs": pairs})
 
 
-def _counted(version: dict[str, Any]) -> Counted:
+def _counted(version: dict[str, Any]) -> VersionTraffic:
     traffic = version["traffic"]
     if traffic is not None:
         traffic = Traffic(**{**traffic, "kernels": tuple(Kernel(**kernel) for kernel in traffic["kernels"])})
-    return Counted(**{**version, "traffic": traffic})
+    return VersionTraffic(**{**version, "traffic": traffic})
 
 
 FORMAT = files.Format("counts", SCHEMA, _read)

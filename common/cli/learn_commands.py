@@ -14,7 +14,7 @@ from common.learn import learner_log, submission
 from common.learn.exercise import Exercise, exercises, find
 from common.learn.gate import CANNOT, PASSED
 from common.learn.learner_log import standings
-from common.pairs.user_error import width_of, wrapped
+from common.pairs.user_error import width_of, wrap_text
 from common.record.files import RecordError, descriptor_of, is_replaceable, write_text
 
 # Slow imports (rich, the engine) are in functions: a first text within a second.
@@ -126,7 +126,7 @@ def hint(args: argparse.Namespace) -> int:
     status = _note(learner_log.add, "hint", exercise.id, hash=exercise.hash, number=number)
     again = " (there are no more)" * (seen == number)
     text = f"{exercise.id}, hint {number} of {len(exercise.hints)}{again}: {exercise.hints[number - 1]}"
-    print(wrapped(text, width_of(sys.stdout)))
+    print(wrap_text(text, width_of(sys.stdout)))
     return status
 
 

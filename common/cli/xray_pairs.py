@@ -13,7 +13,7 @@ from common.xray.xray_tables import print_pictures
 def xray_pairs(args: Namespace, pairs: list[Pair]) -> int:
     """Show the kernels' machine code. Exit status 1 if a version fails by its own fault."""
     failed = False
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         for pair in pairs:
             for size in sizes_of(pair, args.size, on_cpu=False):
                 pictures = xray(pair, args.arch, size)

@@ -46,7 +46,7 @@ def run_pairs(
     `on_record` gets the record so far after each pair. `on_neighbours` gets the other users of the machine before and
     after each pair. Raises DeviceError, and KeyboardInterrupt before the first pair.
     """
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         record, jobs = _plan(pairs, size, device or default_device(), fast, check_only)
         jobs = [replace(job, stressed=stressed) for job in jobs]
         verified: dict[Path, tuple[str, ...]] = {}  # by baseline

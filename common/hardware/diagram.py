@@ -20,10 +20,10 @@ def facts(sheet: Sheet) -> dict[str, Any]:
 
 def caches(sheet: Sheet) -> dict[str, int]:
     """Bytes of each cache, nearest first. The last one is shared by all processors."""
-    known = facts(sheet)
+    values = facts(sheet)
     if sheet.environment["device"]["kind"] == "cpu":
-        return {name: size for name, size in known.items() if name[0] == "L" and name[1:2].isdigit()}
-    return {"L1": known.get("L1 and shared memory per SM", known["shared memory per SM"]), "L2": known["L2"]}
+        return {name: size for name, size in values.items() if name[0] == "L" and name[1:2].isdigit()}
+    return {"L1": values.get("L1 and shared memory per SM", values["shared memory per SM"]), "L2": values["L2"]}
 
 
 def diagram(sheet: Sheet) -> Figure:
@@ -33,20 +33,20 @@ def diagram(sheet: Sheet) -> Figure:
     What the sheet lacks is left out.
     """
     sizes = caches(sheet)
-    own, shared = list(sizes)[:-1], [*list(sizes)[-1:], "DRAM"]
+    nearest, shared = list(sizes)[:-1], [*list(sizes)[-1:], "DRAM"]
     sizes["DRAM"] = facts(sheet)["memory"]
-    height = 0.6 + BOX + (len(own) + len(shared)) * (BOX + GAP)
+    height = 0.6 + BOX + (len(nearest) + len(shared)) * (BOX + GAP)
     figure = Figure(figsize=(8.0, 0.55 * height + 0.4), layout="constrained")
     axes = figure.subplots()
-    outside = _outside(sheet)
+    outside = _link_texts(sheet)
     axes.set(xlim=(-0.1, (EDGE if outside else CHIP) + 0.1), ylim=(-0.1, height + 0.1), title=_title(sheet))
     axes.axis("off")
-    below = height - 0.6 - BOX - len(own) * (BOX + GAP)
+    below = height - 0.6 - BOX - len(nearest) * (BOX + GAP)
     _processors(axes, sheet, below, height)
-    for place, name in enumerate([*own, *shared]):
+    for place, name in enumerate([*nearest, *shared]):
         y = height - 0.5 - BOX - place * (BOX + GAP) - (name in shared) * 0.1
-        _arrow(axes, (1.0, y), (1.0, y - GAP), _measured(sheet.levels.get(name, {})))
-        left, width = (0.2, ONE - 0.4) if name in own else (0.0, CHIP)
+        _arrow(axes, (1.0, y), (1.0, y - GAP), _level_text(sheet.levels.get(name, {})))
+        left, width = (0.2, ONE - 0.4) if name in nearest else (0.0, CHIP)
         text = f"{'L1 and shared memory' if name == 'L1' else name}: {binary(sizes[name])}"
         _box(axes, (left, y - GAP - BOX, width, BOX), text, MEMORY if name == "DRAM" else CACHE)
     for place, text in enumerate(outside):
@@ -64,13 +64,13 @@ def _title(sheet: Sheet) -> str:
 
 def _processors(axes: Any, sheet: Sheet, bottom: float, top: float) -> None:
     """The first processor with its parts and its caches; beside it as many others as fit."""
-    known = facts(sheet)
+    values = facts(sheet)
     if sheet.environment["device"]["kind"] == "cpu":
-        name, count, parts = "core", known["cores"], ["registers and vector units"]
+        name, count, parts = "core", values["cores"], ["registers and vector units"]
     else:
-        name, count = "SM", known["streaming multiprocessors"]
-        registers = binary(4 * known["registers per SM, of 32 bits"])
-        parts = [f"{known['warps per SM']} warps of 32 lanes", f"registers: {registers}"]
+        name, count = "SM", values["streaming multiprocessors"]
+        registers = binary(4 * values["registers per SM, of 32 bits"])
+        parts = [f"{values['warps per SM']} warps of 32 lanes", f"registers: {registers}"]
     others = {ONE + 0.2: 2, ONE + 1.0: "...", CHIP - 0.7: count} if count > 3 else {ONE + 0.2: 2} if count == 2 else {}
     for x, text in others.items():
         _box(axes, (x, bottom, 0.7, top - bottom), str(text), INSIDE if text != "..." else "none")
@@ -81,25 +81,25 @@ def _processors(axes: Any, sheet: Sheet, bottom: float, top: float) -> None:
         _box(axes, (0.2 + place * width, top - 0.5 - BOX, width - 0.1, BOX), text, INSIDE)
 
 
-def _measured(level: dict[str, Any]) -> str:
-    found = [f"read {bandwidth(level['read'])}"] if "read" in level else []
-    found += [f"{level['cycles']:.0f} cycles = {seconds(level['seconds'])}"] if "cycles" in level else []
-    return ", ".join(found)
+def _level_text(level: dict[str, Any]) -> str:
+    texts = [f"read {bandwidth(level['read'])}"] if "read" in level else []
+    texts += [f"{level['cycles']:.0f} cycles = {seconds(level['seconds'])}"] if "cycles" in level else []
+    return ", ".join(texts)
 
 
-def _outside(sheet: Sheet) -> list[str]:
+def _link_texts(sheet: Sheet) -> list[str]:
     """Other GPUs and the host, with the rates of the largest transfers."""
     rates = {name: bandwidth(points[-1][1]) for name, points in sheet.transfers.items() if points}
-    found = []
+    texts = []
     peers = {name: rate for name, rate in rates.items() if " to cuda:" in name}
     if peers:
         name, rate = next(iter(peers.items()))
         way = next((link["link"] for link in sheet.links), "").split(",")[0]
-        found.append(f"{len(peers)} more GPU{'s' * (len(peers) > 1)}\n{way}\n{name}: {rate}")
+        texts.append(f"{len(peers)} more GPU{'s' * (len(peers) > 1)}\n{way}\n{name}: {rate}")
     if "host to device, pinned" in rates:
         to, back = rates["host to device, pinned"], rates["device to host, pinned"]
-        found.append(f"host, pinned memory\nto the GPU {to}\nfrom it {back}")
-    return found
+        texts.append(f"host, pinned memory\nto the GPU {to}\nfrom it {back}")
+    return texts
 
 
 def _box(axes: Any, place: tuple[float, float, float, float], text: str, color: str, fontsize: float = 10) -> None:

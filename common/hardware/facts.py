@@ -9,7 +9,7 @@ import torch
 
 from common.hardware.gpu_links import active_nvlinks
 from common.machine.device import cpu_caches
-from common.machine.throttling import CORES, nvml_handle, told
+from common.machine.throttling import CORES, nvml_handle, query_nvml
 
 PROP = "cudaDeviceProp."
 GUIDE = "CUDA C++ Programming Guide, by compute capability"
@@ -20,10 +20,10 @@ UNIFIED_BYTES = {key: kib << 10 for key, kib in UNIFIED_KIB.items()}
 Fact = dict[str, Any]
 
 
-def _facts(*found: tuple[str, Any, str, str]) -> list[Fact]:
+def _facts(*facts: tuple[str, Any, str, str]) -> list[Fact]:
     """Facts (name, value, unit, source) with a known value."""
     keys = ("name", "value", "unit", "source")
-    return [dict(zip(keys, fact, strict=True)) for fact in found if fact[1] is not None]
+    return [dict(zip(keys, fact, strict=True)) for fact in facts if fact[1] is not None]
 
 
 def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
@@ -43,9 +43,9 @@ def gpu_facts(device: str, info: dict[str, Any]) -> list[Fact]:
         ("L2", props.L2_cache_size, "B", f"{PROP}l2CacheSize"),
         ("memory", props.total_memory, "B", f"{PROP}totalGlobalMem"),
         ("highest memory clock", info["max_memory_mhz"], "MHz", "NVML"),
-        ("memory bus", told(pynvml.nvmlDeviceGetMemoryBusWidth, handle), "bit", "NVML"),
-        ("PCIe generation, at present", told(pynvml.nvmlDeviceGetCurrPcieLinkGeneration, handle), "", "NVML"),
-        ("PCIe lanes, at present", told(pynvml.nvmlDeviceGetCurrPcieLinkWidth, handle), "", "NVML"),
+        ("memory bus", query_nvml(pynvml.nvmlDeviceGetMemoryBusWidth, handle), "bit", "NVML"),
+        ("PCIe generation, at present", query_nvml(pynvml.nvmlDeviceGetCurrPcieLinkGeneration, handle), "", "NVML"),
+        ("PCIe lanes, at present", query_nvml(pynvml.nvmlDeviceGetCurrPcieLinkWidth, handle), "", "NVML"),
         ("NVLinks, active", active_nvlinks(handle), "", "NVML"),
         ("driver", info["driver"], "", "NVML"),
         ("host", info["host"], "", "/proc/cpuinfo"),

@@ -6,7 +6,7 @@ from typing import Any
 import pynvml
 import torch
 
-from common.machine.throttling import nvml_handle, told
+from common.machine.throttling import nvml_handle, query_nvml
 
 WAYS = {  # the nearest common point of two GPUs
     pynvml.NVML_TOPOLOGY_INTERNAL: "PCIe, on the same board",
@@ -22,21 +22,24 @@ def links() -> list[dict[str, Any]]:
     """The links between each two GPUs that CUDA sees; empty with a single GPU."""
     uuids = (torch.cuda.get_device_properties(index).uuid for index in range(torch.cuda.device_count()))
     handles = [nvml_handle(f"GPU-{uuid}") for uuid in uuids]
-    found, source = [], "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology"
+    pairs, source = [], "cudaDeviceCanAccessPeer; NVML's peer-to-peer status and topology"
     for one, other in combinations(range(len(handles)), 2):
         peer, link = torch.cuda.can_device_access_peer(one, other), _link(handles[one], handles[other])
-        found.append({"between": [one, other], "peer_access": peer, "link": link, "source": source})
-    return found
+        pairs.append({"between": [one, other], "peer_access": peer, "link": link, "source": source})
+    return pairs
 
 
 def _link(one: Any, other: Any) -> str:
-    if told(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK) == pynvml.NVML_P2P_STATUS_OK:
+    if (
+        query_nvml(pynvml.nvmlDeviceGetP2PStatus, one, other, pynvml.NVML_P2P_CAPS_INDEX_NVLINK)
+        == pynvml.NVML_P2P_STATUS_OK
+    ):
         count = active_nvlinks(one)
         return f"NVLink, {count} links of each GPU" if count else "NVLink"
-    return WAYS.get(told(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not reported by NVML")
+    return WAYS.get(query_nvml(pynvml.nvmlDeviceGetTopologyCommonAncestor, one, other), "not reported by NVML")
 
 
 def active_nvlinks(handle: Any) -> int | None:
     """Active NVLinks of a GPU, to another GPU or a switch; None if NVML does not report them."""
-    states = [told(pynvml.nvmlDeviceGetNvLinkState, handle, link) for link in range(pynvml.NVML_NVLINK_MAX_LINKS)]
+    states = [query_nvml(pynvml.nvmlDeviceGetNvLinkState, handle, link) for link in range(pynvml.NVML_NVLINK_MAX_LINKS)]
     return states.count(pynvml.NVML_FEATURE_ENABLED) if set(states) != {None} else None

@@ -60,13 +60,13 @@ def gpu_levels(inside: dict[str, int], bandwidth: dict[str, Curve], latency: Cur
 
     (Our copy is a loop over a set that is read many times; a library's copy is faster in DRAM.)
     """
-    found = levels(inside, bandwidth, latency)
+    by_level = levels(inside, bandwidth, latency)
     for kind in ("write", "copy"):
-        found.get("L1", {}).pop(kind, None)  # stores go to L2: this was not measured in L1
+        by_level.get("L1", {}).pop(kind, None)  # stores go to L2: this was not measured in L1
     for kind, key in {"read": "dram_read_bytes", "write": "dram_write_bytes", "copy": "dram_bytes"}.items():
-        if "DRAM" in found:
-            found["DRAM"][kind] = max(found["DRAM"][kind], limits[key]["measured"])
-    return found
+        if "DRAM" in by_level:
+            by_level["DRAM"][kind] = max(by_level["DRAM"][kind], limits[key]["measured"])
+    return by_level
 
 
 class Probe:

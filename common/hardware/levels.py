@@ -8,11 +8,11 @@ Levels = dict[str, dict[str, Any]]
 
 def working_sets(least: int, most: int, unit: int = 1) -> list[int]:
     """Multiples of `unit` bytes, two per doubling: least, 1.5 x least, 2 x least, 3 x least, ... up to `most`."""
-    found = []
+    sizes = []
     while least <= most:
-        found += [size for size in (least, least * 3 // 2) if size <= most and size % unit == 0]
+        sizes += [size for size in (least, least * 3 // 2) if size <= most and size % unit == 0]
         least *= 2
-    return found
+    return sizes
 
 
 def levels(capacities: dict[str, int], bandwidth: dict[str, Curve], latency: Curve) -> Levels:

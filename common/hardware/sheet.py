@@ -36,11 +36,11 @@ class Sheet:
     links: list[dict[str, Any]]  # between each two GPUs: between, peer_access, link, source
 
 
-def silent(stage: str, fraction: float) -> None:
+def no_progress(stage: str, fraction: float) -> None:
     """Report no progress."""
 
 
-def measure(device: str, say: Say = silent) -> Sheet:
+def measure(device: str, say: Say = no_progress) -> Sheet:
     """Measure a device in this process, which should do nothing else with it. Raises ValueError."""
     from common.hardware.cpu_sheet import measure_cpu
     from common.hardware.gpu_sheet import measure_gpu
@@ -54,7 +54,7 @@ def measure(device: str, say: Say = silent) -> Sheet:
     return Sheet(SCHEMA, environment, **parts)
 
 
-def measured_apart(device: str, say: Say = silent) -> Sheet:
+def measure_in_child(device: str, say: Say = no_progress) -> Sheet:
     """The same in a child process, so that nothing is left on the device. Raises DeviceError."""
     try:
         return worker.call(measure, device, on_progress=say)
@@ -72,7 +72,11 @@ def save(sheet: Sheet, path: Path | str) -> None:
 
 
 def cached_or_measured(
-    device: str, fresh: bool = False, say: Say = silent, folder: Path | None = None, unwritten: list[str] | None = None
+    device: str,
+    fresh: bool = False,
+    say: Say = no_progress,
+    folder: Path | None = None,
+    unwritten: list[str] | None = None,
 ) -> Sheet:
     """A device's sheet: an earlier call's, if this device, driver and version of torch are unchanged.
 
@@ -81,8 +85,8 @@ def cached_or_measured(
     """
     info, _ = survey_apart(device, with_limits=False)
     problems: list[str] = [] if unwritten is None else unwritten
-    if fresh or (sheet := _kept(info, folder)) is None:
-        sheet = measured_apart(device, say)
+    if fresh or (sheet := _cached_sheet(info, folder)) is None:
+        sheet = measure_in_child(device, say)
         with noting(problems):
             save(sheet, cache_file(info, folder))
     if problems and unwritten is None:
@@ -90,7 +94,7 @@ def cached_or_measured(
     return sheet
 
 
-def _kept(info: dict[str, Any], folder: Path | None) -> Sheet | None:
+def _cached_sheet(info: dict[str, Any], folder: Path | None) -> Sheet | None:
     """The sheet of this device in the cache; None without a readable one."""
     try:
         sheet = FORMAT.load(cache_file(info, folder))
@@ -112,7 +116,7 @@ def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
     return (*parts, environment["versions"].get("torch"))
 
 
-def recorded(folder: Path | None = None) -> Sheet | None:
+def recorded_sheet(folder: Path | None = None) -> Sheet | None:
     """The recorded sheet of one GPU (`on_one_gpu`); None without one. Raises RecordError."""
     return next((sheet for _, sheet in on_one_gpu(FORMAT.recorded(FILE, folder))), None)
 

@@ -7,10 +7,10 @@ from common.hardware.sheet_text import level_rows
 from common.show.tables import LIMIT_HEADINGS, head, limit_rows, line, source
 
 
-def markdown(found: list[tuple[Path, Sheet]]) -> str:
+def markdown(sheets: list[tuple[Path, Sheet]]) -> str:
     """The levels and the limits of each machine under its origin; empty without sheets."""
     lines = []
-    for path, sheet in found:
+    for path, sheet in sheets:
         headings, rows = level_rows(sheet)
         lines += ["", source((path, sheet)), "", "Bandwidths in GB/s:", "", *head(headings), *map(line, rows)]
         lines += ["", *head(LIMIT_HEADINGS), *map(line, limit_rows(sheet.limits))]

@@ -40,7 +40,7 @@ def print_sheet(sheet: Sheet, console: Console) -> None:
     print_limits(device, sheet.limits, console)
     sizes = sorted({size for points in sheet.transfers.values() for size, _ in points})
     by_size = {name: {point[0]: point[1] for point in points} for name, points in sheet.transfers.items()}
-    rows = [[binary(size), *(rate(found.get(size)) for found in by_size.values())] for size in sizes]
+    rows = [[binary(size), *(rate(curve.get(size)) for curve in by_size.values())] for size in sizes]
     print_table("transfers, in GB/s", ("bytes", *by_size), rows, console, whole=True)
     links = [
         [" - ".join(map(str, link["between"])), link["link"], "yes" if link["peer_access"] else "no"]
@@ -69,16 +69,16 @@ def level_rows(sheet: Sheet) -> tuple[tuple[str, ...], list[list[str]]]:
 def remarks(sheet: Sheet) -> list[str]:
     """One line for each thing that this machine lacks or does not report, or that its figures do not mean."""
     device = sheet.environment["device"]
-    found = []
+    lines = []
     if device["kind"] == "cuda":
-        known = {fact["name"] for fact in sheet.facts}
-        found += [f"{name}: not reported by NVML on this machine" for name in FROM_NVML if name not in known]
-        found += [f"{key}: needs {what}" for key, what in ON_SOME_GPUS.items() if key not in sheet.limits]
-        found += [] if sheet.links else ["links: there is one GPU"]
+        reported = {fact["name"] for fact in sheet.facts}
+        lines += [f"{name}: not reported by NVML on this machine" for name in FROM_NVML if name not in reported]
+        lines += [f"{key}: needs {what}" for key, what in ON_SOME_GPUS.items() if key not in sheet.limits]
+        lines += [] if sheet.links else ["links: there is one GPU"]
     else:
-        found.append("read: a call computes a maximum; in L1 and L2 its comparisons may be the limit")
-        found.append("latency: not measured on a CPU, because a Python step takes longer than a load")
-        found.append("transfers, links: only a GPU has these")
+        lines.append("read: a call computes a maximum; in L1 and L2 its comparisons may be the limit")
+        lines.append("latency: not measured on a CPU, because a Python step takes longer than a load")
+        lines.append("transfers, links: only a GPU has these")
     if not any(limit["datasheet"] for limit in sheet.limits.values()):
-        found.append(f"datasheet: there is none for {device['name']}")
-    return found
+        lines.append(f"datasheet: there is none for {device['name']}")
+    return lines

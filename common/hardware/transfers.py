@@ -11,15 +11,15 @@ SIZES = [4 << 10 << 2 * k for k in range(9)]  # bytes: 4 KiB to 256 MiB
 
 def transfers(device: str) -> dict[str, list[list[float]]]:
     """Name -> [bytes, bytes per second], the best of several tries each. Wall time until the device is done."""
-    found = {}
+    rates = {}
     for way in ("host to device", "device to host"):
         for memory in ("pinned", "pageable"):
-            found[f"{way}, {memory}"] = [[size, _rate(device, way, memory, size)] for size in SIZES]
+            rates[f"{way}, {memory}"] = [[size, _rate(device, way, memory, size)] for size in SIZES]
     index, count = torch.device(device).index or 0, torch.cuda.device_count()
-    for other in (each for each in range(count) if each != index):
+    for other in (number for number in range(count) if number != index):
         name = f"cuda:{other}"
-        found[f"cuda:{index} to {name}"] = [[size, peer_rate(device, name, size)] for size in SIZES]
-    return found
+        rates[f"cuda:{index} to {name}"] = [[size, peer_rate(device, name, size)] for size in SIZES]
+    return rates
 
 
 def _rate(device: str, way: str, memory: str, size: int) -> float:

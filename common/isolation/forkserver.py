@@ -69,14 +69,14 @@ def start(environment: dict[str, str]) -> None:
         raise OSError(errno.EMFILE, f"only {most} files may be open at once: {allow}")
     _switch(kind)
     resource_tracker.ensure_running()  # first, because starting it unblocks the signals
-    with _blocked():
+    with _block_signals():
         forkserver.ensure_running()
     atexit.unregister(stop)
     atexit.register(stop)  # by itself it takes a second or two to end and keeps our output open
 
 
 @contextmanager
-def _blocked() -> Iterator[None]:
+def _block_signals() -> Iterator[None]:
     """Inside, no signal that interrupts a run arrives."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, interrupt.SIGNALS)
     try:
@@ -90,7 +90,7 @@ def _connect(fds: Sequence[int]) -> tuple[int, int]:
 
     An exception in the middle would close a pipe that the child already has, and the child would print a traceback.
     """
-    with _blocked():
+    with _block_signals():
         return forkserver._forkserver.connect_to_new_process(fds)
 
 

@@ -29,13 +29,15 @@ def _handle(number: int, frame: Any) -> None:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Inside, signals like Ctrl-C raise KeyboardInterrupt only in `waiting`, at the latest in the next one."""
+def hold_signals() -> Iterator[None]:
+    """Inside, signals like Ctrl-C raise KeyboardInterrupt only in `interruptible`, at the latest in the next one."""
     if threading.current_thread() is not threading.main_thread() or _Note.held:
         yield  # signals belong to the main thread; or this is active already
         return
-    found = {number: signal.getsignal(number) for number in SIGNALS}
-    before = {number: handler for number, handler in found.items() if handler not in (signal.SIG_IGN, None)}  # nohup's
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {
+        number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)
+    }  # nohup's
     try:
         _Note.held = True
         for number in before:
@@ -48,7 +50,7 @@ def held_back() -> Iterator[None]:
 
 
 @contextmanager
-def waiting() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Inside, Ctrl-C may raise KeyboardInterrupt."""
     _Note.waits = True
     try:
@@ -59,8 +61,8 @@ def waiting() -> Iterator[None]:
         _Note.waits = False
 
 
-def came() -> bool:
-    """Whether Ctrl-C came since `held_back`, raised or not."""
+def was_interrupted() -> bool:
+    """Whether Ctrl-C came since `hold_signals`, raised or not."""
     return _Note.came
 
 

@@ -16,7 +16,7 @@ PATIENCE_S = 10.0  # a killed process may stay in the kernel this long while its
 PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER = 36, 37  # linux/prctl.h
 
 
-def family() -> set[psutil.Process]:
+def descendants() -> set[psutil.Process]:
     """All descendants of this process."""
     return set(psutil.Process().children(recursive=True))
 
@@ -38,7 +38,7 @@ def end_all_but(kept: set[psutil.Process]) -> None:
     """
     until, looks = time.monotonic() + PATIENCE_S, 0
     while looks < 2 and time.monotonic() < until:
-        left = family() - kept
+        left = descendants() - kept
         looks = 0 if left else looks + 1
         for process in left:
             with suppress(psutil.Error):  # it has ended, or it has privileges of its own

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from common.isolation.pipe import End, Line
-from common.isolation.worker import ending, one_line
+from common.isolation.worker import exit_text, one_line
 
 SHARE = 0.75  # of the parent's deadline, after which ranks without progress are asked where they are
 LOOK_S, REPLY_S = 0.05, 0.5  # between two looks at the ranks; for their replies
@@ -80,7 +80,7 @@ class _Crew:
             gone = [rank for rank, code in codes.items() if code is not None and not self.done[rank]]
             if gone:  # not first: what the launcher has ended because of another
                 rank = min(gone, key=lambda rank: codes[rank] == -signal.SIGTERM)
-                return line.fail(*_ended(rank, codes[rank]))
+                return line.fail(*_early_end(rank, codes[rank]))
             if [*self.steps] != seen:
                 seen, since = [*self.steps], time.monotonic()
             elif time.monotonic() - since > SHARE * line.deadline_s:
@@ -93,14 +93,14 @@ class _Crew:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGUSR1)
         time.sleep(REPLY_S)
-        said = [(*_place(path.read_text(errors="replace")), rank) for rank, path in enumerate(self.stacks)]
-        return "; ".join(f"rank {rank} {place}" for _, place, rank in sorted(said, key=lambda each: each[0]))
+        places = [(*_place(path.read_text(errors="replace")), rank) for rank, path in enumerate(self.stacks)]
+        return "; ".join(f"rank {rank} {place}" for _, place, rank in sorted(places, key=lambda place: place[0]))
 
 
-def _ended(rank: int, code: int) -> tuple[str, End]:
+def _early_end(rank: int, code: int) -> tuple[str, End]:
     often = ": often a message is longer than its buffer, or ranks call collectives in another order"
-    said = f"rank {rank}: {ending(code)}{often if code == -signal.SIGABRT else ''}"
-    return said, End.KILLED if code < 0 else End.ENDED
+    cause = f"rank {rank}: {exit_text(code)}{often if code == -signal.SIGABRT else ''}"
+    return cause, End.KILLED if code < 0 else End.ENDED
 
 
 def _place(stack: str) -> tuple[bool, str]:
@@ -140,11 +140,11 @@ def launch(function: Callable[..., Any], count: int, line: Line, *arguments: Any
             results: dict[int, Any] = elastic_launch(config, _rank)(function, arguments, line, crew)
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
-            reason, end = _ended(rank, failure.exitcode)
+            reason, end = _early_end(rank, failure.exitcode)
             line.fail(reason, end)
             raise RanksDied(reason) from None
         if not all(crew.done):
-            raise RanksDied(f"rank {[*crew.done].index(0)}: {ending(0)}")
+            raise RanksDied(f"rank {[*crew.done].index(0)}: {exit_text(0)}")
         return results[0]
 
 

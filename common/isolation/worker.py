@@ -21,7 +21,7 @@ import psutil
 
 from common.isolation import forkserver, interrupt
 from common.isolation.pipe import LONG, Ask, End, Line, Say
-from common.isolation.process_tree import PATIENCE_S, adopt_orphans, end_all_but, family
+from common.isolation.process_tree import PATIENCE_S, adopt_orphans, descendants, end_all_but
 
 DEADLINE_S = 120.0  # without a sign of progress
 LONGER = 5  # times as long after LONG
@@ -71,75 +71,77 @@ def call(
     """
     with ExitStack() as stack:
         stack.callback(adopt_orphans, adopt_orphans())  # restores the previous state
-        with _starting():
+        with _start_errors():
             forkserver.start(environment or {})
             folder = stack.enter_context(TemporaryDirectory(prefix="speed-of-light-", ignore_cleanup_errors=True))
             (log := Path(folder) / "output").touch()
-        kept = family()
+        kept = descendants()
         ours, theirs = forkserver.context.Pipe()
         child = theirs, log, deadline_s, function, arguments, environment or {}
         process = forkserver.context.Process(target=_child, args=child)
         stack.callback(ours.close)
-        stack.callback(_end, process, kept)  # runs first
-        with _starting(), interrupt.waiting():  # the forkserver may still be importing torch
+        stack.callback(_end_tree, process, kept)  # runs first
+        with _start_errors(), interrupt.interruptible():  # the forkserver may still be importing torch
             process.start()
         theirs.close()
-        return _listen(process, ours, log, on_progress, on_question, deadline_s)
+        return _wait_for_result(process, ours, log, on_progress, on_question, deadline_s)
 
 
 @contextmanager
-def _starting() -> Iterator[None]:
+def _start_errors() -> Iterator[None]:
     """Inside, a new process is prepared. Raises ChildFailed if this machine has no room for it."""
     try:
         yield
     except (OSError, EOFError) as error:  # EOFError: the server was killed
-        said = str(getattr(error, "strerror", None) or error)
-        fix = f": set TMPDIR to a folder with a shorter path than {gettempdir()}" * ("AF_UNIX path" in said)
-        raise ChildFailed(f"no process can be started here ({said}{fix})") from None
+        problem = str(getattr(error, "strerror", None) or error)
+        fix = f": set TMPDIR to a folder with a shorter path than {gettempdir()}" * ("AF_UNIX path" in problem)
+        raise ChildFailed(f"no process can be started here ({problem}{fix})") from None
 
 
-def _listen(process: Any, pipe: Connection, log: Path, on_progress: Say, on_question: Ask, deadline_s: float) -> Any:
-    heard, patience_s = time.monotonic(), deadline_s
+def _wait_for_result(
+    process: Any, pipe: Connection, log: Path, on_progress: Say, on_question: Ask, deadline_s: float
+) -> Any:
+    last_report_s, patience_s = time.monotonic(), deadline_s
     while True:
-        left = heard + patience_s - time.monotonic()
+        left = last_report_s + patience_s - time.monotonic()
         if log.stat().st_size > MOST_OUTPUT:
             raise ChildFailed(f"printed more than {MOST_OUTPUT >> 20} MiB")
         try:
-            with interrupt.waiting():
+            with interrupt.interruptible():
                 ready = wait([pipe, process.sentinel], min(max(left, 0.0), LOOK_S))
                 kind, *content = pipe.recv() if pipe in ready else ("",)
         except Exception:  # noqa: BLE001 (the pipe has ended, in mid-message perhaps, or holds no message of ours)
-            raise _death(process, log) from None
+            raise _child_failure(process, log) from None
         if kind == "result":
             return content[0]
         if kind == "error":
             raise ChildFailed(*content)
         if kind == "say":
             stage, fraction = content
-            heard, patience_s = time.monotonic(), deadline_s * (LONGER if fraction == LONG else 1)
+            last_report_s, patience_s = time.monotonic(), deadline_s * (LONGER if fraction == LONG else 1)
             on_progress(stage, 0.0 if fraction == LONG else fraction)
         elif kind == "ask":
             with suppress(OSError):  # the child that asked has ended, which the next turn of this loop finds
                 pipe.send(on_question(*content))
         elif not process.is_alive() and not pipe.poll():
-            raise _death(process, log)
+            raise _child_failure(process, log)
         elif left <= 0:  # though it was listened to: this process may have been stopped for as long
             raise ChildFailed(f"hung: no progress for {patience_s:.0f} s", End.HUNG)
 
 
-def _death(process: Any, log: Path) -> ChildFailed:
+def _child_failure(process: Any, log: Path) -> ChildFailed:
     """How a dead child ended, and its last printed line."""
     process.join(5)
     code = process.exitcode
-    how = "closed its pipe or wrote to it" if code is None else ending(code)
+    how = "closed its pipe or wrote to it" if code is None else exit_text(code)
     return ChildFailed(how + _last_words(log), End.KILLED if code is not None and code < 0 else End.ENDED)
 
 
-def ending(code: int) -> str:
+def exit_text(code: int) -> str:
     """How a process ended that was not done, by its exit code."""
     if code >= 0:
         return f"exited with status {code} before it was done"
-    name = next((known.name for known in signal.Signals if known == -code), f"signal {-code}")
+    name = next((number.name for number in signal.Signals if number == -code), f"signal {-code}")
     return f"killed by {name}" + (": often the system had no memory left" if name == "SIGKILL" else "")
 
 
@@ -148,11 +150,11 @@ def _last_words(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - LAST_OUTPUT))
         lines = file.read().decode("utf-8", errors="replace").split("\n")
-    said = _printable(next((line.strip() for line in reversed(lines) if line.strip()), ""))[:160]
-    return f" ({said})" if said else ""
+    line = _printable(next((line.strip() for line in reversed(lines) if line.strip()), ""))[:160]
+    return f" ({line})" if line else ""
 
 
-def _end(process: Any, kept: set[psutil.Process]) -> None:
+def _end_tree(process: Any, kept: set[psutil.Process]) -> None:
     """End the child and all that it has started."""
     if process.pid is None:  # interrupted during the start: the forkserver may be about to fork it
         forkserver.stop()
@@ -165,7 +167,7 @@ def _child(
     pipe: Connection, log: Path, deadline_s: float, function: Callable, arguments: tuple, environment: dict[str, str]
 ) -> None:
     try:
-        _settle(log, environment)
+        _prepare_process(log, environment)
         result = function(*arguments, Line(pipe, deadline_s))
     except BaseException as error:  # noqa: BLE001 (SystemExit too: the parent tells its user)
         traceback.print_exc()
@@ -174,7 +176,7 @@ def _child(
     pipe.send(("result", result))
 
 
-def _settle(log: Path, environment: dict[str, str]) -> None:
+def _prepare_process(log: Path, environment: dict[str, str]) -> None:
     """Prepare this new process for a pair, which may do anything in it."""
     output = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(output, 1)

@@ -148,16 +148,16 @@ def apart(array: torch.Tensor) -> torch.Tensor:
 def hear(run: Callable[..., None], arrays: Arrays, is_real: bool = True, undefined: float | None = None) -> Heard:
     """What all programs do. Not `is_real`: nothing is loaded or stored. `undefined`: see traffic/triton_hooks.py."""
     from common.traffic.torch_hooks import Operations
-    from common.traffic.triton_hooks import counted  # imports triton
+    from common.traffic.triton_hooks import interpreter_hooks  # imports triton
 
     heard = Heard([], [], {})
-    meter = Meter(heard=heard.accesses)
+    meter = Meter(accesses=heard.accesses)
 
     def fill() -> float | None:
         heard.undefined[here()] = None
         return undefined
 
-    with counted(meter, is_real=is_real, undefined=fill), Operations(meter), _launches(heard):
+    with interpreter_hooks(meter, is_real=is_real, undefined=fill), Operations(meter), _launches(heard):
         run(*arrays.values())
     heard.operations.extend(kernel.name for kernel in meter.traffic.kernels if kernel.name.startswith("torch."))
     return heard

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common.pairs.pair import ROOT
-from common.pairs.user_error import UserError, near
+from common.pairs.user_error import UserError, suggestions
 
 EXERCISES = ROOT / "exercises"
 WORK = ROOT / "work"
@@ -94,7 +94,7 @@ def find(name: str, folder: Path | None = None) -> Exercise:
     if name.endswith(".py"):
         raise ExerciseError(f"{name} is a file; name an exercise (ch0/row_max): its file is work/ch0/row_max.py")
     if len(found) != 1:
-        like = near(name.split("/")[-1], [each.id for each in known], "learn.py list")
+        like = suggestions(name.split("/")[-1], [each.id for each in known], "learn.py list")
         raise ExerciseError(f"no exercise is called {name!r}: {like}")
     return found[0]
 

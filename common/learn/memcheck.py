@@ -87,7 +87,7 @@ def _cause(error: BaseException | None) -> Outside | None:
 
 def _run(pair: Pair, size: str) -> str:
     """Why no program runs at all; empty if one does. Raises Outside, below Triton's own error."""
-    from common.traffic.triton_hooks import Builder, counted  # imports triton
+    from common.traffic.triton_hooks import Builder, interpreter_hooks  # imports triton
 
     oracle, own = (load(version.path) for version in pair.versions)
     torch.manual_seed(0)
@@ -100,7 +100,7 @@ def _run(pair: Pair, size: str) -> str:
         own_set(self, x, y, z)
 
     own_set, looking = Builder.set_grid_dim, _Looking(inputs, made := _Spaced())
-    with made, filled_memory(), counted(looking), patch.object(Builder, "set_grid_dim", set_grid_dim):
+    with made, filled_memory(), interpreter_hooks(looking), patch.object(Builder, "set_grid_dim", set_grid_dim):
         state = own.setup(**inputs) if hasattr(own, "setup") else {}
         own.run(**inputs, **state)
     return f"the grid is {grids[0]}: no program was launched" if grids and not looking.programs else ""

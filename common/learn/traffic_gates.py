@@ -13,8 +13,8 @@ from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair
 from common.show.formats import digits
 from common.traffic.data import SECTOR, Traffic
-from common.traffic.meter import different
-from common.traffic.versions import Counted, count_pair
+from common.traffic.meter import unique_sectors
+from common.traffic.versions import VersionTraffic, count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture, xray
 
@@ -48,7 +48,7 @@ def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
     yield _sectors(own, own.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
 
 
-def _sectors(own: Counted, found: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
+def _sectors(own: VersionTraffic, found: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
     """Atomic operations, launches, sectors over the least, and what an L2 would leave to the memory.
 
     `often()`: which arrays are asked for more than once.
@@ -112,7 +112,7 @@ def _repeats(pair: Pair, size: str, say: worker.Say) -> str:
         for kind, does in DOES.items():
             of_kind = (each.addresses[each.mask] for each in heard.accesses if each.kind == kind)
             inside = (places[(places >= begin) & (places < end)] for places in of_kind)
-            times = sum(different(places // SECTOR).size for places in inside) / -(-array.nbytes // SECTOR)
+            times = sum(unique_sectors(places // SECTOR).size for places in inside) / -(-array.nbytes // SECTOR)
             said += [f"{does} {name} {digits(times)} times"] * (times > MORE)
     return ", ".join(said)
 

@@ -15,7 +15,7 @@ import psutil
 import pynvml
 
 from common.isolation.forkserver import PRELOADED
-from common.isolation.process_tree import family
+from common.isolation.process_tree import descendants
 from common.machine.throttling import nvml_handle
 
 # cores: an idle desktop's processes need a tenth of this each, a computing process needs a whole core
@@ -26,7 +26,7 @@ SELF_TIMES = ("user", "system", "children_user", "children_system")  # children_
 
 
 @dataclass(frozen=True)
-class Look:
+class Snapshot:
     """What is visible at one moment; CPU seconds count from an arbitrary start."""
 
     at_s: float
@@ -39,20 +39,20 @@ class Look:
 @contextmanager
 def watch(uuid: str | None, tell: Callable[[dict[str, str]], None], on: bool = True) -> Iterator[dict[str, str]]:
     """Yields a dict that is filled at the end: process -> what it did meanwhile. `tell` gets each finding at once."""
-    found: dict[str, str] = {}
+    load: dict[str, str] = {}
     if not on:
-        yield found
+        yield load
         return
-    before = look(uuid)
+    before = take_snapshot(uuid)
     tell(before.at_work)
-    yield found
-    found |= used(before, look(uuid))
-    tell(found)
+    yield load
+    load |= load_between(before, take_snapshot(uuid))
+    tell(load)
 
 
-def look(uuid: str | None) -> Look:
+def take_snapshot(uuid: str | None) -> Snapshot:
     """The processes now. `uuid`: of the GPU that is measured, or None."""
-    ours, ours_s = {psutil.Process(), *family()}, 0.0
+    ours, ours_s = {psutil.Process(), *descendants()}, 0.0
     others: dict[psutil.Process, float] = {}
     for process in psutil.process_iter(["cpu_times", "cmdline", "ppid"]):
         times = process.info["cpu_times"]  # None if this user may not see it
@@ -61,19 +61,19 @@ def look(uuid: str | None) -> Look:
         elif times:
             others[process] = times.user + times.system
     gpu = _on_gpu(uuid, {process.pid for process in ours}) if uuid else {}
-    return Look(time.monotonic(), _busy_s(), ours_s, others, gpu | _other_runs(others))
+    return Snapshot(time.monotonic(), _busy_s(), ours_s, others, gpu | _other_runs(others))
 
 
-def used(before: Look, after: Look) -> dict[str, str]:
-    """Process -> what it did to this machine between two looks."""
+def load_between(before: Snapshot, after: Snapshot) -> dict[str, str]:
+    """Process -> what it did to this machine between two snapshots."""
     elapsed_s = after.at_s - before.at_s
     cores = {who: (spent - before.others.get(who, 0.0)) / elapsed_s for who, spent in after.others.items()}
     busy = {who: share for who, share in cores.items() if share > BUSY_CORES}
-    found = {_name(who.pid): f"kept {share:.1f} cores busy" for who, share in busy.items()}
+    load = {_name(who.pid): f"kept {share:.1f} cores busy" for who, share in busy.items()}
     rest = (after.busy_s - before.busy_s - after.ours_s + before.ours_s) / elapsed_s - sum(busy.values())
     if rest > max(BUSY_CORES, BUSY_SHARE * (os.cpu_count() or 1)):  # of ended, invisible, or many small processes
-        found["other processes"] = f"kept {rest:.1f} cores busy"
-    return found | before.at_work | after.at_work
+        load["other processes"] = f"kept {rest:.1f} cores busy"
+    return load | before.at_work | after.at_work
 
 
 def _busy_s() -> float:
@@ -94,8 +94,8 @@ def _other_runs(others: Collection[psutil.Process]) -> dict[str, str]:
 
 def _on_gpu(uuid: str, ours: set[int]) -> dict[str, str]:
     with suppress(pynvml.NVMLError):  # some virtual GPUs do not report it, and a GPU broken by a pair cannot
-        found = pynvml.nvmlDeviceGetComputeRunningProcesses(nvml_handle(uuid))
-        return {_name(process.pid): "also uses this GPU" for process in found if process.pid not in ours}
+        processes = pynvml.nvmlDeviceGetComputeRunningProcesses(nvml_handle(uuid))
+        return {_name(process.pid): "also uses this GPU" for process in processes if process.pid not in ours}
     return {}
 
 

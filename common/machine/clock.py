@@ -156,10 +156,10 @@ class GroupClock:
 
     def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
         """One sample, the same in all processes, except for the answer."""
-        mine = self._clock.sample(calls, host_s, after, look)
+        sample = self._clock.sample(calls, host_s, after, look)
         names = ("seconds", "host_s", "tail_s", "cores", "idle_s", "waited")
-        every = list(zip(*self._share([getattr(mine, name) for name in names], "sample"), strict=True))
-        return replace(mine, **dict(zip(names, map(max, every), strict=True)), by_rank=every[0])
+        every = list(zip(*self._share([getattr(sample, name) for name in names], "sample"), strict=True))
+        return replace(sample, **dict(zip(names, map(max, every), strict=True)), by_rank=every[0])
 
 
 Clock = WallClock | DeviceClock | GroupClock

@@ -41,9 +41,9 @@ def default_device() -> str:
 
 def device_named(text: str) -> str:
     """The full name of a device: cpu, or cuda:N (`cuda` stands for cuda:0). Raises ValueError with one line."""
-    if not (found := re.fullmatch(r"cpu|cuda(?::(\d{1,4}))?", text)):
+    if not (match := re.fullmatch(r"cpu|cuda(?::(\d{1,4}))?", text)):
         raise ValueError(f"device {text!r}: it must be cpu or cuda:N")
-    return text if text == "cpu" else f"cuda:{int(found[1] or 0)}"
+    return text if text == "cpu" else f"cuda:{int(match[1] or 0)}"
 
 
 def describe(device: str) -> dict[str, Any]:
@@ -56,11 +56,11 @@ def describe(device: str) -> dict[str, Any]:
             "cores": os.cpu_count(), "threads": cpu_threads(),
             "cache_bytes": max((size for size, _ in cpu_caches().values()), default=None),
         }  # fmt: skip
-    with warnings.catch_warnings(record=True, action="always") as heard:
+    with warnings.catch_warnings(record=True, action="always") as caught:
         is_available = torch.cuda.is_available()
     if not is_available:
-        told = " ".join(word for each in heard for word in str(each.message).split())
-        why = told or "no GPU, a driver older than 580, or a CPU build"
+        reasons = " ".join(word for warning in caught for word in str(warning.message).split())
+        why = reasons or "no GPU, a driver older than 580, or a CPU build"
         why = _too_old() or f"torch {torch.__version__} sees no CUDA device here ({why})"
         raise ValueError(f"device {device}: {why}; --device cpu runs the pairs that need none")
     index = torch.device(device).index or 0
@@ -95,11 +95,13 @@ def _too_old() -> str:
         return ""
     release, _, _ = torch.__version__.partition("+")
     needed = f"install driver {LEAST_DRIVER.get(major, f'for CUDA {built}')} or newer"
-    said = f"the NVIDIA driver {driver} is for CUDA {runs // 1000}.{runs % 1000 // 10}, torch {release} is for {built}"
+    mismatch = (
+        f"the NVIDIA driver {driver} is for CUDA {runs // 1000}.{runs % 1000 // 10}, torch {release} is for {built}"
+    )
     if runs // 1000 < 12 or tuple(capability) >= TOO_NEW:
-        return f"{said}: {needed}"
+        return f"{mismatch}: {needed}"
     wheel = f"torch=={release}+{CUDA_12} from https://download.pytorch.org/whl/{CUDA_12}"
-    return f"{said}: {needed}, or {wheel} and cupy-cuda12x instead of cupy-cuda13x (README.md, `Where it runs`)"
+    return f"{mismatch}: {needed}, or {wheel} and cupy-cuda12x instead of cupy-cuda13x (README.md, `Where it runs`)"
 
 
 def cupy_on(device: str) -> Any:
@@ -144,11 +146,11 @@ def use_device(device: str, processes: int = 1) -> None:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the installed packages that pairs use."""
-    found = {"python": platform.python_version()}
+    releases = {"python": platform.python_version()}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            releases[package] = version(package)
+    return releases
 
 
 def datasheet(name: str) -> tuple[dict[str, float], str]:
@@ -167,13 +169,13 @@ def _cpu_name() -> str:
 
 def cpu_caches(cores: Path = CORES) -> dict[str, tuple[int, int]]:
     """Level -> (bytes, cores that share it) of data caches, smallest first; empty if Linux does not report them."""
-    found = {}
+    caches = {}
     for folder in sorted(cores.glob("cpu0/cache/index*")):
         names = ("type", "level", "size", "shared_cpu_list")
         kind, level, size, sharing = ((folder / name).read_text().strip() for name in names)
         if kind != "Instruction" and size[-1:] in UNITS:
-            found[f"L{level}{'d' if kind == 'Data' else ''}"] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
-    return dict(sorted(found.items(), key=lambda item: item[1][0]))
+            caches[f"L{level}{'d' if kind == 'Data' else ''}"] = (int(size[:-1]) * UNITS[size[-1]], _count(sharing))
+    return dict(sorted(caches.items(), key=lambda item: item[1][0]))
 
 
 def _count(text: str) -> int:

@@ -44,10 +44,10 @@ def measure_limits(device: str = "cuda:0") -> dict[str, Limit]:
     """Measured and datasheet peaks by cost key, in about 3 s. A resource that the device lacks has no key."""
     info = describe(device)
     peaks, source = datasheet(info["name"])
-    found = _bandwidths(device, info["kind"]) | _gemms(device, info)
+    rates = _bandwidths(device, info["kind"]) | _gemms(device, info)
     if info["kind"] == "cuda":
-        found |= _fp8(device, info) | _transfers(device) | _link(device, info)
-    return {key: Limit(rate, peaks.get(key), how, source if key in peaks else "") for key, (rate, how) in found.items()}
+        rates |= _fp8(device, info) | _transfers(device) | _link(device, info)
+    return {key: Limit(rate, peaks.get(key), how, source if key in peaks else "") for key, (rate, how) in rates.items()}
 
 
 def problem_of(cost: dict[str, Any], may_be_zero: bool) -> str:
@@ -88,7 +88,7 @@ def _bandwidths(device: str, kind: str) -> dict[str, tuple[float, str]]:
 
 
 def _gemms(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
-    found, gpu = {}, info["kind"] == "cuda"
+    rates, gpu = {}, info["kind"] == "cuda"
     before = torch.backends.cuda.matmul.allow_tf32
     try:
         for key, (dtype, tf32, on_gpu, on_cpu) in GEMM.items():
@@ -98,10 +98,10 @@ def _gemms(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
             torch.backends.cuda.matmul.allow_tf32 = tf32
             a, b = (torch.randn(n, n, device=device).to(dtype) for _ in range(2))
             seconds = best(partial(torch.matmul, a, b), device, "device" if gpu else "wall")
-            found[key] = (2 * n**3 / seconds, f"{n} x {n} x {n} matrix product, random data, best of 7")
+            rates[key] = (2 * n**3 / seconds, f"{n} x {n} x {n} matrix product, random data, best of 7")
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
-    return found
+    return rates
 
 
 def _fp8(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
@@ -135,7 +135,7 @@ def _link(device: str, info: dict[str, Any]) -> dict[str, tuple[float, str]]:
 
 def peer_rate(device: str, other: str, size: int) -> float:
     """Bytes per second of a copy from one GPU's memory to another's, until both are done."""
-    here, there = (torch.empty(size, dtype=torch.uint8, device=each) for each in (device, other))
+    here, there = (torch.empty(size, dtype=torch.uint8, device=place) for place in (device, other))
 
     def copy() -> None:
         there.copy_(here, non_blocking=True)

@@ -31,11 +31,11 @@ def slowdowns(info: dict[str, Any]) -> dict[str, int]:
     CPU Linux counts how often a core was throttled for heat. Elsewhere there is no counter.
     """
     if info["kind"] == "cpu":
-        found = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
-        return {"thermal throttling of a core": sum(found)} if found else {}
+        counts = [int(path.read_text()) for path in CORES.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+        return {"thermal throttling of a core": sum(counts)} if counts else {}
     handle = nvml_handle(info["uuid"])
-    up = told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
-    values = told(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS)) or [None] * len(SLOWDOWN_FIELDS)
+    up = query_nvml(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle) or 0
+    values = query_nvml(pynvml.nvmlDeviceGetFieldValues, handle, list(SLOWDOWN_FIELDS)) or [None] * len(SLOWDOWN_FIELDS)
     counters: dict[str, int] = {}
     for (flag, name), value in zip(SLOWDOWN_FIELDS.values(), values, strict=True):
         is_counted = value is not None and value.nvmlReturn == pynvml.NVML_SUCCESS
@@ -46,16 +46,16 @@ def slowdowns(info: dict[str, Any]) -> dict[str, int]:
 def clocks_now(uuid: str) -> dict[str, int]:
     """SM and memory clock (MHz), temperature (C) and throttle flags of a GPU, as far as it reports them."""
     handle = nvml_handle(uuid)
-    found = {
-        "sm_mhz": told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
-        "memory_mhz": told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_MEM),
-        "celsius": told(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
-        "throttle_flags": told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
+    readings = {
+        "sm_mhz": query_nvml(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
+        "memory_mhz": query_nvml(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_MEM),
+        "celsius": query_nvml(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
+        "throttle_flags": query_nvml(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in readings.items() if value is not None}
 
 
-def told(query: Callable[..., Any], *arguments: Any) -> Any:
+def query_nvml(query: Callable[..., Any], *arguments: Any) -> Any:
     """NVML's answer; None if this GPU (a virtual one, for example) does not support the query."""
     with suppress(pynvml.NVMLError_NotSupported, pynvml.NVMLError_InvalidArgument, pynvml.NVMLError_NoPermission):
         return query(*arguments)

@@ -166,7 +166,7 @@ def show_counts(pair: Pair, size: str = "count", labels: Sequence[str] | None = 
     found = count_pair(replace(pair, variants=variants), size, MACHINES[gpu().arch])
     headings, rows = traffic_tables.rows(found, {}, "")
     lines = [f"**{traffic_tables.title(pair.name, size, found)}**", "", table(headings, rows).data if rows else ""]
-    display(Markdown("\n".join([*lines, "", *(f"- {text}" for text in traffic_tables.words(found))])))
+    display(Markdown("\n".join([*lines, "", *(f"- {text}" for text in traffic_tables.footnotes(found))])))
     return {each.label: each.traffic for each in found if each.traffic}
 
 

@@ -53,7 +53,7 @@ class Gpu:
 @cache
 def gpu() -> Gpu:
     """The notebooks' GPU. Raises RecordError, DeviceError."""
-    sheet = sheets.cached_or_measured(default_device()) if has_gpu() else sheets.recorded()
+    sheet = sheets.cached_or_measured(default_device()) if has_gpu() else sheets.recorded_sheet()
     if sheet is None:
         peaks = datasheet("NVIDIA H200")[0]
         return Gpu(None, ASSUMED, {key: {"measured": peak, "datasheet": peak} for key, peak in peaks.items()})

@@ -82,7 +82,7 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     _check_names(require, [*functions, *assigned])
     constants = {name: _literal(path, name, node) for name, node in assigned.items() if name in CONSTANTS}
     trees = with_helpers(path).values()
-    imports = frozenset(name for each in trees for name in imported_modules(each))
+    imports = frozenset(name for part in trees for name in imported_modules(part))
     doc = ast.get_docstring(tree) or ""
     require(bool(doc), "has no docstring: its first line says what it does, how, and the consequence in units")
     _require_function(require, tree, functions, "inputs", "add inputs(<sizes>, device)")
@@ -93,13 +93,15 @@ def read_version(path: Path, label: str, inherited: Any = None) -> Version:
     _check_sizes(require, sizes, functions["inputs"])
     _check_constants(require, constants)
     require(label != "baseline" or "STRESS" not in constants, "has STRESS: move it to the variant that it is for")
-    own = f"optimized_{path.stem.partition('_')[2].removesuffix(label.partition('/')[2]).rstrip('_')}_"
-    wrong = {name for name in imports if re.fullmatch(r"common|ch\d+|baseline_.*", name) or f"{name}_".startswith(own)}
+    own_prefix = f"optimized_{path.stem.partition('_')[2].removesuffix(label.partition('/')[2]).rstrip('_')}_"
+    wrong = {
+        name for name in imports if re.fullmatch(r"common|ch\d+|baseline_.*", name) or f"{name}_".startswith(own_prefix)
+    }
     fix = "a pair may import libraries, its chapter's helpers and optimized versions of other pairs"
-    require(not wrong, f"imports {_words(wrong)}: {fix}")
-    parameters = {name: tuple(own) for name, own in functions.items()}
-    makes = any(not _names(each).isdisjoint(KERNEL_MAKERS) for each in trees)
-    is_gluon = any(name.startswith(GLUON) for each in trees for name in imported_names(each))
+    require(not wrong, f"imports {_name_list(wrong)}: {fix}")
+    parameters = {name: tuple(defaults) for name, defaults in functions.items()}
+    makes = any(not _names(part).isdisjoint(KERNEL_MAKERS) for part in trees)
+    is_gluon = any(name.startswith(GLUON) for part in trees for name in imported_names(part))
     return Version(path, label, doc.splitlines()[0], parameters, constants, imports, makes, is_gluon)
 
 
@@ -129,7 +131,7 @@ def _check_names(require: Require, names: list[str]) -> None:
 
 def _require_function(require: Require, tree: ast.Module, functions: Iterable[str], name: str, fix: str) -> None:
     """Says how else the file defines this name, or which of its functions has nearly this name."""
-    aliases = [each for node in tree.body for each in getattr(node, "names", [])]  # of imports
+    aliases = [alias for node in tree.body for alias in getattr(node, "names", [])]  # of imports
     otherwise = {getattr(node, "asname", None) or getattr(node, "name", "") for node in [*tree.body, *aliases]}
     if name in otherwise.union(*map(assigned_names, tree.body)):
         fix = "write it in this file as a plain `def`"
@@ -141,17 +143,17 @@ def _require_function(require: Require, tree: ast.Module, functions: Iterable[st
 def _check_sizes(require: Require, sizes: Any, parameters: dict[str, bool]) -> None:
     """SIZES maps names to arguments of `inputs`, which must include every parameter without a default."""
     require(isinstance(sizes, dict) and bool(sizes), 'needs a dict SIZES = {"check": {...}, "default": {...}}')
-    known = parameters.keys() - {"device"} - (PLACE if parameters.keys() >= PLACE else set())
-    needed = {name for name in known if not parameters[name]}
+    accepted = parameters.keys() - {"device"} - (PLACE if parameters.keys() >= PLACE else set())
+    needed = {name for name in accepted if not parameters[name]}
     for size, arguments in sizes.items():
         require(isinstance(size, str), f"SIZES has a name that is not a string: {size!r}")
         require(isinstance(arguments, dict), f"SIZES[{size!r}] must be a dict of arguments of `inputs`")
         first = size.split("/")[0]
         meant = SIZE_NAMES.get(nearest(first.lower(), tuple(SIZE_NAMES), CLOSE), first)
         require(first == meant, f"SIZES has {size!r}: did you mean {size.replace(first, meant, 1)!r}?")
-        unknown, missing = set(arguments) - known, needed - set(arguments)
-        require(not unknown, f"SIZES[{size!r}] names {_words(unknown)}, which `inputs` does not take as a size")
-        require(not missing, f"SIZES[{size!r}] lacks {_words(missing)}, which `inputs` needs")
+        unknown, missing = set(arguments) - accepted, needed - set(arguments)
+        require(not unknown, f"SIZES[{size!r}] names {_name_list(unknown)}, which `inputs` does not take as a size")
+        require(not missing, f"SIZES[{size!r}] lacks {_name_list(missing)}, which `inputs` needs")
     has_check = any(size.split("/")[0] == "check" for size in sizes)
     require(has_check, 'SIZES has no "check": add a small, odd size for correctness')
     require("default" in sizes, 'SIZES has no "default": add the size that is timed')
@@ -164,11 +166,14 @@ def _check_constants(require: Require, constants: dict[str, Any]) -> None:
     require(constants.get("DEVICE", "cuda") == "cuda", 'DEVICE must be "cuda" (leave it out for any device)')
     require(constants.get("PRECISION", "fp32") in PRECISIONS, f"PRECISION must be one of {', '.join(PRECISIONS)}")
     stress = constants.get("STRESS", {})
-    told = isinstance(stress, dict) and all(isinstance(why, str) and why for why in stress.values())
-    require(told and set(stress) <= set(DRAWS), f"STRESS must be {{draw: why it is left out}}, of {', '.join(DRAWS)}")
+    reasons_given = isinstance(stress, dict) and all(isinstance(why, str) and why for why in stress.values())
+    require(
+        reasons_given and set(stress) <= set(DRAWS),
+        f"STRESS must be {{draw: why it is left out}}, of {', '.join(DRAWS)}",
+    )
     wanted = constants.get("REQUIRES", {})
-    known = isinstance(wanted, dict) and set(wanted) <= {"capability", "exact", "gpus"}
-    require(known, 'REQUIRES must be a dict with only "capability", "exact" and "gpus"')
+    keys_known = isinstance(wanted, dict) and set(wanted) <= {"capability", "exact", "gpus"}
+    require(keys_known, 'REQUIRES must be a dict with only "capability", "exact" and "gpus"')
     capability = wanted.get("capability", (0, 0))
     two = isinstance(capability, tuple) and [type(part) for part in capability] == [int, int]
     require(two, 'REQUIRES["capability"] must be two integers, as in (9, 0)')
@@ -195,5 +200,5 @@ def require_ranks(first: Version, others: list[Version]) -> None:
     require_of(first.path, not is_many or "reference" in first.functions, f"has RANKS and no `reference`: {fix}")
 
 
-def _words(names: set[Any]) -> str:
+def _name_list(names: set[Any]) -> str:
     return ", ".join(sorted(map(str, names)))

@@ -10,7 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
-class Eagerly(TorchDispatchMode):
+class EagerMode(TorchDispatchMode):
     """A dispatch mode under which torch.compile compiles nothing. It does not import torch._dynamo: that takes 2 s."""
 
     _should_skip_dynamo = classmethod(lambda cls: False)  # otherwise the first operation imports it
@@ -18,7 +18,7 @@ class Eagerly(TorchDispatchMode):
     def __enter__(self) -> Any:
         is_known = "torch._dynamo" in sys.modules  # without it nothing has been compiled yet
         self._eagerly: AbstractContextManager[Any] = (
-            torch.compiler.set_stance("force_eager") if is_known else patch.object(torch, "compile", _as_written)
+            torch.compiler.set_stance("force_eager") if is_known else patch.object(torch, "compile", _uncompiled)
         )
         self._eagerly.__enter__()
         return super().__enter__()
@@ -30,5 +30,5 @@ class Eagerly(TorchDispatchMode):
             self._eagerly.__exit__(*error)
 
 
-def _as_written(model: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:
+def _uncompiled(model: Callable[..., Any] | None = None, **options: Any) -> Callable[..., Any]:
     return model if model is not None else lambda function: function

@@ -20,9 +20,9 @@ def quicken() -> None:
     """Replace the slow parts of Triton's interpreter, if Triton is loaded and interprets in this process."""
     interpreter: Any = sys.modules.get("triton.runtime.interpreter")
     interprets = interpreter and os.environ.get("TRITON_INTERPRET") == "1"
-    if interprets and interpreter.ReduceOps.generic_reduce is not _reduced:
-        interpreter.ReduceOps.generic_reduce = _reduced
-        interpreter.InterpretedFunction.__call__ = _called
+    if interprets and interpreter.ReduceOps.generic_reduce is not _reduce:
+        interpreter.ReduceOps.generic_reduce = _reduce
+        interpreter.InterpretedFunction.__call__ = _call_device_function
         interpreter._get_np_dtype = partial(_numpy_type, cache(interpreter._get_np_dtype))
         builder = interpreter.interpreter_builder
         builder.options = replace(builder.options, sanitize_overflow=False)
@@ -33,10 +33,12 @@ def quicken() -> None:
         core.block_type.numbers.__set_name__(core.block_type, "numbers")
         interpreter.TensorHandle.__post_init__ = lambda self: None
         semantic: Any = sys.modules["triton.language.semantic"].TritonSemantic
-        semantic.binary_op_type_checking_impl = _before(_alike, semantic.binary_op_type_checking_impl)
-        semantic.broadcast_impl_value = _before(_broadcast, semantic.broadcast_impl_value)
-        semantic.cast = _before(_cast, semantic.cast)
-        sys.modules["triton.runtime.jit"].ConstexprFunction.__call__ = _called_on_constants
+        semantic.binary_op_type_checking_impl = _with_shortcut(
+            _operands_of_one_type, semantic.binary_op_type_checking_impl
+        )
+        semantic.broadcast_impl_value = _with_shortcut(_broadcast, semantic.broadcast_impl_value)
+        semantic.cast = _with_shortcut(_cast, semantic.cast)
+        sys.modules["triton.runtime.jit"].ConstexprFunction.__call__ = _call_constexpr
 
 
 def _init_tensor(self: Any, handle: Any, type: Any) -> None:
@@ -64,17 +66,17 @@ def _shape(numbers: tuple[int, ...]) -> tuple[Any, Any, Any, int]:
     return constants, core.constexpr(count), core.tuple(list(numbers)), count
 
 
-def _before(short: Callable[..., Any], usual: Callable[..., Any]) -> Callable[..., Any]:
+def _with_shortcut(short: Callable[..., Any], usual: Callable[..., Any]) -> Callable[..., Any]:
     """A method that takes the short way where that has an answer, else Triton's, which also says what is wrong."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        found = short(self, *args, **kwargs)
-        return usual(self, *args, **kwargs) if found is None else found
+        result = short(self, *args, **kwargs)
+        return usual(self, *args, **kwargs) if result is None else result
 
     return method
 
 
-def _alike(self: Any, lhs: Any, rhs: Any, *allowed: bool, **named: bool) -> Any:
+def _operands_of_one_type(self: Any, lhs: Any, rhs: Any, *allowed: bool, **named: bool) -> Any:
     """Two tensors of one type as they are, in one shape. Divisions and pointers need more."""
     if len(allowed) > 2 or named or lhs.__class__ is not self.tensor or rhs.__class__ is not self.tensor:
         return None
@@ -89,13 +91,13 @@ def _broadcast(self: Any, lhs: Any, rhs: Any) -> Any:
     left, right = getattr(lhs.type, "numbers", ()), getattr(rhs.type, "numbers", ())
     if left == right:
         return lhs, rhs
-    if (shape := _joined(left, right)) is None:
+    if (shape := _broadcast_shape(left, right)) is None:
         return None
-    return _in_shape(self, lhs, left, shape), _in_shape(self, rhs, right, shape)
+    return _broadcast_to(self, lhs, left, shape), _broadcast_to(self, rhs, right, shape)
 
 
 @cache
-def _joined(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...] | None:
+def _broadcast_shape(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...] | None:
     import numpy as np  # a slow import; the interpreter needs it anyway
 
     try:
@@ -104,10 +106,10 @@ def _joined(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...] | 
         return None
 
 
-def _in_shape(self: Any, value: Any, own: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _broadcast_to(self: Any, value: Any, own_shape: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     import numpy as np  # a slow import; the interpreter needs it anyway
 
-    if own == shape:
+    if own_shape == shape:
         return value
     handle, core = value.handle, sys.modules["triton.language.core"]
     spread = np.empty(shape, handle.data.dtype)
@@ -118,7 +120,7 @@ def _in_shape(self: Any, value: Any, own: tuple[int, ...], shape: tuple[int, ...
 _PLAIN: dict[int, tuple[Any, Any]] = {}  # by identity: (a tuple, the same tuple without constexpr)
 
 
-def _called_on_constants(self: Any, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
+def _call_constexpr(self: Any, *args: Any, _semantic: Any = None, **kwargs: Any) -> Any:
     """Call a constexpr function. Its arguments may be large constant tables, so their unwrapped form is kept."""
     core: Any = sys.modules["triton.language.core"]
 
@@ -139,7 +141,7 @@ def _numpy_type(look_up: Callable[[Any], Any], of: Any) -> Any:
     return np.dtype(np.uint64) if of.scalar.is_ptr() else look_up(of.scalar)
 
 
-def _reduced(self: Any, values: tuple[Any, ...]) -> list[Any]:
+def _reduce(self: Any, values: tuple[Any, ...]) -> list[Any]:
     """tl.reduce with the kernel's own associative function: neighbours are combined until one value is left.
 
     `self`: a ReduceOps. `values`: tensors of one shape, whose sizes are powers of 2.
@@ -149,24 +151,24 @@ def _reduced(self: Any, values: tuple[Any, ...]) -> list[Any]:
     rank = len(values[0].shape)
     rest, axis = values, self.axis
     if axis is None:
-        rest, axis = tuple(self.to_tensor(each.handle.data.flatten(), each.dtype) for each in values), 0
+        rest, axis = tuple(self.to_tensor(block.handle.data.flatten(), block.dtype) for block in values), 0
     while (length := rest[0].handle.data.shape[axis]) > 1:
         halves = [
-            self.to_tensor(np.take(each.handle.data, range(start, length, 2), axis), each.dtype)
+            self.to_tensor(np.take(block.handle.data, range(start, length, 2), axis), block.dtype)
             for start in (0, 1)
-            for each in rest
+            for block in rest
         ]
         combined = self.combine_fn.fn(*halves)
         rest = combined if isinstance(combined, tuple) else (combined,)
-    found = [each.handle.data for each in rest]
+    arrays = [block.handle.data for block in rest]
     if self.axis is None:
-        found = [each.reshape((1,) * rank) if self.keep_dims else each.item() for each in found]
+        arrays = [array.reshape((1,) * rank) if self.keep_dims else array.item() for array in arrays]
     elif not self.keep_dims:
-        found = [each.squeeze(axis) for each in found]
-    return [self.to_tensor(data, value.dtype) for data, value in zip(found, values, strict=True)]
+        arrays = [array.squeeze(axis) for array in arrays]
+    return [self.to_tensor(data, value.dtype) for data, value in zip(arrays, values, strict=True)]
 
 
-def _called(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a device function from a kernel. Its `tl` may be another module object than the kernel's."""
     interpreter: Any = sys.modules["triton.runtime.interpreter"]
     if any(interpreter.tl.core.is_builtin(language.load) for language in _languages(self.fn)):

@@ -17,10 +17,10 @@ from types import ModuleType
 from typing import Any
 
 from common.pairs.contract import Version, read_version, require_ranks
-from common.pairs.missing_files import absent, require_modules, require_names
+from common.pairs.missing_files import absent_modules, require_modules, require_names
 from common.pairs.syntax import ContractError, require_of, with_helpers
-from common.pairs.user_error import near
-from common.pairs.version_cache import cached
+from common.pairs.user_error import suggestions
+from common.pairs.version_cache import cached_reader
 
 NOT_INTERPRETED = "written in Gluon, which has no interpreter: without a GPU it is only compiled (--xray)"
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ class NoMatch(ContractError):
     """No pair of a folder matches the requested name. `names`: the names of its pairs."""
 
     def __init__(self, where: str, only: str, names: list[str]) -> None:
-        super().__init__(f"no pair of {where} matches {only!r}: {near(only.strip('*'), names, '--list')}")
+        super().__init__(f"no pair of {where} matches {only!r}: {suggestions(only.strip('*'), names, '--list')}")
         self.names = names
 
 
@@ -100,7 +100,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
     if not chosen:
         raise NoMatch(folder.name, only, list(baselines))
     of_course, find = list(chapters().values()), cache(importlib.util.find_spec)
-    with cached(folder) if folder in of_course else nullcontext(read_version) as read:
+    with cached_reader(folder) if folder in of_course else nullcontext(read_version) as read:
         pairs = [_pair(folder, name, baselines[name], variants[name], read) for name in chosen]
     for version in (version for pair in pairs for version in pair.versions):
         require_modules(version, of_course, find)
@@ -142,8 +142,8 @@ def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:
         ready = [version for version in waiting if version.versus is None or version.versus in rungs]
         if not ready:
             problem = f"VERSUS = {waiting[0].constants['VERSUS']!r} names no variant of {name} before it"
-            known = ", ".join(repr(label.removeprefix("optimized").removeprefix("/")) for label in rungs)
-            fix = f"write the suffix of an earlier variant ({known or 'none'})"
+            earlier = ", ".join(repr(label.removeprefix("optimized").removeprefix("/")) for label in rungs)
+            fix = f"write the suffix of an earlier variant ({earlier or 'none'})"
             raise ContractError(f"{waiting[0].path}: {problem}: {fix}")
         rungs |= {version.label: version for version in ready}
     return tuple(rungs.values())
@@ -151,7 +151,7 @@ def _ladder(name: str, variants: list[Version]) -> tuple[Version, ...]:
 
 def skip_reason(version: Version, device: dict[str, Any], gpus: int) -> str:
     """The reason why a version cannot run on a device (see common.machine.device.describe); empty if it can."""
-    if missing := absent(version):
+    if missing := absent_modules(version):
         return f"needs the package {', '.join(missing)}"
     least = version.constants.get("REQUIRES", {}).get("gpus", 1)
     if version.needs_cuda and 0 < gpus < least:  # before the kind: with too few GPUs the ranks of a pair are on the CPU

@@ -88,10 +88,10 @@ def helper_files(version: Path, name: str) -> list[Path]:
 
 def with_helpers(path: Path) -> dict[Path, ast.Module]:
     """The syntax trees of a version and, recursively, of the chapter's modules and packages that it imports."""
-    found, todo = dict[Path, ast.Module](), [path]
+    trees, todo = dict[Path, ast.Module](), [path]
     while todo:
-        if (file := todo.pop()) not in found:
-            found[file] = parse(file)
-            for name in imported_modules(found[file]):
+        if (file := todo.pop()) not in trees:
+            trees[file] = parse(file)
+            for name in imported_modules(trees[file]):
                 todo += helper_files(path, name)
-    return found
+    return trees

@@ -12,7 +12,7 @@ FEW = 20  # names that one line may list
 
 def printable(text: str) -> str:
     """The text with characters escaped that move a cursor, change a colour or cannot be encoded."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 class UserError(Exception):
@@ -40,18 +40,18 @@ def require_width(stream: IO[str]) -> None:
         raise UserError(f"{width} columns are too few: widen the terminal, or set COLUMNS, to {LEAST_WIDTH} or more")
 
 
-def wrapped(text: str, width: int | None, hang: str = "  ") -> str:
+def wrap_text(text: str, width: int | None, hang: str = "  ") -> str:
     """The text in lines of this width, broken between words; lines after the first begin with `hang`."""
     if width is None or len(text) <= width:
         return text
     return textwrap.fill(text, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
 
 
-def near(name: str, names: Iterable[str], listed_by: str) -> str:
+def suggestions(name: str, names: Iterable[str], listed_by: str) -> str:
     """Of a name that nothing has: those that are like it, else all where they are few, else what lists them."""
     from difflib import get_close_matches  # only for mistakes
 
-    known = list(dict.fromkeys(names))
-    if found := [each for each in known if name in each] or get_close_matches(name, known):
-        return f"did you mean {', '.join(found[:FEW])}"
-    return f"there are {', '.join(known)}" if len(known) <= FEW else f"`{listed_by}` names all"
+    names_once = list(dict.fromkeys(names))
+    if like := [other for other in names_once if name in other] or get_close_matches(name, names_once):
+        return f"did you mean {', '.join(like[:FEW])}"
+    return f"there are {', '.join(names_once)}" if len(names_once) <= FEW else f"`{listed_by}` names all"

@@ -21,13 +21,13 @@ TICK_NS = 2_000_000_000  # of the coarsest clock of a file system: within it a f
 
 
 @contextmanager
-def cached(folder: Path) -> Iterator[Callable[..., Version]]:
+def cached_reader(folder: Path) -> Iterator[Callable[..., Version]]:
     """Yields a `read_version` for the files of this folder that remembers what earlier processes read."""
     path = folder.parent / ".cache" / f"{folder.name}.versions"
-    known, fresh = _load(path), dict[str, Any]()
+    stored, fresh = _load(path), dict[str, Any]()
 
     def read(file: Path, label: str, inherited: Any = None) -> Version:
-        start, given, (key, facts) = time.time_ns(), [label, repr(inherited)], known.get(file.name, ([], {}))
+        start, given, (key, facts) = time.time_ns(), [label, repr(inherited)], stored.get(file.name, ([], {}))
         if facts and key == [*given, *_stamps(file, facts["imports"])]:
             return Version(file, **facts)
         version = read_version(file, label, inherited)
@@ -43,7 +43,7 @@ def cached(folder: Path) -> Iterator[Callable[..., Version]]:
         if fresh:
             with suppress(OSError):  # a full disk, or a checkout that cannot be written to
                 path.parent.mkdir(exist_ok=True)
-                content = marshal.dumps(known | fresh)
+                content = marshal.dumps(stored | fresh)
                 path.write_bytes(_digest(content) + content)  # cut off, or mixed with another's, it fits no digest
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from common.pairs.user_error import printable, wrapped
+from common.pairs.user_error import printable, wrap_text
 
 TIE = "\u00a0"  # in a cell: a space at which no line is broken
 GAP = 2  # columns of the terminal between two cells
@@ -26,7 +26,7 @@ def print_table(
     """
     if not rows:
         return
-    console.print(wrapped(printable(title), console.width), markup=False, soft_wrap=True)
+    console.print(wrap_text(printable(title), console.width), markup=False, soft_wrap=True)
     columns = list(zip(headings, *rows, strict=True))
     cells = [max(len(str(cell)) for cell in column[1:]) for column in columns]
     words = [max(len(word) for cell in column for word in str(cell).split(" ")) for column in columns]
@@ -35,9 +35,9 @@ def print_table(
         widths = _widths([bounds[place] for place in part], console.width - EDGES)
         shown = Table(box=SIMPLE, padding=(0, 1, 0, 0))
         for place, width in zip(part, widths, strict=True):
-            shown.add_column(_broken(headings[place], width), no_wrap=True, width=width)
+            shown.add_column(_break_lines(headings[place], width), no_wrap=True, width=width)
         for row in rows:
-            shown.add_row(*(_broken(row[place], width) for place, width in zip(part, widths, strict=True)))
+            shown.add_row(*(_break_lines(row[place], width) for place, width in zip(part, widths, strict=True)))
         console.print(shown)
 
 
@@ -66,6 +66,6 @@ def _widths(bounds: Sequence[tuple[int, ...]], room: int) -> list[int]:
     raise ValueError(f"{len(bounds)} columns in {room}")
 
 
-def _broken(cell: str | Text, width: int) -> Text:
+def _break_lines(cell: str | Text, width: int) -> Text:
     lines = textwrap.wrap(TIE.join(map(printable, str(cell).split(TIE))), max(width, 1), break_on_hyphens=False)
     return Text("\n".join(lines).replace(TIE, " "), style=cell.style if isinstance(cell, Text) else "")

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from common.pairs.contract import Version
 from common.pairs.pair import Pair
-from common.pairs.user_error import printable, width_of, wrapped
+from common.pairs.user_error import printable, width_of, wrap_text
 from common.pairs.wide_tables import TIE, print_table
 from common.record.result import Record
 from common.show import stats_table
@@ -179,7 +179,7 @@ def say(text: str, console: Console, hang: str = "  ", style: tuple[str, int, in
 
     `hang`: before the lines after the first. `style`: one of rich, and where it begins and ends in the first line.
     """
-    shown = Text(wrapped(printable(text), width_of(console.file), hang))
+    shown = Text(wrap_text(printable(text), width_of(console.file), hang))
     shown.stylize(*style)
     console.print(shown, soft_wrap=True)
 

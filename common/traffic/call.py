@@ -11,20 +11,20 @@ from common.traffic.meter import Meter
 
 
 @contextmanager
-def counting(l2: L2 | None = None, heard: list[Access] | None = None) -> Iterator[Meter]:
+def counting(l2: L2 | None = None, accesses: list[Access] | None = None) -> Iterator[Meter]:
     """Inside, kernels and operations are counted. The yielded meter's `traffic` is the result.
 
     Triton kernels run in the interpreter, wherever their tensors lie. `l2`: a model that also gets the accesses.
-    `heard`: see Meter.
+    `accesses`: see Meter.
     """
-    meter = Meter(l2, heard)
+    meter = Meter(l2, accesses)
     from common.traffic.torch_hooks import Operations  # imports torch
 
     with ExitStack() as stack:
         if find_spec("triton"):  # optional: not in macOS
-            from common.traffic.triton_hooks import counted
+            from common.traffic.triton_hooks import interpreter_hooks
 
-            stack.enter_context(counted(meter))
+            stack.enter_context(interpreter_hooks(meter))
         stack.enter_context(Operations(meter))
         yield meter
 
@@ -38,7 +38,7 @@ def count(function: Callable[..., Any], *args: Any, l2: L2 | None = None, **kwar
 
 def traced(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, list[Access]]:
     """(One call's answer, every access of its kernels' programs in the order of execution.)"""
-    heard: list[Access] = []
-    with counting(heard=heard):
+    accesses: list[Access] = []
+    with counting(accesses=accesses):
         answer = function(*args, **kwargs)
-    return answer, heard
+    return answer, accesses

@@ -66,7 +66,7 @@ class Kernel:
         return Kernel(self.name, **sums, queue=self.queue, flops={key: by * n for key, n in self.flops.items()})
 
 
-SUMS = [each.name for each in fields(Kernel) if each.name not in ("name", "queue", "flops")]
+SUMS = [count_field.name for count_field in fields(Kernel) if count_field.name not in ("name", "queue", "flops")]
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Prediction:
         return max(self.parts, key=self.parts.__getitem__, default="")
 
 
-def predicted(traffic: Traffic, rates: Rates, is_wall: bool = False) -> Prediction | None:
+def predict_time(traffic: Traffic, rates: Rates, is_wall: bool = False) -> Prediction | None:
     """The least time. `is_wall`: on the wall clock, with the host's work.
 
     None if a rate is missing: a precision that this GPU lacks, or a link that was not measured.
@@ -53,17 +53,17 @@ def predicted(traffic: Traffic, rates: Rates, is_wall: bool = False) -> Predicti
         return None
     parts: dict[str, float] = {}
     for kernel in traffic.kernels:
-        name, seconds = max(_needs(kernel, rates).items(), key=lambda item: item[1])
+        name, seconds = max(_part_times(kernel, rates).items(), key=lambda item: item[1])
         parts[name] = parts.get(name, 0.0) + seconds
     parts["launches"] = traffic.launches * rates.launch_s
-    beside = {key.removesuffix("_bytes"): n / rates.per_key[key] for key, n in traffic.copied.items()}
+    concurrent = {key.removesuffix("_bytes"): n / rates.per_key[key] for key, n in traffic.copied.items()}
     if is_wall:
-        beside["host"] = traffic.launches * rates.issue_s
-    all_parts = {name: part for name, part in {**parts, **beside}.items() if part}
-    return Prediction(max(sum(parts.values()), *beside.values(), 0.0), all_parts)
+        concurrent["host"] = traffic.launches * rates.issue_s
+    all_parts = {name: part for name, part in {**parts, **concurrent}.items() if part}
+    return Prediction(max(sum(parts.values()), *concurrent.values(), 0.0), all_parts)
 
 
-def _needs(kernel: Kernel, rates: Rates) -> dict[str, float]:
+def _part_times(kernel: Kernel, rates: Rates) -> dict[str, float]:
     """Seconds of each part of a kernel, as if it were the only one."""
     needs = {"memory": kernel.distinct_bytes / rates.memory}
     if rates.l2_read and rates.l2_write:

@@ -12,7 +12,7 @@ COMPACT = 1 << 21  # sectors that are kept before duplicates are removed
 Sectors = Addresses  # their numbers: addresses / SECTOR
 
 
-class Places:
+class SectorSet:
     """The different sectors that a launch has touched."""
 
     def __init__(self) -> None:
@@ -23,13 +23,13 @@ class Places:
         self._parts.append(sectors)
         self._kept += sectors.size
         if self._kept > self._most:
-            self._parts = [self.different]
+            self._parts = [self.sectors]
             self._kept = self._parts[0].size
             self._most = 2 * max(self._kept, COMPACT)  # otherwise duplicates would be removed at every access
 
     @property
-    def different(self) -> Sectors:
-        return different(np.concatenate(self._parts)) if self._parts else np.empty(0, np.uint64)
+    def sectors(self) -> Sectors:
+        return unique_sectors(np.concatenate(self._parts)) if self._parts else np.empty(0, np.uint64)
 
 
 @dataclass
@@ -37,18 +37,18 @@ class Launch:
     """One launch while it runs: counts, places read and written, addresses of atomic operations."""
 
     kernel: Kernel
-    read: Places
-    written: Places
+    read: SectorSet
+    written: SectorSet
     queues: list[Addresses]
 
 
-def longest(queues: list[Addresses]) -> int:
+def max_per_address(queues: list[Addresses]) -> int:
     """How often the most frequent address occurs."""
     addresses = np.concatenate(queues) if queues else np.empty(0, np.uint64)
     return int(np.unique(addresses, return_counts=True)[1].max()) if addresses.size else 0
 
 
-def different(sectors: Sectors) -> Sectors:
+def unique_sectors(sectors: Sectors) -> Sectors:
     """The different sectors, in order. Most input is in order already, so sorting or hashing is rarely needed."""
     if sectors.size < 2:
         return sectors
@@ -59,20 +59,20 @@ def different(sectors: Sectors) -> Sectors:
 class Meter:
     """Hooks of kernels and operations report here. `traffic` is complete at the end.
 
-    `heard`: a list that gets each access of each program, or None.
+    `accesses`: a list that gets each access of each program, or None.
     """
 
-    def __init__(self, l2: L2 | None = None, heard: list[Access] | None = None) -> None:
+    def __init__(self, l2: L2 | None = None, accesses: list[Access] | None = None) -> None:
         self._kernels: dict[str, Kernel] = {}
         self._copied: dict[str, float] = {}
         self._allocated = self._peak = self._variance = 0.0
         self._living: dict[Any, int] = {}  # bytes of new arrays
-        self._heard, self._launches = heard, 0
-        self._l2, self._launch = l2, Launch(Kernel(""), Places(), Places(), [])
+        self._accesses, self._launches = accesses, 0
+        self._l2, self._launch = l2, Launch(Kernel(""), SectorSet(), SectorSet(), [])
 
     def begin(self, name: str) -> None:
         self._launches += 1
-        self._launch = Launch(Kernel(name), Places(), Places(), [])
+        self._launch = Launch(Kernel(name), SectorSet(), SectorSet(), [])
 
     def program(self) -> None:
         """Begin the next program of this launch."""
@@ -85,19 +85,19 @@ class Meter:
 
         `tma`: through a descriptor.
         """
-        if self._heard is not None:
+        if self._accesses is not None:
             of = self._launches - 1, self._launch.kernel.programs - 1
-            self._heard.append(Access(*of, kind, addresses, mask, size))
+            self._accesses.append(Access(*of, kind, addresses, mask, size))
         active = addresses[mask]
-        touched = different(active.reshape(-1) // SECTOR)
+        touched = unique_sectors(active.reshape(-1) // SECTOR)
         reads, writes = (active.size * (kind in kinds) for kinds in (("load", "atomic"), ("store", "atomic")))
         self._launch.kernel += Kernel(
             "", read_bytes=size * reads, written_bytes=size * writes, read_sectors=touched.size * bool(reads),
             written_sectors=touched.size * bool(writes), lanes=mask.size, masked=mask.size - active.size,
             atomics=active.size * (kind == "atomic"), through_tma=touched.size * tma,
         )  # fmt: skip
-        for is_done, places in ((reads, self._launch.read), (writes, self._launch.written)):
-            if is_done:
+        for moves, places in ((reads, self._launch.read), (writes, self._launch.written)):
+            if moves:
                 places.add(touched)
         if kind == "atomic":
             self._launch.queues.append(active.reshape(-1))
@@ -110,23 +110,23 @@ class Meter:
     def end(self) -> None:
         """End a launch whose programs were all counted."""
         launch = self._launch
-        distinct = SECTOR * (launch.read.different.size + launch.written.different.size)
-        self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, queue=longest(launch.queues)))
+        distinct = SECTOR * (launch.read.sectors.size + launch.written.sectors.size)
+        self.add(replace(launch.kernel, launches=1, distinct_bytes=distinct, queue=max_per_address(launch.queues)))
         if self._l2:
             self._l2.drain()
 
-    def taken(self, read: Places, written: Places, queues: list[Addresses]) -> Kernel:
+    def program_counts(self, read: SectorSet, written: SectorSet, queues: list[Addresses]) -> Kernel:
         """The counts of one program, not of a launch. Its places are added to the given ones."""
         launch = self._launch
         queues += launch.queues
-        read.add(launch.read.different)
-        written.add(launch.written.different)
-        return replace(launch.kernel, queue=longest(launch.queues))
+        read.add(launch.read.sectors)
+        written.add(launch.written.sectors)
+        return replace(launch.kernel, queue=max_per_address(launch.queues))
 
-    def add(self, found: Kernel, variance: float = 0.0) -> None:
+    def add(self, kernel: Kernel, variance: float = 0.0) -> None:
         """Add a whole launch or operation. `variance`: of its sectors, if programs were sampled."""
-        known = self._kernels.get(found.name)
-        self._kernels[found.name] = known + found if known else found
+        earlier = self._kernels.get(kernel.name)
+        self._kernels[kernel.name] = earlier + kernel if earlier else kernel
         self._variance += variance
 
     def copy(self, direction: str, amount: float) -> None:
@@ -142,7 +142,7 @@ class Meter:
 
     @property
     def traffic(self) -> Traffic:
-        known = Traffic(tuple(self._kernels.values()), dict(self._copied), self._allocated, peak_bytes=self._peak)
-        error = self._variance**0.5 / known.sectors if known.sectors else 0.0
+        traffic = Traffic(tuple(self._kernels.values()), dict(self._copied), self._allocated, peak_bytes=self._peak)
+        error = self._variance**0.5 / traffic.sectors if traffic.sectors else 0.0
         l2: dict[str, Any] = {"dram_bytes": self._l2.dram_bytes, "l2_bytes": self._l2.size} if self._l2 else {}
-        return replace(known, error=error, **l2)
+        return replace(traffic, error=error, **l2)

@@ -21,9 +21,9 @@ from triton.runtime.jit import mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from common.traffic.data import SECTOR, Kernel
-from common.traffic.meter import Meter, Places, Sectors
+from common.traffic.meter import Meter, Sectors, SectorSet
 from common.traffic.torch_hooks import Operations
-from common.traffic.triton_hooks import counted
+from common.traffic.triton_hooks import interpreter_hooks
 
 PROGRAMS, LEAST = 24, 4  # programs of a launch: at most, and at least, however slow they are
 LANES = 1 << 25  # lanes of loads and stores: after these no further program begins; a few seconds
@@ -31,7 +31,7 @@ Scaled = tuple[Kernel, float]  # a whole launch, and the variance of its sectors
 FIRST, GAP = 1 << 40, 1 << 12  # the first invented address; the gap between tensors
 
 
-class Addresses:
+class AddressMap:
     """A range of addresses for each storage. Storages are kept alive, so that no other one gets their range."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Addresses:
             self._free += -(-storage.nbytes() // GAP) * GAP + GAP
         return self._begins[storage._cdata][0] + int(t.storage_offset()) * t.element_size()
 
-    def different(self, touched: Sectors, scale: float) -> float:
+    def estimate_sectors(self, touched: Sectors, scale: float) -> float:
         """The estimated number of sectors that all programs touch, if some touch these; at most what each tensor has.
 
         Raises IndexError if a sector lies outside of all tensors.
@@ -59,8 +59,8 @@ class Addresses:
         if not bool((touched < starts[which] + np.array([0, *self.sectors], np.uint64)[which]).all()):
             raise IndexError("a program touches an address outside of all tensors")
         which -= 1
-        found = np.bincount(which, minlength=len(self.starts)).tolist()
-        return float(sum(min(scale * each, most) for each, most in zip(found, self.sectors, strict=True)))
+        per_tensor = np.bincount(which, minlength=len(self.starts)).tolist()
+        return float(sum(min(scale * n, most) for n, most in zip(per_tensor, self.sectors, strict=True)))
 
 
 @contextmanager
@@ -68,15 +68,15 @@ def sampling(seed: int = 0) -> Iterator[Meter]:
     """Inside, torch operations are counted by shape, and kernels by some of their programs. For tensors on "meta"."""
     meter = Meter()
     sampler = _Sampler(meter, random.Random(seed))
-    with counted(meter, sampler.run, is_real=False), Operations(meter):
+    with interpreter_hooks(meter, sampler.run, is_real=False), Operations(meter):
         yield meter
 
 
 class _Sampler:
     def __init__(self, meter: Meter, rng: random.Random) -> None:
         self._meter, self._rng = meter, rng
-        self._addresses = Addresses()
-        self._known: dict[Any, tuple[Kernel, float]] = {}  # launches that differ only in addresses
+        self._addresses = AddressMap()
+        self._launches: dict[Any, tuple[Kernel, float]] = {}  # launches that differ only in addresses
 
     def run(self, kernel: Any, *args: Any, grid: Any, **options: Any) -> Scaled:
         """A whole launch, and the variance of its sectors."""
@@ -87,48 +87,48 @@ class _Sampler:
         shape = grid({**values}) if callable(grid) else grid
         shape = tuple(map(int, (*shape, 1, 1)[:3]))
         key = kernel.fn, shape, tuple((name, _kind(value)) for name, value in values.items())
-        if key not in self._known:
+        if key not in self._launches:
             arguments = {n: v if n in executor.constexprs else self._argument(v) for n, v in values.items()}
-            self._known[key] = self._sampled(kernel.__name__, function, arguments, shape)
-        return self._known[key]
+            self._launches[key] = self._sample_launch(kernel.__name__, function, arguments, shape)
+        return self._launches[key]
 
-    def _sampled(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
+    def _sample_launch(self, name: str, function: Any, values: dict[str, Any], shape: tuple[int, ...]) -> Scaled:
         programs, builder = math.prod(shape), interpreter.interpreter_builder
         scope = interpreter._patch_lang(function)
-        each, lanes = dict[int, Kernel](), 0.0
-        places, queues = (Places(), Places()), list[list[Sectors]]()
+        by_program, lanes = dict[int, Kernel](), 0.0
+        places, queues = (SectorSet(), SectorSet()), list[list[Sectors]]()
         try:
             builder.set_grid_dim(*shape)
-            for number in self._drawn(programs):
-                if len(each) >= LEAST and lanes > LANES:  # no clock: a seed must give the same counts anywhere
+            for number in self._draw_programs(programs):
+                if len(by_program) >= LEAST and lanes > LANES:  # no clock: a seed must give the same counts anywhere
                     break
                 self._meter.begin(name)
                 builder.set_grid_idx(*_index(number, shape))
                 function(**values)
                 queues.append([])
-                each[number] = self._meter.taken(*places, queues[-1])
-                lanes += each[number].lanes
+                by_program[number] = self._meter.program_counts(*places, queues[-1])
+                lanes += by_program[number].lanes
         finally:
             scope.restore()
-        if not each:
+        if not by_program:
             return Kernel(name, launches=1), 0.0
-        scale = programs / len(each)
-        first, *others = (each[number] for number in sorted(each))
-        found = sum(others, first).times(scale)
-        distinct = SECTOR * sum(self._addresses.different(touched.different, scale) for touched in places)
-        asked = [one.read_sectors + one.written_sectors for one in (first, *others)]
+        scale = programs / len(by_program)
+        first, *others = (by_program[number] for number in sorted(by_program))
+        kernel = sum(others, first).times(scale)
+        distinct = SECTOR * sum(self._addresses.estimate_sectors(touched.sectors, scale) for touched in places)
+        sectors = [program.read_sectors + program.written_sectors for program in (first, *others)]
         # Strata see what changes along a grid; the differences of neighbours estimate the rest.
-        spread = float(np.square(np.diff(asked)).mean()) / 2 if others else 0.0
-        variance = programs**2 * (1 - len(each) / programs) * spread / len(each)
-        queue = _queue([np.concatenate(own) for own in queues if own], programs)
-        found = replace(found, name=name, launches=1, programs=programs, distinct_bytes=distinct, queue=queue)
-        return found, variance
+        spread = float(np.square(np.diff(sectors)).mean()) / 2 if others else 0.0
+        variance = programs**2 * (1 - len(by_program) / programs) * spread / len(by_program)
+        queue = _estimate_queue([np.concatenate(addresses) for addresses in queues if addresses], programs)
+        kernel = replace(kernel, name=name, launches=1, programs=programs, distinct_bytes=distinct, queue=queue)
+        return kernel, variance
 
-    def _drawn(self, programs: int) -> list[int]:
+    def _draw_programs(self, programs: int) -> list[int]:
         """One program from each of equally many parts of a grid: the traffic may change from its start to its end."""
         parts = min(PROGRAMS, programs)
-        each = [self._rng.randrange(i * programs // parts, (i + 1) * programs // parts) for i in range(parts)]
-        return self._rng.sample(each, parts)
+        numbers = [self._rng.randrange(i * programs // parts, (i + 1) * programs // parts) for i in range(parts)]
+        return self._rng.sample(numbers, parts)
 
     def _argument(self, value: Any) -> Any:
         """An argument for the interpreter: a tensor becomes a pointer to its invented address."""
@@ -146,19 +146,19 @@ class _Sampler:
         return interpreter._implicit_cvt(value)
 
 
-def _queue(looked_at: list[Sectors], programs: int) -> float:
+def _estimate_queue(addresses_of: list[Sectors], programs: int) -> float:
     """An estimate of how many of all programs use one address, if all used addresses are used equally often.
 
     `looked_at`: the addresses used by each sampled program. How often two of these share one estimates how often any
     two do, unless programs that share an address are neighbours: only one of them was drawn.
     """
-    if not looked_at:
+    if not addresses_of:
         return 0.0
-    hits = [np.unique(own, return_counts=True)[1] for own in (*looked_at, np.concatenate(looked_at))]
-    *alone, together = (float((counts * (counts - 1)).sum()) for counts in hits)
-    own, pairs = max(int(counts.max()) for counts in hits[:-1]), len(looked_at) * (len(looked_at) - 1)
-    met = (together - sum(alone)) / hits[-1].sum() * len(looked_at)  # for each lane of a program
-    return max(own + met * (programs - 1) / pairs if pairs else own, float(hits[-1].max()))
+    hits = [np.unique(addresses, return_counts=True)[1] for addresses in (*addresses_of, np.concatenate(addresses_of))]
+    *within_each, in_all = (float((counts * (counts - 1)).sum()) for counts in hits)
+    within, pairs = max(int(counts.max()) for counts in hits[:-1]), len(addresses_of) * (len(addresses_of) - 1)
+    shared = (in_all - sum(within_each)) / hits[-1].sum() * len(addresses_of)  # for each lane of a program
+    return max(within + shared * (programs - 1) / pairs if pairs else within, float(hits[-1].max()))
 
 
 def _index(number: int, shape: tuple[int, ...]) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
-from common.pairs.eager_mode import Eagerly
+from common.pairs.eager_mode import EagerMode
 from common.traffic.data import SECTOR, Kernel
 from common.traffic.meter import Meter
 
@@ -22,7 +22,7 @@ WRITES_ONLY = ("copy_", "fill_", "zero_")  # replaced values are not read
 FORM_ONLY = ("new_", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")  # uses only an operand's shape
 
 
-class Operations(Eagerly):
+class Operations(EagerMode):
     """While active, every operation reports to the meter."""
 
     def __init__(self, meter: Meter) -> None:
@@ -33,10 +33,10 @@ class Operations(Eagerly):
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         given, made = ([t for t in tree_leaves(tree) if isinstance(t, torch.Tensor)] for tree in ((args, kwargs), out))
-        known = {t.untyped_storage()._cdata for t in given}
-        new = [t for t in made if t.untyped_storage()._cdata not in known]
+        storages = {t.untyped_storage()._cdata for t in given}
+        new = [t for t in made if t.untyped_storage()._cdata not in storages]
         self._meter.allocate({StorageWeakRef(t.untyped_storage()): t.untyped_storage().nbytes() for t in new})
-        changes = func._schema.is_mutable and not _onto_itself(func, given)
+        changes = func._schema.is_mutable and not _copies_to_itself(func, given)
         if (new or changes) and not func.__name__.startswith(("empty", "new_empty")):
             self._report(func, args, kwargs, given, made, out)
         return out
@@ -51,14 +51,16 @@ class Operations(Eagerly):
         read = [t for t in tree_leaves(used) if isinstance(t, torch.Tensor)]
         if func.__name__.startswith((*WRITES_ONLY, *FORM_ONLY)):
             read = read[1:]
-        reads, writes, once = (sum(map(_bytes, found)) for found in (read, made, {_place(t): t for t in read}.values()))
+        reads, writes, once = (
+            sum(map(_bytes, tensors)) for tensors in (read, made, {_place(t): t for t in read}.values())
+        )
         read_sectors, written_sectors, distinct = (-(-amount // SECTOR) for amount in (reads, writes, once + writes))
         name, flops = f"torch.{func.__name__.partition('.')[0]}", _flops(func, args, kwargs, given, out)
         sectors = read_sectors, written_sectors, SECTOR * distinct
         self._meter.add(Kernel(name, 1, 0, reads, writes, *sectors, flops=flops))
 
 
-def _onto_itself(func: Any, given: list[torch.Tensor]) -> bool:
+def _copies_to_itself(func: Any, given: list[torch.Tensor]) -> bool:
     """Whether this copies a view to itself, as at the end of `y[0] += b`. Torch then launches nothing."""
     return func is torch.ops.aten.copy_.default and _place(given[0]) == _place(given[1])
 
@@ -68,7 +70,7 @@ def _place(t: torch.Tensor) -> tuple[Any, ...]:
     return t.untyped_storage()._cdata, t.storage_offset(), t.shape, t.stride(), t.dtype
 
 
-class OnMeta(Eagerly):
+class MetaAsGpu(EagerMode):
     """While active, the device "meta" stands for a GPU: nothing is copied from it, and no host memory is pinned."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

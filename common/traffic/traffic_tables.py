@@ -8,7 +8,7 @@ from common.show.formats import binary, digits, seconds
 from common.show.tables import head, line
 from common.traffic.data import Traffic
 from common.traffic.least_time import Prediction
-from common.traffic.versions import Counted
+from common.traffic.versions import VersionTraffic
 
 PREDICTED = "predicted"
 HEADINGS = (  # the most telling first: the last ones stand in a table below where a terminal is narrow
@@ -19,42 +19,44 @@ Predicted = Mapping[str, Prediction | None]  # by the version's label
 Table = tuple[list[str], list[list[str]]]
 
 
-def title(name: str, size: str, found: Sequence[Counted]) -> str:
+def title(name: str, size: str, versions: Sequence[VersionTraffic]) -> str:
     """The title: what is counted, how, and the size of 1.00x."""
-    if not any(each.traffic for each in found):
+    if not any(version.traffic for version in versions):
         return f"{name} {size}"
-    how = "a sample of each grid's programs" if any(each.sampled for each in found) else "exact"
-    unit = next((each.unit for each in found if each.traffic), math.nan)
+    how = "a sample of each grid's programs" if any(version.sampled for version in versions) else "exact"
+    unit = next((version.unit for version in versions if version.traffic), math.nan)
     return f"{name} {size}, {how}" + ("" if math.isnan(unit) else f"; 1.00x = {binary(unit)}, the minimum work")
 
 
-def rows(found: Sequence[Counted], predicted: Predicted, gpu: str) -> Table:
+def rows(versions: Sequence[VersionTraffic], predictions: Predicted, gpu: str) -> Table:
     """Headings, and one row for each counted version."""
-    cells = [cells_of(each, each.traffic, predicted.get(each.label)) for each in found if each.traffic]
-    return filled([f"{PREDICTED}, {gpu}" if name == PREDICTED else name for name in HEADINGS], cells)
+    cells = [
+        cells_of(version, version.traffic, predictions.get(version.label)) for version in versions if version.traffic
+    ]
+    return without_empty_columns([f"{PREDICTED}, {gpu}" if name == PREDICTED else name for name in HEADINGS], cells)
 
 
-def filled(headings: Sequence[str], cells: list[list[str]]) -> Table:
+def without_empty_columns(headings: Sequence[str], cells: list[list[str]]) -> Table:
     """The table without columns that are empty in all rows."""
     kept = [place for place in range(len(headings)) if any(row[place] for row in cells)]
     return [headings[place] for place in kept], [[row[place] for place in kept] for row in cells]
 
 
-def words(found: Sequence[Counted]) -> list[str]:
+def footnotes(versions: Sequence[VersionTraffic]) -> list[str]:
     """The lines below the table: versions that were not counted, with reasons; the meaning of ±."""
-    reasons = dict.fromkeys(each.reason for each in found if each.reason)
-    names = [", ".join(name(each) for each in found if each.reason == reason) for reason in reasons]
-    said = [f"{them}: not counted: {reason}" for them, reason in zip(names, reasons, strict=True)]
-    return [*said, "±: the standard error of a sample's sectors"] if _errors(found) else said
+    reasons = dict.fromkeys(version.reason for version in versions if version.reason)
+    names = [", ".join(name(version) for version in versions if version.reason == reason) for reason in reasons]
+    notes = [f"{them}: not counted: {reason}" for them, reason in zip(names, reasons, strict=True)]
+    return [*notes, "±: the standard error of a sample's sectors"] if _errors(versions) else notes
 
 
-def markdown(heading: str, table: Table, said: Sequence[str]) -> str:
+def markdown(heading: str, table: Table, notes: Sequence[str]) -> str:
     headings, body = table
     shown = [*head(headings), *map(line, body), ""] if body else []
-    return "\n".join([f"## {heading}", "", *shown, *(f"- {text}" for text in said)]).rstrip() + "\n"
+    return "\n".join([f"## {heading}", "", *shown, *(f"- {text}" for text in notes)]).rstrip() + "\n"
 
 
-def name(counted: Counted) -> str:
+def name(counted: VersionTraffic) -> str:
     return short(counted.label)
 
 
@@ -69,7 +71,7 @@ def times(ratio: float) -> str:
     return f"{digits(ratio) if ratio >= 0.995 else f'{ratio:.2f}'}x"
 
 
-def sectors(counted: Counted, traffic: Traffic) -> str:
+def sectors(counted: VersionTraffic, traffic: Traffic) -> str:
     """The sectors; with their standard error if programs were sampled and differ."""
     error = f" ±{traffic.error:.1%}" if traffic.error else ""
     return of_unit(traffic.sector_bytes, counted.unit) + error
@@ -83,7 +85,7 @@ def flops(traffic: Traffic, cost: Mapping[str, float]) -> str:
     return times(done / least) if least else f"{digits(done / 1e9)} GFLOP"
 
 
-def cells_of(counted: Counted, traffic: Traffic, prediction: Prediction | None = None) -> list[str]:
+def cells_of(counted: VersionTraffic, traffic: Traffic, prediction: Prediction | None = None) -> list[str]:
     """The cells under HEADINGS for a counted version."""
     total, unit = traffic.total, counted.unit
     return [
@@ -114,5 +116,5 @@ def time(prediction: Prediction | None) -> str:
     return f"{seconds(prediction.seconds)} ({prediction.by})" if prediction else ""
 
 
-def _errors(found: Sequence[Counted]) -> bool:
-    return any(each.traffic and each.traffic.error for each in found)
+def _errors(versions: Sequence[VersionTraffic]) -> bool:
+    return any(version.traffic and version.traffic.error for version in versions)

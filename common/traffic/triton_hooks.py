@@ -37,14 +37,16 @@ class _NoBinary:  # stands for the compiled kernel that a launch returns
 
 
 @contextmanager
-def counted(meter: Meter, run: Run | None = None, is_real: bool = True, undefined: Undefined = None) -> Iterator[None]:
+def interpreter_hooks(
+    meter: Meter, run: Run | None = None, is_real: bool = True, undefined: Undefined = None
+) -> Iterator[None]:
     """Inside, launches report to the meter. `run`: runs a kernel; by default all its programs, one by one.
 
     With `is_real` false, nothing is loaded, stored or multiplied: only addresses are examined, and every load returns
     0. `undefined()`: what a lane gets that a load's mask switches off without `other`, if it is of floats; of integers,
     the largest. By default, or for None, 0; on a GPU any value.
     """
-    own_run = interpreter.InterpretedFunction.run
+    original_run = interpreter.InterpretedFunction.run
     running: list[str] = []  # kernels: at most one
 
     def launch(self: Any, *args: Any, grid: Any, warmup: bool = False, **options: Any) -> Any:
@@ -57,66 +59,66 @@ def counted(meter: Meter, run: Run | None = None, is_real: bool = True, undefine
                     meter.add(*run(self, *args, grid=grid, **options))
                     return _NoBinary()
                 meter.begin(self.__name__)
-                own_run(self, *args, grid=grid, warmup=False, **options)
+                original_run(self, *args, grid=grid, warmup=False, **options)
                 meter.end()
         finally:
             running.pop()
         return _NoBinary()
 
-    def interpreted(self: Any, *args: Any, **options: Any) -> Any:
+    def launch_interpreted(self: Any, *args: Any, **options: Any) -> Any:
         return launch(interpreter.InterpretedFunction(self.fn), *args, **options)
 
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not running:  # not by a kernel
             raise Unseen(f"{self.__name__} is called without a grid: a launch is {self.__name__}[grid](...)")
         return interpreter.InterpretedFunction(self.fn)(*args, **kwargs)
 
-    def first(self: Any, *args: Any, **options: Any) -> Any:
+    def run_first_config(self: Any, *args: Any, **options: Any) -> Any:
         return self.fn.run(*args, **options, **self.configs[0].all_kwargs())
 
     with ExitStack() as stack:
         stack.enter_context(knobs.runtime.scope())  # setting it also sets the variable TRITON_INTERPRET
         knobs.runtime.interpret = True
-        stack.enter_context(patch.multiple(JITFunction, run=interpreted, __call__=called))
+        stack.enter_context(patch.multiple(JITFunction, run=launch_interpreted, __call__=call_device_function))
         stack.enter_context(patch.object(interpreter.InterpretedFunction, "run", launch))
-        stack.enter_context(patch.object(Autotuner, "run", first))
+        stack.enter_context(patch.object(Autotuner, "run", run_first_config))
         stack.enter_context(patch.multiple(Builder, **_hooks(meter, is_real, undefined)))
-        stack.enter_context(_language_restored())
-        own_tensor = interpreter._patch_lang_tensor
-        stack.enter_context(patch.object(interpreter, "_patch_lang_tensor", partial(_patch_tensor, own_tensor)))
+        stack.enter_context(_restore_language())
+        original_patch = interpreter._patch_lang_tensor
+        stack.enter_context(patch.object(interpreter, "_patch_lang_tensor", partial(_patch_tensor, original_patch)))
         yield
 
 
 @contextmanager
-def _language_restored() -> Iterator[None]:
+def _restore_language() -> Iterator[None]:
     """Restore Triton's language: the interpreter leaves it replaced after a function call; nothing compiles then."""
     scope: Any = interpreter._LangPatchScope
-    set_attr, found = scope.set_attr, dict[tuple[int, str], tuple[Any, Any]]()
+    set_attr, replaced = scope.set_attr, dict[tuple[int, str], tuple[Any, Any]]()
 
-    def remembering(self: Any, owner: Any, name: str, value: Any) -> None:
-        found.setdefault((id(owner), name), (owner, vars(owner).get(name, remembering)))
+    def remember_and_set(self: Any, owner: Any, name: str, value: Any) -> None:
+        replaced.setdefault((id(owner), name), (owner, vars(owner).get(name, remember_and_set)))
         set_attr(self, owner, name, value)
 
     try:
-        with patch.object(scope, "set_attr", remembering):
+        with patch.object(scope, "set_attr", remember_and_set):
             yield
     finally:
-        for (_, name), (owner, value) in found.items():
-            if value is not remembering:
+        for (_, name), (owner, value) in replaced.items():
+            if value is not remember_and_set:
                 setattr(owner, name, value)
             elif name in vars(owner):  # the attribute did not exist
                 delattr(owner, name)
 
 
-def _patch_tensor(own: Callable[..., None], tensor: Any, scope: Any) -> None:
+def _patch_tensor(original: Callable[..., None], tensor: Any, scope: Any) -> None:
     """Triton 3.6 converts an array of one value to a number (the bound of a loop), which NumPy now refuses."""
-    own(tensor, scope)
+    original(tensor, scope)
     scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
 
 
 def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:
     """Replacements of the interpreter builder's methods that access memory or multiply; each reports first."""
-    own = {name: getattr(Builder, name) for name in dir(Builder) if name.startswith(("create_", "set_"))}
+    originals = {name: getattr(Builder, name) for name in dir(Builder) if name.startswith(("create_", "set_"))}
     through_tma = [False]
 
     def access(pointers: Any, mask: Any, kind: str) -> Any:
@@ -128,37 +130,41 @@ def _hooks(meter: Meter, is_real: bool, undefined: Undefined) -> dict[str, Any]:
 
     def set_grid_idx(self: Any, *index: int) -> None:
         meter.program()
-        own["set_grid_idx"](self, *index)
+        originals["set_grid_idx"](self, *index)
 
     def load(self: Any, ptrs: Any, mask: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
         there = access(ptrs, mask, "load")
         other = _or_undefined(other, there, ptrs.get_element_ty(), undefined)
         if is_real:
-            return own["create_masked_load"](self, ptrs, mask, other, *args, **kwargs)
+            return originals["create_masked_load"](self, ptrs, mask, other, *args, **kwargs)
         return _zeros(ptrs.data.shape, ptrs.get_element_ty())
 
     def store(self: Any, ptrs: Any, value: Any, mask: Any, *args: Any, **kwargs: Any) -> Any:
         access(ptrs, mask, "store")
-        return own["create_masked_store"](self, ptrs, value, mask, *args, **kwargs) if is_real else None
+        return originals["create_masked_store"](self, ptrs, value, mask, *args, **kwargs) if is_real else None
 
     def add(self: Any, operation: Any, ptr: Any, val: Any, mask: Any, *args: Any) -> Any:
         access(ptr, mask, "atomic")
-        own_add = own["create_atomic_rmw"]
-        return own_add(self, operation, ptr, val, mask, *args) if is_real else _zeros(val.data.shape, val.dtype.scalar)
+        original_add = originals["create_atomic_rmw"]
+        return (
+            original_add(self, operation, ptr, val, mask, *args)
+            if is_real
+            else _zeros(val.data.shape, val.dtype.scalar)
+        )
 
     def swap(self: Any, ptr: Any, cmp: Any, *args: Any) -> Any:
         access(ptr, None, "atomic")
-        return own["create_atomic_cas"](self, ptr, cmp, *args) if is_real else cmp  # a lock is free
+        return originals["create_atomic_cas"](self, ptr, cmp, *args) if is_real else cmp  # a lock is free
 
     def dot(self: Any, a: Any, b: Any, d: Any, input_precision: Any, *args: Any) -> Any:
         precision, times = _precision(a.dtype.scalar, input_precision)
         meter.flops(precision, 2.0 * times * a.data.size * b.data.shape[-1])
-        return own["create_dot"](self, a, b, d, input_precision, *args) if is_real else d
+        return originals["create_dot"](self, a, b, d, input_precision, *args) if is_real else d
 
     def descriptor(self: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         through_tma[0] = True
         try:
-            return own[name](self, *args, **kwargs)
+            return originals[name](self, *args, **kwargs)
         finally:
             through_tma[0] = False
 
@@ -191,6 +197,6 @@ def _precision(dtype: Any, input_precision: Any) -> tuple[str, int]:
     """(The precision in which operands of this type are multiplied, how often.)"""
     name = str(dtype)
     if name == "fp32":
-        asked = str(input_precision).rpartition(".")[2].lower()
-        return ("tf32", TF32[asked]) if asked in TF32 else ("fp32", 1)
+        requested = str(input_precision).rpartition(".")[2].lower()
+        return ("tf32", TF32[requested]) if requested in TF32 else ("fp32", 1)
     return ("fp8" if name.startswith("fp8") else name), 1

@@ -25,7 +25,7 @@ DEADLINE_S = 60.0  # seconds without progress: the version waits for another pro
 
 
 @dataclass(frozen=True)
-class Counted:
+class VersionTraffic:
     """A version's traffic at a size, or the reason why there is none. `failed`: by its own fault. `cost`: of its file.
 
     `sampled`: only some programs of its grids were run, on tensors without memory.
@@ -54,11 +54,11 @@ def count_pair(
     machine: Machine,
     on_version: Callable[[str], None] = lambda label: None,
     models_l2: bool = False,
-) -> list[Counted]:
+) -> list[VersionTraffic]:
     """Count every version at one size, as on a GPU of this kind; with a model of its L2 if all programs run."""
-    found, left = list[Counted](), list(pair.versions)
+    versions, left = list[VersionTraffic](), list(pair.versions)
 
-    def hear(label: str, fraction: float) -> None:
+    def follow_progress(label: str, fraction: float) -> None:
         on_version(label)
         if fraction:  # a version is complete
             done.append(label)
@@ -67,65 +67,67 @@ def count_pair(
         done = list[str]()
         try:
             count = partial(count_versions, left, pair, size, machine, models_l2)
-            found += worker.call(count, environment=INTERPRETED, on_progress=hear, deadline_s=DEADLINE_S)
+            versions += worker.call(count, environment=INTERPRETED, on_progress=follow_progress, deadline_s=DEADLINE_S)
             left = []
         except worker.ChildFailed as death:  # versions before it are counted again: their counts were lost
             guilty = left[len(done)]
-            found.append(Counted(guilty.label, reason=str(death), failed=True))
+            versions.append(VersionTraffic(guilty.label, reason=str(death), failed=True))
             left = [version for version in left if version is not guilty]
     order = [version.label for version in pair.versions]
-    return sorted(found, key=lambda each: order.index(each.label))
+    return sorted(versions, key=lambda version: order.index(version.label))
 
 
 def count_versions(
     versions: Sequence[Version], pair: Pair, size: str, machine: Machine, models_l2: bool, say: worker.Say
-) -> list[Counted]:
+) -> list[VersionTraffic]:
     """The same in this process. Triton must interpret (INTERPRETED)."""
-    found = []
+    counted = []
     for version in versions:
         say(version.label, 0.0)
-        found.append(_count(version, pair, size, machine, models_l2))
+        counted.append(_count(version, pair, size, machine, models_l2))
         say(version.label, 1.0)
-    return found
+    return counted
 
 
-def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2: bool) -> Counted:
+def _count(version: Version, pair: Pair, size: str, machine: Machine, models_l2: bool) -> VersionTraffic:
     if "cupy" in version.imports:
-        return Counted(version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them")
+        return VersionTraffic(
+            version.label, reason="CuPy and CUDA C++ do not run in Triton's interpreter: X-ray shows them"
+        )
     if version.is_gluon:
-        return Counted(version.label, reason=NOT_INTERPRETED)
+        return VersionTraffic(version.label, reason=NOT_INTERPRETED)
     if pair.ranks > 1:
-        return Counted(version.label, reason="runs in several processes: only one is counted here")
+        return VersionTraffic(version.label, reason="runs in several processes: only one is counted here")
     if not find_spec("triton"):
-        return Counted(version.label, reason="needs the package triton, whose interpreter does the counting")
+        return VersionTraffic(version.label, reason="needs the package triton, whose interpreter does the counting")
     if version.constants.get("REQUIRES", {}).get("gpus", 1) > 1:
-        return Counted(version.label, reason="works on several GPUs: only one is counted here")
+        return VersionTraffic(version.label, reason="works on several GPUs: only one is counted here")
     try:
-        with _tensors(version, is_exact(size), machine, models_l2) as (device, counted):
+        with _tensors(version, is_exact(size), machine, models_l2) as (device, counting):
             module = load(version.path)
             inputs = module.inputs(**pair.sizes[size], device=device)
             amounts = getattr(module, "cost", getattr(load(pair.baseline.path), "cost", None))
             cost: dict[str, Any] = amounts(**inputs) if amounts else {}
-            with counted():
+            with counting():
                 state = module.setup(**inputs) if hasattr(module, "setup") else {}
-            with counted() as meter:
+            with counting() as meter:
                 module.run(**inputs, **state)
     except Exception as error:  # noqa: BLE001 (any need for something missing)
-        reason, is_own_fault = _why(error)
-        return Counted(version.label, reason=reason, failed=is_own_fault)
+        reason, is_own_fault = _reason_not_counted(error)
+        return VersionTraffic(version.label, reason=reason, failed=is_own_fault)
     traffic, amounts = meter.traffic, {key: float(amount) for key, amount in cost.items()}
-    return Counted(version.label, traffic, cost=amounts, sampled=device == "meta" and traffic.programs > 0)
+    return VersionTraffic(version.label, traffic, cost=amounts, sampled=device == "meta" and traffic.programs > 0)
 
 
-def _why(error: Exception) -> tuple[str, bool]:
+def _reason_not_counted(error: Exception) -> tuple[str, bool]:
     """(Why a version was not counted, whether that is its own fault.)"""
     if isinstance(error, UserError):
         return str(error), False
-    told = str(error).lower()
-    for text, said in (("inline_asm", "inline assembly"), ("gluon", "Gluon"), ("extern_elementwise", "libdevice")):
-        if text in told:
-            return f"{said} does not run in Triton's interpreter", False
-    without_gpu = isinstance(error, RuntimeError) and ("cuda" in told or "nvidia" in told)
+    message = str(error).lower()
+    for text, feature in (("inline_asm", "inline assembly"), ("gluon", "Gluon"), ("extern_elementwise", "libdevice")):
+        if text in message:
+            return f"{feature} does not run in Triton's interpreter", False
+    without_gpu = isinstance(error, RuntimeError) and ("cuda" in message or "nvidia" in message)
     return worker.one_line(error), not without_gpu
 
 
@@ -135,8 +137,8 @@ class _Graphs:
     Its kernels count as launches, although the CPU makes one call for all of them.
     """
 
-    def __init__(self, counted: Callable[[], Any]) -> None:
-        self._counted, self._meters, self._captured = counted, list[Any](), dict[int, Traffic]()
+    def __init__(self, counting: Callable[[], Any]) -> None:
+        self._counted, self._meters, self._captured = counting, list[Any](), dict[int, Traffic]()
 
     @contextmanager
     def counting(self) -> Iterator[Any]:
@@ -170,7 +172,7 @@ def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -
     from common.traffic.call import counting
     from common.traffic.l2_model import L2
     from common.traffic.sampling import sampling
-    from common.traffic.torch_hooks import OnMeta
+    from common.traffic.torch_hooks import MetaAsGpu
     from common.xray.capture import as_if_on
 
     if exact and not version.needs_cuda:
@@ -178,5 +180,5 @@ def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -
         return
 
     graphs = _Graphs(sampling)
-    with as_if_on(machine), patch.multiple(torch.cuda, CUDAGraph=graphs.new, graph=graphs.capture), OnMeta():
+    with as_if_on(machine), patch.multiple(torch.cuda, CUDAGraph=graphs.new, graph=graphs.capture), MetaAsGpu():
         yield "meta", graphs.counting

@@ -27,7 +27,7 @@ class CannotShow(UserError):
     """A version's launches cannot be found without a GPU; str() says why."""
 
 
-class Faulty(UserError):
+class FaultyVersion(UserError):
     """A version would fail on a GPU, too; str() says why."""
 
 
@@ -73,18 +73,18 @@ def _kind(value: Any) -> Any:
 
 def launches(path: Path, size: dict[str, Any], machine: Machine) -> list[Launch]:
     """The different launches of one setup and one call of a version, in order. Raises CannotShow, Faulty."""
-    found: list[Launch] = []
+    recorded: list[Launch] = []
     try:
-        with recorded_launches(found.append, machine), as_if_cuda():
+        with recorded_launches(recorded.append, machine), as_if_cuda():
             version = load(path)
             inputs = version.inputs(**size, device="meta")
             state = version.setup(**inputs) if hasattr(version, "setup") else {}
             version.run(**inputs, **state)
     except NameError as error:
-        raise Faulty(f"{path.name}: {one_line(error)}") from None
+        raise FaultyVersion(f"{path.name}: {one_line(error)}") from None
     except Exception as error:  # noqa: BLE001 (any need for a missing GPU)
         raise CannotShow(f"{path.name}: cannot run without a GPU: {one_line(error)}") from None
-    return list({_key(launch): launch for launch in found}.values())
+    return list({_key(launch): launch for launch in recorded}.values())
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def as_if_on(machine: Machine) -> Any:
         "get_device_capability": machine.capability,
     }  # fmt: skip
     idle = ("Stream", "Event", "CUDAGraph", "stream", "graph", "current_stream", "synchronize")
-    stand_ins = {name: MagicMock() for name in idle} | {name: _always(value) for name, value in answers.items()}
+    stand_ins = {name: MagicMock() for name in idle} | {name: _constant(value) for name, value in answers.items()}
     return patch.multiple(torch.cuda, **stand_ins)
 
 
@@ -129,17 +129,17 @@ def _as_if_one_of_two() -> Iterator[None]:
     def empty(shape: Any, dtype: Any) -> Any:
         return torch.empty(shape, dtype=dtype, device="meta")
 
-    handle = SimpleNamespace(rank=0, world_size=2, barrier=_always(None), get_buffer=lambda _, *like: empty(*like))
+    handle = SimpleNamespace(rank=0, world_size=2, barrier=_constant(None), get_buffer=lambda _, *like: empty(*like))
     memory = SimpleNamespace(empty_strided_p2p=lambda shape, strides, dtype, device: empty(shape, dtype))
     world = SimpleNamespace(WORLD=SimpleNamespace(group_name="of two"))
     with (
-        patch.multiple(dist, get_rank=_always(0), get_world_size=_always(2), group=world),
-        patch.multiple(symmetric_memory, _SymmetricMemory=memory, rendezvous=_always(handle)),
+        patch.multiple(dist, get_rank=_constant(0), get_world_size=_constant(2), group=world),
+        patch.multiple(symmetric_memory, _SymmetricMemory=memory, rendezvous=_constant(handle)),
     ):
         yield
 
 
-def _always(value: Any) -> Any:
+def _constant(value: Any) -> Any:
     return lambda *_, **__: value
 
 
@@ -152,10 +152,14 @@ def _triton(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
         keep(TritonLaunch(self.__name__, self, arguments, options, grid))
         return MagicMock()  # stands for the compiled kernel, which some versions keep and launch again
 
-    def first(self: Any, *arguments: Any, **options: Any) -> Any:
+    def run_first_config(self: Any, *arguments: Any, **options: Any) -> Any:
         return self.fn.run(*arguments, **options, **self.configs[0].all_kwargs())
 
-    with machine.as_tritons_driver(), patch.object(JITFunction, "run", record), patch.object(Autotuner, "run", first):
+    with (
+        machine.as_tritons_driver(),
+        patch.object(JITFunction, "run", record),
+        patch.object(Autotuner, "run", run_first_config),
+    ):
         yield
 
 
@@ -177,10 +181,10 @@ def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
             threads = math.prod(block)
             keep(CudaLaunch(self.name, self.code, tuple(self.options), threads, shared_mem, (grid, block), args))
 
-    def nowhere(size: int) -> Any:
+    def unused_address(size: int) -> Any:
         return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(1 << 20, max(size, 1), None, 0), 0)
 
-    def shaped(shape: Any, *_: Any, dtype: Any = float, **__: Any) -> Any:
+    def new_array(shape: Any, *_: Any, dtype: Any = float, **__: Any) -> Any:
         return cupy.empty(shape, dtype=dtype)
 
     random = SimpleNamespace(  # only what the course's pairs use
@@ -188,8 +192,14 @@ def _cupy(keep: Callable[[Launch], None], machine: Machine) -> Iterator[None]:
         standard_normal=lambda size=(), dtype=float: cupy.empty(size, dtype),
         randint=lambda low, high=None, size=(), dtype=int: cupy.empty(size, dtype),
     )
-    arrays = {"RawKernel": RawKernel, "zeros": shaped, "full": shaped, "zeros_like": cupy.empty_like, "random": random}
-    device = {"getDevice": _always(0), "getDeviceProperties": _always(properties)}
-    allocator, runtime = cupy.cuda.using_allocator(nowhere), cupy.cuda.runtime
+    arrays = {
+        "RawKernel": RawKernel,
+        "zeros": new_array,
+        "full": new_array,
+        "zeros_like": cupy.empty_like,
+        "random": random,
+    }
+    device = {"getDevice": _constant(0), "getDeviceProperties": _constant(properties)}
+    allocator, runtime = cupy.cuda.using_allocator(unused_address), cupy.cuda.runtime
     with allocator, patch.multiple(cupy, **arrays), patch.multiple(runtime, **device):
         yield

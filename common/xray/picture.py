@@ -33,7 +33,9 @@ def xray(pair: Pair, architectures: Sequence[str] = ARCHITECTURES, size: str = "
                 continue
             except worker.ChildFailed as death:
                 reason = str(death)
-        pictures += [Picture(version.label, each, [], reason, version.has_kernel) for each in architectures]
+        pictures += [
+            Picture(version.label, architecture, [], reason, version.has_kernel) for architecture in architectures
+        ]
     return pictures
 
 
@@ -50,6 +52,6 @@ def _look_into(version: Version, size: dict, wanted: Sequence[str], say: Callabl
                 kernels = [sass.dissect(compilers.compile_for(launch, machine), machine) for launch in launches]
                 reason = "" if kernels else "launches no kernel of its own, only torch operations"
             except UserError as error:
-                reason, failed = str(error), isinstance(error, (compilers.CompileError, capture.Faulty))
+                reason, failed = str(error), isinstance(error, (compilers.CompileError, capture.FaultyVersion))
         pictures.append(Picture(version.label, architecture, kernels, reason, failed))
     return pictures

@@ -104,14 +104,14 @@ def stack_bytes(binary: Binary) -> int:
 def _resources(binary: Binary) -> tuple[int, ...]:
     """Registers and stack bytes per thread, bytes of shared memory per block."""
     listed = RESOURCES.findall(_run(binary, "cuobjdump", "-res-usage"))
-    return next(tuple(map(int, found)) for name, *found in listed if name == binary.name)
+    return next(tuple(map(int, figures)) for name, *figures in listed if name == binary.name)
 
 
 def _count(opcodes: list[str]) -> Counter[tuple[str, int]]:
     counts: Counter[tuple[str, int]] = Counter()
     for opcode, *modifiers in (full.split(".") for full in opcodes):
         if opcode in KINDS:
-            bits = next((WIDTHS[each] for each in modifiers if each in WIDTHS), 32) if opcode in BY_WIDTH else 0
+            bits = next((WIDTHS[word] for word in modifiers if word in WIDTHS), 32) if opcode in BY_WIDTH else 0
             counts[KINDS[opcode], bits] += 1
     return counts
 
@@ -154,7 +154,7 @@ def _store(key: str) -> Any:
 def _tool(name: str) -> str:
     """The path of a tool, from Triton or from a CUDA toolkit."""
     triton = find_spec("triton")
-    own = Path(str(triton.origin)).parent / "backends" / "nvidia" / "bin" if triton else Path()
-    if found := which(name, path=own) or which(name):
-        return found
+    in_triton = Path(str(triton.origin)).parent / "backends" / "nvidia" / "bin" if triton else Path()
+    if path := which(name, path=in_triton) or which(name):
+        return path
     raise NoTools(f"{name} is missing: triton (Linux) and the CUDA toolkit contain it")

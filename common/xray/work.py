@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from common.pairs.eager_mode import Eagerly
+from common.pairs.eager_mode import EagerMode
 from common.pairs.pair import load
 from common.pairs.user_error import UserError
 from common.xray.capture import Launch, TritonLaunch, as_if_cuda, recorded_launches
@@ -34,11 +34,11 @@ def works(path: Path, sizes: Sequence[dict], architecture: str, say: Callable[[s
 
     A line that begins with UNSEEN says why there are no others. Must run in its own process.
     """
-    machine, found = MACHINES[architecture], []
+    machine, work = MACHINES[architecture], []
     for number, arguments in enumerate(sizes):
         say(str(path), number / len(sizes))
-        found.append(_works(path, arguments, machine))
-    return found
+        work.append(_works(path, arguments, machine))
+    return work
 
 
 def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
@@ -48,14 +48,14 @@ def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
         for name in [name for name in vars(module) if name.split("_")[0] in TIMED]:
             done[name] = []
             try:
-                cost = _do(module, name, arguments, done[name])
+                cost = _call(module, name, arguments, done[name])
             except Exception as error:  # noqa: BLE001 (any need for a missing GPU)
                 done[name], cost = [f"{UNSEEN}: {type(error).__name__}"], {}
             done[name].append(f"cost {cost}")
     return {name: [_line(event, machine) for event in events] for name, events in done.items()}
 
 
-def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> dict[str, float]:
+def _call(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> dict[str, float]:
     random.seed(0)
     torch.manual_seed(0)  # a number drawn by `inputs` may be an argument of a launch
     # not for a library, which would ask torch.compile for code: that needs a GPU
@@ -66,7 +66,7 @@ def _do(module: ModuleType, name: str, arguments: dict[str, Any], events: list[s
     return module.cost(**inputs) if hasattr(module, "cost") else {}
 
 
-class _Operations(Eagerly):
+class _Operations(EagerMode):
     """While active, writes a line for every torch operation that gives the GPU work: a view does not."""
 
     def __init__(self, events: list[str | Launch]) -> None:
@@ -75,7 +75,7 @@ class _Operations(Eagerly):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if not func.is_view:
-            self._events.append(f"{func} {_shown(args)} {_shown(kwargs or {})}")
+            self._events.append(f"{func} {_value_text(args)} {_value_text(kwargs or {})}")
         return func(*args, **(kwargs or {}))
 
 
@@ -89,15 +89,15 @@ def _line(launch: str | Launch, machine: Machine) -> str:
         code = f"does not compile: {error}"
     code = hashlib.sha256(code.encode()).hexdigest()
     if not isinstance(launch, TritonLaunch):
-        return f"launch {launch.grid} {_shown(launch.arguments)} {launch.dynamic_shared_bytes} {code}"
+        return f"launch {launch.grid} {_value_text(launch.arguments)} {launch.dynamic_shared_bytes} {code}"
     names = launch.kernel.arg_names
     given = dict(zip(names, launch.arguments, strict=False)) | launch.options
     grid = launch.grid(given) if callable(launch.grid) else launch.grid
     # without names, which may change, and without constants (and None), which are in the machine code
     passed = [parameter.name for parameter in launch.kernel.params if not parameter.is_constexpr]
-    by_position = [_shown(given[name]) for name in passed if given.get(name) is not None]
+    by_position = [_value_text(given[name]) for name in passed if given.get(name) is not None]
     options = {name: value for name, value in given.items() if name not in names}
-    return f"launch {grid} {by_position} {_shown(options)} {code}"
+    return f"launch {grid} {by_position} {_value_text(options)} {code}"
 
 
 def code_of(binary: Binary) -> str:
@@ -113,16 +113,16 @@ def code_of(binary: Binary) -> str:
     return re.sub(r"%\w+", lambda name: names.setdefault(name[0], f"%{len(names)}"), text)
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value as text, without its address and its name."""
     if isinstance(value, torch.Tensor):
         return f"{value.dtype}{list(value.shape)}{list(value.stride())}+{value.storage_offset()}"
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_shown, value))}]"
+        return f"[{', '.join(map(_value_text, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{key}={_shown(value[key])}' for key in sorted(value))}}}"
+        return f"{{{', '.join(f'{key}={_value_text(value[key])}' for key in sorted(value))}}}"
     if hasattr(value, "block_shape"):  # a tensor descriptor
-        return f"descriptor {_shown(value.base)} {value.shape} {value.strides} {value.block_shape}"
+        return f"descriptor {_value_text(value.base)} {value.shape} {value.strides} {value.block_shape}"
     if type(value).__module__.startswith("cupy"):
         return f"{value.dtype}{list(value.shape)}{list(value.strides)}"
     is_plain = isinstance(value, int | float | str | bool | None)

@@ -6,7 +6,7 @@ from operator import attrgetter, methodcaller
 from rich.console import Console
 
 from common.pairs.pair import short
-from common.pairs.user_error import printable, width_of, wrapped
+from common.pairs.user_error import printable, width_of, wrap_text
 from common.pairs.wide_tables import TIE, print_table
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture
@@ -32,17 +32,17 @@ def facts(kernel: Anatomy) -> dict[str, str]:
 
 
 def _by_width(kernel: Anatomy, what: str) -> str:
-    found = sorted((bits, count) for (kind, bits), count in kernel.counts.items() if kind == what)
-    return ", ".join(f"{count} x {bits} bit" if bits else str(count) for bits, count in found)
+    widths = sorted((bits, count) for (kind, bits), count in kernel.counts.items() if kind == what)
+    return ", ".join(f"{count} x {bits} bit" if bits else str(count) for bits, count in widths)
 
 
 def rows(pictures: Iterable[Picture]) -> list[list[str]]:
     """A table of one architecture's pictures: the headings (version and kernel), then one row per fact."""
-    columns = [(short(picture.label), each) for picture in pictures for each in picture.kernels]
-    found = [facts(kernel) for _, kernel in columns]
+    columns = [(short(picture.label), kernel) for picture in pictures for kernel in picture.kernels]
+    columns_facts = [facts(kernel) for _, kernel in columns]
     heading = ["", *(f"{label} {kernel.kernel}" for label, kernel in columns)]
-    names = [name for name in (found[0] if found else []) if any(one[name] for one in found)]
-    return [heading, *([name, *(one[name] or NONE for one in found)] for name in names)]
+    names = [name for name in (columns_facts[0] if columns_facts else []) if any(row[name] for row in columns_facts)]
+    return [heading, *([name, *(row[name] or NONE for row in columns_facts)] for name in names)]
 
 
 def differences(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
@@ -51,24 +51,24 @@ def differences(base: list[Anatomy], other: list[Anatomy]) -> list[str]:
     def both(of: Callable[[Anatomy], int], pool: Callable[[Iterable[int]], int] = sum) -> tuple[int, int]:
         return pool(map(of, base)), pool(map(of, other))
 
-    lines = _told(len(base), len(other), "{after} kernel{s} instead of {before}")
+    lines = _change(len(base), len(other), "{after} kernel{s} instead of {before}")
     for what in ("global loads", "global stores", "shared loads", "shared stores"):
         before, after = both(methodcaller("widest", what), max)
         if before and after:
-            lines += _told(before // 8, after // 8, what + " move up to {after} bytes at once instead of {before}")
-    said = "up to {after} global load{s} without a store between, instead of {before}"
-    lines += _told(*both(attrgetter("loads_in_a_row"), max), said)
-    said = "{after} tensor-core instruction{s} instead of {before}"
-    lines += _told(*both(lambda kernel: sum(kernel.tensor.values())), said)
+            lines += _change(before // 8, after // 8, what + " move up to {after} bytes at once instead of {before}")
+    template = "up to {after} global load{s} without a store between, instead of {before}"
+    lines += _change(*both(attrgetter("loads_in_a_row"), max), template)
+    template = "{after} tensor-core instruction{s} instead of {before}"
+    lines += _change(*both(lambda kernel: sum(kernel.tensor.values())), template)
     for what in ("shared stores", "barriers", "shuffles", "warp reductions", "global atomics", "shared atomics"):
         before, after = both(methodcaller("total", what))
         if not (before and after):
             has = f"has {what} ({after}), the baseline none" if after else f"has no {what}, the baseline {before}"
-            lines += _told(before, after, has)
+            lines += _change(before, after, has)
         elif what.endswith("atomics"):
-            lines += _told(before, after, f"{{after}} {what[:-1]}{{s}} in its code instead of {{before}}")
-    said = "{after} instruction{s} that spill registers to memory instead of {before}"
-    lines += _told(*both(attrgetter("spills")), said)
+            lines += _change(before, after, f"{{after}} {what[:-1]}{{s}} in its code instead of {{before}}")
+    template = "{after} instruction{s} that spill registers to memory instead of {before}"
+    lines += _change(*both(attrgetter("spills")), template)
     return lines + _resources(*(max(kernels, key=attrgetter("instructions")) for kernels in (base, other)))
 
 
@@ -76,15 +76,17 @@ def _resources(base: Anatomy, other: Anatomy) -> list[str]:
     """Differences in the resources of the kernels with the most instructions."""
     room = "room for {after} warps an SM instead of {before}, limited by "
     return [
-        *_told(base.registers, other.registers, "{after} registers a thread instead of {before}"),
-        *_told(base.shared_bytes, other.shared_bytes, "{after:,} bytes of shared memory a block instead of {before:,}"),
-        *_told(base.occupancy.warps, other.occupancy.warps, room + other.occupancy.limited_by),
+        *_change(base.registers, other.registers, "{after} registers a thread instead of {before}"),
+        *_change(
+            base.shared_bytes, other.shared_bytes, "{after:,} bytes of shared memory a block instead of {before:,}"
+        ),
+        *_change(base.occupancy.warps, other.occupancy.warps, room + other.occupancy.limited_by),
     ]
 
 
-def _told(before: int, after: int, said: str) -> list[str]:
+def _change(before: int, after: int, template: str) -> list[str]:
     """The line with its figures, if they differ; `{s}` is the plural of `after`."""
-    return [said.format(before=before, after=after, s="s" * (after != 1))] if before != after else []
+    return [template.format(before=before, after=after, s="s" * (after != 1))] if before != after else []
 
 
 def words(pictures: list[Picture]) -> list[str]:
@@ -95,23 +97,23 @@ def words(pictures: list[Picture]) -> list[str]:
         if picture.reason:
             lines.append(f"{name}: {picture.reason}")
         elif picture is not first and first.kernels and picture.kernels:
-            found = differences(first.kernels, picture.kernels)
-            lines += [f"{name}: {line}" for line in found or ["the same resources and accesses as the baseline"]]
+            changes = differences(first.kernels, picture.kernels)
+            lines += [f"{name}: {line}" for line in changes or ["the same resources and accesses as the baseline"]]
     return lines
 
 
 def skeleton(kernel: Anatomy) -> list[str]:
     """The counted instructions of a kernel's machine code, each with its address and its kind."""
-    found = []
+    lines = []
     for line in kernel.sass.splitlines():
         opcode = match[1].split(".")[0] if (match := INSTRUCTION.match(line)) else ""
         if what := "tensor cores" if TENSOR.match(opcode) else KINDS.get(opcode, ""):
             address, code = line.strip().removeprefix("/*").split("*/", 1)
-            found.append((address, what, code.strip(" ;")))
-    width = max((len(what) for _, what, _ in found), default=0)
-    rest = kernel.instructions - len(found)
+            lines.append((address, what, code.strip(" ;")))
+    width = max((len(what) for _, what, _ in lines), default=0)
+    rest = kernel.instructions - len(lines)
     last = f"and {rest} other instruction{'s' * (rest != 1)}"
-    return [*(f"{address}  {what:{width}}  {code}" for address, what, code in found), last]
+    return [*(f"{address}  {what:{width}}  {code}" for address, what, code in lines), last]
 
 
 def by_architecture(pictures: list[Picture]) -> dict[str, list[Picture]]:
@@ -125,23 +127,23 @@ def print_pictures(title: str, pictures: list[Picture], console: Console, code: 
         for label, reason in dict.fromkeys((picture.label, picture.reason) for picture in pictures):
             _say(f"{title} {label.removeprefix('optimized/')}: {reason}", console)
         return
-    for architecture, mine in by_architecture(pictures).items():
-        heading, *body = rows(mine)
+    for architecture, group in by_architecture(pictures).items():
+        heading, *body = rows(group)
         name = f"{title}, compiled for {architecture} ({MACHINES[architecture].name})"
-        print_table(name, heading, [[_tied(cell) for cell in row] for row in body], console)
-        for line in words(mine):
+        print_table(name, heading, [[_unbroken_cell(cell) for cell in row] for row in body], console)
+        for line in words(group):
             _say(line, console)
-        for picture in mine if code else []:
+        for picture in group if code else []:
             for kernel in picture.kernels:
                 console.print(f"\n{picture.label} {kernel.kernel}, {architecture}:", markup=False)
                 console.print(getattr(kernel, code), markup=False, soft_wrap=True)
 
 
-def _tied(cell: str) -> str:
+def _unbroken_cell(cell: str) -> str:
     """A cell in which `4 x 32 bit` is not broken."""
     return cell.replace(" x ", f"{TIE}x{TIE}").replace(" bit", f"{TIE}bit")
 
 
 def _say(text: str, console: Console) -> None:
     """Print a line of text, wrapped between words at a terminal's width."""
-    console.print(wrapped(printable(text), width_of(console.file)), markup=False, soft_wrap=True)
+    console.print(wrap_text(printable(text), width_of(console.file)), markup=False, soft_wrap=True)

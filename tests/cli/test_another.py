@@ -12,7 +12,7 @@ from common.record.store import keep_record
 from common.show import second_gpu_page as compared
 from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Rates
-from common.traffic.versions import Counted
+from common.traffic.versions import VersionTraffic
 from common.xray.occupancy import MACHINES
 from tools import second_gpu
 
@@ -65,7 +65,10 @@ def course(tmp_path, monkeypatch):
     sheet = SimpleNamespace(environment={"device": {"kind": "cuda", "name": H200}})
     monkeypatch.setattr(second_gpu, "measured", lambda problems: [(recorded / "nvidia_h200/hardware.json", sheet)])
     monkeypatch.setattr(second_gpu, "of_sheet", lambda found, folder: RATES)
-    versions = [Counted("baseline", traffic(distinct_bytes=8e9)), Counted("optimized", traffic(distinct_bytes=1.0))]
+    versions = [
+        VersionTraffic("baseline", traffic(distinct_bytes=8e9)),
+        VersionTraffic("optimized", traffic(distinct_bytes=1.0)),
+    ]
     kept = [counts.CountedPair.of(pair, "default", versions)]
     counts.save(counts.made(kept, MACHINES["sm_90"]), recorded / "counts.json")
 

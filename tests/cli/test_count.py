@@ -14,19 +14,19 @@ from common.pairs.pair import discover
 from common.record.files import RecordError
 from common.traffic import traffic_tables
 from common.traffic.data import Kernel, Traffic
-from common.traffic.least_time import Rates, predicted
-from common.traffic.versions import Counted
+from common.traffic.least_time import Rates, predict_time
+from common.traffic.versions import VersionTraffic
 from common.xray.occupancy import MACHINES
 
 SIZES = {"check": {"n": 7}, "default": {"n": 64}, "large/a": {"n": 128}, "large/b": {"n": 256}}
 COST = {"dram_bytes": 64.0}
 KERNEL = Kernel("double_kernel", launches=1, programs=2, read_bytes=64, read_sectors=2, distinct_bytes=64, lanes=16)
 FOUND = {
-    "baseline": Counted("baseline", Traffic((KERNEL, KERNEL)), cost=COST),
-    "optimized": Counted("optimized", Traffic((KERNEL,)), cost=COST),
+    "baseline": VersionTraffic("baseline", Traffic((KERNEL, KERNEL)), cost=COST),
+    "optimized": VersionTraffic("optimized", Traffic((KERNEL,)), cost=COST),
 }
 RATES = Rates("NVIDIA H200", memory=64.0, per_key={}, launch_s=1.0, issue_s=1.0, source="a pencil")
-NEITHER = Counted("optimized", reason="inline assembly does not run in Triton's interpreter")
+NEITHER = VersionTraffic("optimized", reason="inline assembly does not run in Triton's interpreter")
 
 
 @pytest.fixture
@@ -99,13 +99,13 @@ def test_the_counts_of_the_course_fit_a_terminal_with_every_cell_whole(width, mo
             firsts = traffic_tables.HEADINGS.index(traffic_tables.PREDICTED)
             shown = [" ".join(line.split()) for line in lines]
             for version in [version for version in pair.versions if version.traffic]:
-                prediction = predicted(version.traffic, rates, pair.clock == "wall")
+                prediction = predict_time(version.traffic, rates, pair.clock == "wall")
                 row = traffic_tables.cells_of(version, version.traffic, prediction)[: firsts + 1]
                 assert any(line.startswith(" ".join(filter(None, row))) for line in shown)
 
 
 @pytest.mark.parametrize(
-    ("other", "status"), [(NEITHER, 0), (Counted("optimized", reason="ValueError: no", failed=True), 1)]
+    ("other", "status"), [(NEITHER, 0), (VersionTraffic("optimized", reason="ValueError: no", failed=True), 1)]
 )
 def test_a_version_that_cannot_be_counted_says_why_and_fails_only_by_its_own_fault(other, status, pairs, asked, capsys):
     asked.found["optimized"] = other

@@ -11,7 +11,7 @@ from common.record.result import Row
 from common.record.store import keep_record
 from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Rates
-from common.traffic.versions import Counted
+from common.traffic.versions import VersionTraffic
 from common.xray.occupancy import MACHINES
 from tools import counts_page, readmes
 
@@ -29,7 +29,7 @@ COST = {"dram_bytes": 1000.0}
 
 def counted(label, distinct_bytes=1000.0, copied=None, **amounts):
     kernel = Kernel("k", 1, 4, read_bytes=1000, read_sectors=32, distinct_bytes=distinct_bytes, **amounts)
-    return Counted(label, Traffic((kernel,), copied or {}), cost=COST)
+    return VersionTraffic(label, Traffic((kernel,), copied or {}), cost=COST)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_how_good_a_pencil_is_is_computed_from_them(course):
         (counted("optimized", 100.0), "device", "not visible in the counts"),
         (counted("optimized", 100.0, flops={"fp16_flops": 300.0}), "device", "products below the fp16 peak"),
         (counted("optimized", 9000.0), "device", "a cache nearer to the SMs"),
-        (Counted("optimized", Traffic((Kernel("torch.mm", 1, distinct_bytes=100.0),))), "device", "a library's"),
+        (VersionTraffic("optimized", Traffic((Kernel("torch.mm", 1, distinct_bytes=100.0),))), "device", "a library's"),
     ],
 )
 def test_a_reason_is_looked_for_where_the_prediction_is_far_off(version, clock, cause, course):
@@ -104,7 +104,9 @@ def test_a_reason_is_looked_for_where_the_prediction_is_far_off(version, clock, 
 
 
 def test_what_is_not_counted_says_why_and_what_was_not_measured_has_no_ratio(course):
-    course(counted("baseline"), Counted("optimized", reason="Gluon"), rows=[Row("optimized", "baseline", "skipped")])
+    course(
+        counted("baseline"), VersionTraffic("optimized", reason="Gluon"), rows=[Row("optimized", "baseline", "skipped")]
+    )
     _, baseline, optimized, *_ = rows_of(course.page())
     assert baseline[1] == "baseline"
     assert optimized[:3] == ["double", "optimized", "not counted: Gluon"] and optimized[-1] == ""

@@ -90,8 +90,8 @@ def test_nobody_is_left_behind(wrecks):
 
 def test_a_process_that_ends_while_the_family_is_looked_at_hides_nobody(monkeypatch):
     """Whose parent is gone before it is asked for its children is not seen by that look."""
-    child, look, seen = psutil.Popen(["sleep", "600"]), process_tree.family, [set()]
-    monkeypatch.setattr(process_tree, "family", lambda: seen.pop() if seen else look())
+    child, look, seen = psutil.Popen(["sleep", "600"]), process_tree.descendants, [set()]
+    monkeypatch.setattr(process_tree, "descendants", lambda: seen.pop() if seen else look())
     process_tree.end_all_but(look() - {psutil.Process(child.pid)})
     assert not is_alive(child.pid)
 
@@ -167,24 +167,24 @@ def test_a_library_that_compiles_may_be_silent_for_longer(monkeypatch):
 
 def test_an_interrupt_strikes_where_a_run_waits_and_nowhere_else():
     before = signal.getsignal(signal.SIGINT)
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         signal.raise_signal(signal.SIGINT)
-        with interrupt.held_back():  # as `run_pairs` does in benchmark.py's
-            assert interrupt.came()
-        with pytest.raises(KeyboardInterrupt), interrupt.waiting():
+        with interrupt.hold_signals():  # as `run_pairs` does in benchmark.py's
+            assert interrupt.was_interrupted()
+        with pytest.raises(KeyboardInterrupt), interrupt.interruptible():
             pytest.fail("waited")
     assert signal.getsignal(signal.SIGINT) is before
-    with interrupt.waiting():  # a note is of its own run
+    with interrupt.interruptible():  # a note is of its own run
         pass
-    with pytest.raises(KeyboardInterrupt), interrupt.held_back(), interrupt.waiting():
+    with pytest.raises(KeyboardInterrupt), interrupt.hold_signals(), interrupt.interruptible():
         signal.raise_signal(signal.SIGTERM)
 
 
 def test_what_tidies_up_after_an_interrupt_is_not_interrupted():
     tidied = []
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         try:
-            with interrupt.waiting():
+            with interrupt.interruptible():
                 signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             signal.raise_signal(signal.SIGINT)
@@ -202,7 +202,7 @@ def test_an_interrupt_while_a_child_is_asked_for_leaves_no_traceback(monkeypatch
         send(*arguments)
         signal.raise_signal(signal.SIGINT)
 
-    with interrupt.held_back():
+    with interrupt.hold_signals():
         forkserver.start({})
         worker.call(hello)  # it has imported what it needs
         monkeypatch.setattr(reduction, "sendfds", send_and_interrupt)
@@ -225,13 +225,13 @@ def test_a_signal_that_is_ignored_stays_ignored():
     """As SIGHUP is under nohup."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with interrupt.held_back(), interrupt.waiting():
+        with interrupt.hold_signals(), interrupt.interruptible():
             signal.raise_signal(signal.SIGINT)
-            assert not interrupt.came()
-        with interrupt.held_back():
-            with interrupt.held_back():
+            assert not interrupt.was_interrupted()
+        with interrupt.hold_signals():
+            with interrupt.hold_signals():
                 signal.raise_signal(signal.SIGTERM)
-            assert interrupt.came()  # the inner one is no end of it
+            assert interrupt.was_interrupted()  # the inner one is no end of it
     finally:
         signal.signal(signal.SIGINT, before)
 

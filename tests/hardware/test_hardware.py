@@ -87,7 +87,7 @@ def test_a_foreign_or_broken_file_is_one_line(change, says, tmp_path):
 
 
 def test_the_newest_gpu_is_what_was_recorded_as_it_was(tmp_path):
-    assert sheets.recorded(tmp_path) is None
+    assert sheets.recorded_sheet(tmp_path) is None
     made = recorded_sheet()
 
     def sheet(date, **device):
@@ -97,7 +97,7 @@ def test_the_newest_gpu_is_what_was_recorded_as_it_was(tmp_path):
     newer, on_cpu = sheet("2026-11-22T10:00:00+00:00", name="Another GPU"), sheet("2026-11-23", **describe("cpu"))
     paths = [sheets.keep(each, tmp_path) for each in (newer, made, on_cpu)]
     assert paths[0] == tmp_path / "another_gpu" / "hardware.json"
-    assert sheets.recorded(tmp_path) == newer
+    assert sheets.recorded_sheet(tmp_path) == newer
 
 
 # The cache
@@ -115,7 +115,7 @@ def measured(monkeypatch):
 
     monkeypatch.setattr(sheets, "survey_apart", lambda device, with_limits: (found.info, {}))
     monkeypatch.setattr(sheets, "versions", lambda: {"torch": found.torch})
-    monkeypatch.setattr(sheets, "measured_apart", measure)
+    monkeypatch.setattr(sheets, "measure_in_child", measure)
     return found
 
 
@@ -160,7 +160,7 @@ def test_a_sheet_that_cannot_be_kept_is_not_lost(measured, tmp_path, monkeypatch
 
 def test_a_device_that_is_not_there_is_one_line():
     with pytest.raises(DeviceError, match="cuda:99"):
-        sheets.measured_apart("cuda:99")
+        sheets.measure_in_child("cuda:99")
 
 
 # What is read off the curves
@@ -332,7 +332,7 @@ def test_a_cpu_is_measured(monkeypatch):
         monkeypatch.setattr(cpu_sheet, name, 1 << 20)
     limit = limits.Limit(1e10, None, "a copy", "")
     monkeypatch.setattr(cpu_sheet, "measure_limits", lambda device: {"dram_bytes": limit})
-    found = cpu_sheet.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, sheets.silent)
+    found = cpu_sheet.measure_cpu({**describe("cpu"), "cache_bytes": 1 << 17}, sheets.no_progress)
     sheet = sheets.Sheet(1, {"device": describe("cpu"), "versions": versions(), "date": "2026-11-21"}, **found)
     assert [size for size, _ in sheet.bandwidth["read"]] == working_sets(8 << 10, 1 << 20)
     assert list(sheet.bandwidth) == ["read", "copy", "scale", "add", "triad"]
@@ -453,7 +453,7 @@ def test_the_script_prints_saves_and_records(measured, monkeypatch, capsys, tmp_
     assert load(ROOT / "ch2/hardware_info.py").main() == 0
     assert "streaming multiprocessors" in capsys.readouterr().out
     assert {path.name for path in tmp_path.glob("*.png")} == {"bandwidth.png", "latency.png", "transfers.png"}
-    assert sheets.recorded().environment["device"]["name"] == "A made-up GPU"
+    assert sheets.recorded_sheet().environment["device"]["name"] == "A made-up GPU"
 
 
 # On a GPU
@@ -494,7 +494,7 @@ def test_every_byte_is_written_and_copied_and_no_other(size, probe):
 @pytest.mark.gpu
 @pytest.mark.alone
 def test_a_gpus_levels_are_steps():
-    sheet = sheets.measured_apart("cuda:0")
+    sheet = sheets.measure_in_child("cuda:0")
     assert list(sheet.levels) == ["L1", "L2", "DRAM"]
     first, second, dram = sheet.levels.values()
     assert first["read"] > 1.5 * second["read"] > 1.5 * dram["read"]

@@ -13,7 +13,7 @@ from common.learn.kernel_gates import as_pair
 from common.learn.traffic_gates import repeats
 from common.pairs.pair import Pair, discover
 from common.traffic.data import Kernel, Traffic
-from common.traffic.versions import Counted
+from common.traffic.versions import VersionTraffic
 from common.xray.picture import Picture
 
 
@@ -22,7 +22,9 @@ def judged(monkeypatch):
     """judged(gates, kernels): what the gate of traffic says of a file whose call launches these."""
 
     def of(gates, *kernels):
-        found = [Counted(label, Traffic(kernels), cost={"dram_bytes": 3200.0}) for label in ("baseline", "optimized")]
+        found = [
+            VersionTraffic(label, Traffic(kernels), cost={"dram_bytes": 3200.0}) for label in ("baseline", "optimized")
+        ]
         monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: found)
         monkeypatch.setattr(traffic_gates, "repeats", lambda *args: "loads x 2.00 times")
         (gate,) = traffic_gates.traffic(gates, Pair("ch0", "sums", None, (), {"count": {}}))
@@ -42,7 +44,7 @@ def test_atomic_operations_are_told_before_the_zeros_that_they_need(judged):
 
 
 def test_no_traffic_passes_where_the_least_is_not_known(monkeypatch):
-    counted = [Counted("optimized", Traffic([STORES]))] * 2
+    counted = [VersionTraffic("optimized", Traffic([STORES]))] * 2
     monkeypatch.setattr(traffic_gates, "count_pair", lambda *args, **options: counted)
     (gate,) = traffic_gates.traffic({"sectors": 1.0}, Pair("ch0", "sums", None, (), {"count": {}}))
     assert not gate.passed and "`cost` of the solution has to name its bytes" in gate.text

@@ -13,7 +13,7 @@ import pytest
 from samples import HONEST, PATIENCE_S, version, wait_until, write_pair
 
 from common.machine import background_load
-from common.machine.background_load import Look, look, used
+from common.machine.background_load import Snapshot, load_between, take_snapshot
 from common.record.load import load_record
 
 ME = psutil.Process()
@@ -22,7 +22,7 @@ TICKS_S = 0.05  # a few ticks of the clock that CPU time is told by
 
 
 def seen(at_s, busy_s=0.0, ours_s=0.0, others=None, at_work=None):
-    return Look(at_s, busy_s, ours_s, others or {}, at_work or {})
+    return Snapshot(at_s, busy_s, ours_s, others or {}, at_work or {})
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,13 @@ def seen(at_s, busy_s=0.0, ours_s=0.0, others=None, at_work=None):
 def test_what_is_said_of_two_looks(before, after, expected, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(background_load, "_name", lambda pid: "ME" if pid == ME.pid else "")
-    assert used(before, after) == expected
+    assert load_between(before, after) == expected
 
 
 def test_on_a_server_its_own_services_are_not_worth_a_word(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 128)
-    assert used(seen(0), seen(10, 50)) == {}
-    assert used(seen(0), seen(10, 90)) == {"other processes": "kept 9.0 cores busy"}
+    assert load_between(seen(0), seen(10, 50)) == {}
+    assert load_between(seen(0), seen(10, 90)) == {"other processes": "kept 9.0 cores busy"}
 
 
 def spent_s(pid):
@@ -88,7 +88,7 @@ def test_a_busy_process_is_named(spinning, monkeypatch):
 
 
 def test_where_nothing_is_timed_nobody_looks(monkeypatch):
-    monkeypatch.setattr(background_load, "look", lambda uuid: pytest.fail("looked"))
+    monkeypatch.setattr(background_load, "take_snapshot", lambda uuid: pytest.fail("looked"))
     with background_load.watch(None, print, on=False) as found:
         pass
     assert found == {}
@@ -96,13 +96,13 @@ def test_where_nothing_is_timed_nobody_looks(monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody counts for processes that have ended")
 def test_what_children_used_is_ours_when_they_have_ended_too():
-    before, ended_before_s = look(None), ended_s()
+    before, ended_before_s = take_snapshot(None), ended_s()
     subprocess.run([sys.executable, "-c", SPIN.format(1.0)], check=True)
     then_waits = [sys.executable, "-c", SPIN.format(0.5) + "\nprint(flush=True)\ninput()"]
     living = subprocess.Popen(then_waits, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         living.stdout.readline()
-        living_s, spent_by_ended_s, after = spent_s(living.pid), ended_s() - ended_before_s, look(None)
+        living_s, spent_by_ended_s, after = spent_s(living.pid), ended_s() - ended_before_s, take_snapshot(None)
     finally:
         living.communicate(b"\n")
     assert living_s > 0.5 - TICKS_S
@@ -125,7 +125,7 @@ def test_who_else_uses_the_gpu_is_named(monkeypatch):
     told = processes(os.getpid(), child.pid, os.getppid(), nobody)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", told)
     try:
-        found = look("GPU-1").at_work
+        found = take_snapshot("GPU-1").at_work
     finally:
         child.kill()
         child.wait()
@@ -141,7 +141,7 @@ def test_of_a_driver_that_does_not_tell_nothing_is_said(error, monkeypatch):
 
     monkeypatch.setattr(background_load, "nvml_handle", lambda uuid: uuid)
     monkeypatch.setattr(pynvml, "nvmlDeviceGetComputeRunningProcesses", fail)
-    assert "also uses this GPU" not in look("GPU-1").at_work.values()
+    assert "also uses this GPU" not in take_snapshot("GPU-1").at_work.values()
 
 
 # Another run of the course

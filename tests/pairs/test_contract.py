@@ -11,7 +11,7 @@ import pytest
 from samples import SIZES, one_pair, refused, version, write_pair
 
 from common.pairs.pair import NOT_INTERPRETED, ROOT, discover, load, skip_reason
-from common.pairs.sizes import lacking
+from common.pairs.sizes import pairs_without
 from common.pairs.source import source_hash
 
 CPU = {"kind": "cpu", "capability": None}
@@ -366,7 +366,7 @@ def test_a_size_to_count_at_is_neither_checked_nor_timed(tmp_path):
     assert pair.sizes == {**plain.sizes, "count": {"n": 64}}
     assert (pair.check_sizes, pair.timed_sizes) == (["check"], ["default"]) == (plain.check_sizes, plain.timed_sizes)
     assert hashes[0] == hashes[1]
-    assert lacking([pair], "count") == ["double"]  # as of a size that it does not have
+    assert pairs_without([pair], "count") == ["double"]  # as of a size that it does not have
 
 
 def test_the_longest_baseline_name_that_fits_wins(tmp_path):

@@ -21,10 +21,10 @@ linecache.cache["cell"] = len(source), None, source.splitlines(True), "cell"
 exec(compile(source, "cell", "exec"))
 
 from common.isolation import worker
-from common.traffic.triton_hooks import counted
+from common.traffic.triton_hooks import interpreter_hooks
 from common.traffic.meter import Meter
 
-with counted(Meter()):
+with interpreter_hooks(Meter()):
     copy_kernel[(1,)](x, out)
 assert out.equal(x)
 print("__file__" in globals(), worker.call(id) > 0)

@@ -134,7 +134,7 @@ def test_an_answer_is_what_it_would_be_and_inputs_stay():
 )  # fmt: skip
 def test_a_masked_lane_without_other_holds_what_is_wished(dtype, value, held):
     x, out = torch.ones(16, dtype=dtype), torch.zeros(16, dtype=dtype)
-    with triton_hooks.counted(Meter(), undefined=lambda: value):
+    with triton_hooks.interpreter_hooks(Meter(), undefined=lambda: value):
         programs.masked_copy(x, out, 10)
     assert torch.equal(out[:10], x[:10])
     assert torch.allclose(out[10:].double(), torch.tensor(held).double(), equal_nan=True)
@@ -144,7 +144,7 @@ def test_a_masked_lane_without_other_holds_what_is_wished(dtype, value, held):
 def test_a_masked_lane_with_other_holds_it(other):
     x, out = torch.ones(16), torch.zeros(16)
     asked = []
-    with triton_hooks.counted(Meter(), undefined=lambda: asked.append(1) or math.nan):
+    with triton_hooks.interpreter_hooks(Meter(), undefined=lambda: asked.append(1) or math.nan):
         programs.masked_copy(x, out, 10, other)
         programs.masked_copy(x, out, 16)
     assert (out[:10] == 1).all() and not asked

@@ -9,7 +9,7 @@ import torch
 from common.pairs.pair import ROOT
 from common.traffic import count, counting
 from common.traffic.meter import Meter
-from common.traffic.torch_hooks import OnMeta, Operations
+from common.traffic.torch_hooks import MetaAsGpu, Operations
 
 N = 1 << 12
 BYTES = 4 * N
@@ -95,7 +95,7 @@ def test_a_backward_pass_is_counted_too():
 
 def test_on_meta_what_crosses_to_the_host_and_back_is_no_launch():
     meter = Meter()
-    with OnMeta(), Operations(meter):
+    with MetaAsGpu(), Operations(meter):
         host = torch.empty(N, pin_memory=True)
         device = torch.empty(N, device="meta")
         device.copy_(host, non_blocking=True)

@@ -7,7 +7,7 @@ pytest.importorskip("triton")  # not on macOS
 import programs
 
 from common.traffic import count
-from common.traffic.sampling import LEAST, PROGRAMS, Addresses, sampling
+from common.traffic.sampling import LEAST, PROGRAMS, AddressMap, sampling
 
 GROWING = 60  # programs, of which the first asks for one block and the last for 60
 
@@ -93,7 +93,9 @@ def test_like_launches_are_looked_at_once(monkeypatch):
     own = programs.twice_kernel.fn
     x = torch.empty(1 << 14, device="meta")
     with sampling() as meter:
-        monkeypatch.setattr(meter, "taken", lambda *places, taken=meter.taken: looked.append(1) or taken(*places))
+        monkeypatch.setattr(
+            meter, "program_counts", lambda *places, counts=meter.program_counts: looked.append(1) or counts(*places)
+        )
         for _ in range(5):
             programs.twice(x)
         programs.twice(torch.empty(1 << 15, device="meta"))
@@ -111,7 +113,7 @@ def test_a_slow_launch_is_looked_at_least_often(monkeypatch):
 
 
 def test_views_lie_where_their_storage_lies():
-    addresses = Addresses()
+    addresses = AddressMap()
     x, y = torch.empty(1000, device="meta"), torch.empty(1000, device="meta")
     begin = addresses.of(x)
     assert addresses.of(x[10:]) == begin + 40

@@ -8,14 +8,14 @@ from samples import rows_of
 from common.traffic import traffic_tables
 from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Prediction
-from common.traffic.versions import Counted
+from common.traffic.versions import VersionTraffic
 
 KERNEL = Kernel(
     "k", launches=2, programs=1000, read_bytes=600, written_bytes=400, read_sectors=100, written_sectors=25,
     distinct_bytes=2000, lanes=1000, masked=125,
 )  # fmt: skip
 COST = {"dram_bytes": 1000.0}
-PLAIN = Counted("baseline", Traffic((KERNEL,)), cost=COST)
+PLAIN = VersionTraffic("baseline", Traffic((KERNEL,)), cost=COST)
 
 
 def table(*found, predicted=None, gpu="a GPU"):
@@ -51,7 +51,7 @@ def test_ratios_have_three_digits_and_no_more_than_two_places(ratio, shown):
 
 def test_a_column_is_there_for_those_who_have_something_in_it():
     atomic = replace(KERNEL, atomics=96, queue=32, flops={"fp32_flops": 4e9})
-    other = Counted(
+    other = VersionTraffic(
         "optimized/fused",
         Traffic((atomic,), {"h2d_bytes": 2048}, allocated_bytes=1 << 20, dram_bytes=1500, l2_bytes=1 << 20),
         cost=COST,
@@ -80,17 +80,19 @@ def test_a_sample_says_so_and_how_far_it_may_be_off():
     sampled = replace(of(error=0.0123), sampled=True)
     assert table(sampled)[0]["sectors"] == "4.00x ±1.2%"
     assert "a sample of each grid's programs" in traffic_tables.title("double", "default", [sampled])
-    assert traffic_tables.words([sampled]) == ["±: the standard error of a sample's sectors"]
+    assert traffic_tables.footnotes([sampled]) == ["±: the standard error of a sample's sectors"]
     no_difference = [replace(PLAIN, sampled=True)]
     assert "a sample" in traffic_tables.title("double", "default", no_difference)
     assert "exact" in traffic_tables.title("double", "default", [PLAIN])  # of torch's operations, by their shapes
 
 
 def test_what_is_not_counted_has_no_row_but_a_reason():
-    without = Counted("optimized/graph", reason="replays a captured graph")
+    without = VersionTraffic("optimized/graph", reason="replays a captured graph")
     assert len(table(PLAIN, without)) == 1
-    assert traffic_tables.words([PLAIN, without]) == ["graph: not counted: replays a captured graph"]
-    text = traffic_tables.markdown("double", traffic_tables.rows([without], {}, ""), traffic_tables.words([without]))
+    assert traffic_tables.footnotes([PLAIN, without]) == ["graph: not counted: replays a captured graph"]
+    text = traffic_tables.markdown(
+        "double", traffic_tables.rows([without], {}, ""), traffic_tables.footnotes([without])
+    )
     assert text == "## double\n\n- graph: not counted: replays a captured graph\n"
 
 
