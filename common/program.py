@@ -4,8 +4,10 @@ import argparse
 import io
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -104,9 +106,20 @@ def settle_streams() -> None:
     sys.stderr = io.TextIOWrapper(lossy, encoding, errors="replace", line_buffering=True)
 
 
+def _end(*_: Any) -> NoReturn:
+    with suppress(OSError):
+        os.write(2, b"interrupted\n")
+    os._exit(130)
+
+
 def finish(main: Callable[[], int]) -> NoReturn:
-    """Run a program's `main` and end the process with its status."""
+    """Run a program's `main` and end the process with its status.
+
+    Where nothing else handles Ctrl-C it ends the process at once: an exception in an import would be a traceback.
+    """
     settle_streams()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, _end)
     status = main()
     interrupt.ignore()  # only the exit is left
     sys.exit(status)

@@ -594,6 +594,17 @@ def test_a_list_onto_a_full_disk_is_one_line():
     assert (done.returncode, done.stderr) == (1, "benchmark.py: [Errno 28] No space left on device\n")
 
 
+def test_ctrl_c_before_anything_is_measured_says_so():
+    code = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # as programs do while they import
+from common.program import finish
+finish(lambda: signal.raise_signal(signal.SIGINT) or 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 # Colours
 
 
