@@ -7,7 +7,6 @@ import re
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -106,12 +105,6 @@ def settle_streams() -> None:
     sys.stderr = io.TextIOWrapper(lossy, encoding, errors="replace", line_buffering=True)
 
 
-def _end(*_: Any) -> NoReturn:
-    with suppress(OSError):
-        os.write(2, b"interrupted\n")
-    os._exit(130)
-
-
 def finish(main: Callable[[], int]) -> NoReturn:
     """Run a program's `main` and end the process with its status.
 
@@ -119,7 +112,7 @@ def finish(main: Callable[[], int]) -> NoReturn:
     """
     settle_streams()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, lambda *_: (os.write(2, b"interrupted\n"), os._exit(130)))
     status = main()
     interrupt.ignore()  # only the exit is left
     sys.exit(status)
