@@ -120,8 +120,11 @@ def run(args: Namespace) -> int:
 
         return compare_files(*args.compare)
     if args.show:
+        from common.record.files import check_writable
         from common.record.load import load_record
 
+        if args.markdown:
+            check_writable(args.markdown)
         return present(args, [], load_record(args.show), [])
     pairs = select(args)
     if args.list:

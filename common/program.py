@@ -4,6 +4,7 @@ import argparse
 import io
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -105,8 +106,13 @@ def settle_streams() -> None:
 
 
 def finish(main: Callable[[], int]) -> NoReturn:
-    """Run a program's `main` and end the process with its status."""
+    """Run a program's `main` and end the process with its status.
+
+    Where nothing else handles Ctrl-C it ends the process at once: an exception in an import would be a traceback.
+    """
     settle_streams()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, lambda *_: (os.write(2, b"interrupted\n"), os._exit(130)))
     status = main()
     interrupt.ignore()  # only the exit is left
     sys.exit(status)

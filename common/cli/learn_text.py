@@ -39,9 +39,8 @@ def print_exercise(exercise: Exercise, file: str) -> None:
     kind = f"({exercise.kind}, about {exercise.minutes} minutes)"
     console.print(f"[bold]{exercise.id}: {escape(exercise.title)}[/] {kind}")
     console.print(f"\n{escape(exercise.objective)}\n", highlight=False)
-    for is_table, lines in groupby(exercise.spec.splitlines(), lambda line: line.startswith("|")):
-        text = "\n".join(lines)
-        if is_table:  # rich cuts words where a table of Markdown is too wide
+    for text in re.split(r"^((?:\|.*\n)+)", exercise.spec, flags=re.MULTILINE):
+        if text.startswith("|"):  # rich cuts words where a table of Markdown is too wide
             cells = [re.findall(r"\| ([^|]*?) *(?=\|)", line) for line in text.replace("`", "").splitlines()]
             print_table("", cells[0], cells[2:], console)
         else:

@@ -22,7 +22,8 @@ def compare_files(old: Path, new: Path) -> int:
     """Print the rows of two records side by side. Exit status 3 if a row regressed. Raises RecordError."""
     records = load_record(old), load_record(new)
     names = [record.environment["device"]["name"] for record in records]
-    entries, states = regressions(*records, names[0] == names[1])
+    entries = regressions(*records, names[0] == names[1])
+    states = [entry.cells["compared"] for entry in entries if not entry.is_title]
     interrupted = " (that run was interrupted)" if records[1].environment.get("interrupted") else ""
     if {*states} <= {MISSING}:
         raise RecordError(f"{new}: has no row in common with {old}{interrupted}")
@@ -31,18 +32,16 @@ def compare_files(old: Path, new: Path) -> int:
     for state in [state for state in WORDS if state in states]:
         say(f"{state}: {WORDS[state]}", console)
     worse, compared = states.count(REGRESSED), states.count(OK) + states.count(REGRESSED)
-    if compared:
-        say(f"{worse} of {compared} regressed{interrupted}", console)
-    else:
-        why = "nothing was timed in both" if names[0] == names[1] else f"different devices, {' and '.join(names)}"
-        say(f"{why}: regressions cannot be determined{interrupted}", console)
+    why = "nothing was timed in both" if names[0] == names[1] else f"different devices, {' and '.join(names)}"
+    found = f"{worse} of {compared} regressed" if compared else f"{why}: regressions cannot be determined"
+    say(found + interrupted, console)
     return 3 if worse else 0
 
 
-def regressions(old: Record, new: Record, is_one_device: bool = True) -> tuple[list[Entry], list[str]]:
-    """(The table of all rows of the old record, by pair; of each what was found: empty if the devices differ.)"""
+def regressions(old: Record, new: Record, is_one_device: bool = True) -> list[Entry]:
+    """The table of all rows of the old record, by pair. `compared` is empty where devices differ."""
     after = _rows(new)
-    entries, states = list[Entry](), list[str]()
+    entries = list[Entry]()
     for pair in old.pairs:
         entries.append(Entry(named(pair), is_title=True))
         for row in pair.rows:
@@ -50,18 +49,12 @@ def regressions(old: Record, new: Record, is_one_device: bool = True) -> tuple[l
             name, of = versus or (short(row.variant), "")
             found = after.get(_key(pair, row))
             state = MISSING if found is None else _state(row, found) if is_one_device else ""
-            states.append(state)
-            cells = {
-                "compared": state,
-                "verdict": word(row.verdict),
-                "old": speedup(row),
-                "old interval": interval(row),
-            }
-            if found:
-                cells |= {"new": speedup(found), "new interval": interval(found)}
-                cells["verdict"] += f" -> {word(found.verdict)}" if found.verdict != row.verdict else ""
+            now = f" -> {word(found.verdict)}" if found and found.verdict != row.verdict else ""
+            cells = {"compared": state, "verdict": word(row.verdict) + now}
+            cells |= {"old": speedup(row), "old interval": interval(row)}
+            cells |= {"new": speedup(found), "new interval": interval(found)} if found else {}
             entries.append(Entry(name, cells, of, styles={"": "bold red"} if state == REGRESSED else {}))
-    return entries, states
+    return entries
 
 
 def _key(pair: PairResult, row: Row) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Tables that fit a terminal: cells are broken between words, and columns without room stand in a table below."""
+"""Tables and lines that fit a terminal: broken between words, and columns without room stand in a table below."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from common.pairs.user_error import printable, wrap_text
+from common.pairs.user_error import printable, width_of, wrap_text
 
 TIE = "\u00a0"  # in a cell: a space at which no line is broken
 GAP = 2  # columns of the terminal between two cells
 EDGES = 3  # columns of the terminal beside the first and the last cell
 Rows = Sequence[Sequence[str | Text]]
+
+
+def say(text: str, console: Console, hang: str = "  ", style: tuple[str, int, int] = ("", 0, 0)) -> None:
+    """Print a line of text: on a terminal wrapped between words at its width, elsewhere as one line.
+
+    `hang`: before the lines after the first. `style`: one of rich, and where it begins and ends in the first line.
+    """
+    shown = Text(wrap_text(printable(text), width_of(console.file), hang))
+    shown.stylize(*style)
+    console.print(shown, soft_wrap=True)
 
 
 def print_table(

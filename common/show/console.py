@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Column
-from rich.text import Text
 
 from common.pairs.contract import Version
 from common.pairs.pair import Pair
-from common.pairs.user_error import printable, width_of, wrap_text
-from common.pairs.wide_tables import TIE, print_table
+from common.pairs.user_error import printable, width_of
+from common.pairs.wide_tables import TIE, print_table, say
 from common.record.result import Record
 from common.show import stats_table
 from common.show.layout import LEAST, Entry, layout
@@ -25,6 +24,7 @@ from common.show.tables import HEADINGS, LIMIT_HEADINGS, ON_GPU, by_cause, limit
 
 PLAIN_WIDTH = 220  # columns where there is no terminal to fit
 BAR_WIDTH = 12
+WAITING = ("verified", "skipped")  # verdicts of what a GPU would time
 
 
 class _Console(Console):
@@ -133,9 +133,7 @@ def remarks(record: Record, old: OnGpu, known: Sequence[Pair]) -> list[str]:
     pairs, texts = record.pairs, by_cause(record.pairs)
     if stale := [named(pair) for pair in pairs if old.is_stale(pair)]:
         texts.append(f"changed since recorded on {old.device}: {', '.join(stale)}")
-    waiting = {
-        pair.name for pair in pairs if old.of(pair) and {"verified", "skipped"} & {row.verdict for row in pair.rows}
-    }
+    waiting = {pair.name for pair in pairs if old.of(pair) and any(row.verdict in WAITING for row in pair.rows)}
     texts += _without_gpu([pair for pair in known if pair.name in waiting])  # of the course: found by their names
     voided = [f"{named(pair)} ({pair.voided_rounds})" for pair in pairs if pair.voided_rounds]
     texts += [f"rounds voided for thermal or hardware slowdown: {', '.join(voided)}"] if voided else []
@@ -172,16 +170,6 @@ def print_spent(record: Record, console: Console) -> None:
         say(f"{pair.name} {pair.size}: {', '.join(shown)}", console)
     shares = [f"{name} {value:.2f} s ({value / (sums['total'] or 1):.0%})" for name, value in sums.items()]
     say(f"all: {', '.join(shares)}", console)
-
-
-def say(text: str, console: Console, hang: str = "  ", style: tuple[str, int, int] = ("", 0, 0)) -> None:
-    """Print a line of text: on a terminal wrapped between words at its width, elsewhere as one line.
-
-    `hang`: before the lines after the first. `style`: one of rich, and where it begins and ends in the first line.
-    """
-    shown = Text(wrap_text(printable(text), width_of(console.file), hang))
-    shown.stylize(*style)
-    console.print(shown, soft_wrap=True)
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:

@@ -53,19 +53,15 @@ def layout(headings: Sequence[str], entries: Sequence[Entry], width: int, least:
     Nothing is cut or wrapped: columns go from the right, and a name that is too long takes a line of its own. The first
     `least` columns never go. No entries are no lines, here and in Markdown.
     """
-    if not entries:
-        return []
     kept = _filled(headings, entries)
     needs = [max(cell_len(printable(text)) for text in (at, *_cells(at, entries))) for at in kept]
     names = max([cell_len(entry.indented) for entry in entries if not entry.is_title], default=0)
     is_wide = names + sum(needs) + 2 * len(needs) <= width
-    count, gap, name_width = _fitting(
-        needs, names if is_wide else min(names, NAME_WIDTH), width, min(least, len(needs))
-    )
+    count, gap, name_width = _fitting(needs, names if is_wide else min(names, NAME_WIDTH), width, least)
     columns = [Column("", name_width, True)]
     columns += [Column(at, need, at in LEFT) for at, need in zip(kept[:count], needs, strict=False)]
     lines = [Text((" " * gap).join(column.padded(column.heading) for column in columns).rstrip(), "dim")]
-    return [*lines, *(line for entry in entries for line in _lines(entry, columns, gap))]
+    return [*lines, *(line for entry in entries for line in _lines(entry, columns, gap))] if entries else []
 
 
 def _filled(headings: Sequence[str], entries: Sequence[Entry]) -> list[str]:
@@ -78,6 +74,7 @@ def _cells(heading: str, entries: Iterable[Entry]) -> list[str]:
 
 def _fitting(needs: Sequence[int], names: int, width: int, least: int) -> tuple[int, int, int]:
     """(The number of columns beside the names, the gap between columns, the width of the names.)"""
+    least = min(least, len(needs))
     for count in range(len(needs), least - 1, -1):
         for gap in (2, 1) if count <= CORE else (2,):
             if names + sum(needs[:count]) + gap * count <= width:
@@ -103,12 +100,10 @@ def _lines(entry: Entry, columns: Sequence[Column], gap: int) -> list[Text]:
 
 def markdown(headings: Sequence[str], entries: Sequence[Entry]) -> list[str]:
     """The same entries as a table in Markdown, with all columns that have cells."""
-    if not entries:
-        return []
     kept = _filled(headings, entries)
     names = [f"**{entry.name}**" if entry.is_title else f"{entry.of} {entry.name}".strip() for entry in entries]
     rows = [[name, *(entry.cells.get(at, "") for at in kept)] for name, entry in zip(names, entries, strict=True)]
-    return [*head(["pair and version", *kept]), *map(line, rows)]
+    return [*head(["pair and version", *kept]), *map(line, rows)] if entries else []
 
 
 def line(cells: Iterable[object]) -> str:

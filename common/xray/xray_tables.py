@@ -6,8 +6,7 @@ from operator import attrgetter, methodcaller
 from rich.console import Console
 
 from common.pairs.pair import short
-from common.pairs.user_error import printable, width_of, wrap_text
-from common.pairs.wide_tables import TIE, print_table
+from common.pairs.wide_tables import TIE, print_table, say
 from common.xray.occupancy import MACHINES
 from common.xray.picture import Picture
 from common.xray.sass import INSTRUCTION, KINDS, TENSOR, Anatomy
@@ -125,14 +124,14 @@ def print_pictures(title: str, pictures: list[Picture], console: Console, code: 
     """Print the tables. `code`: also print the machine code (sass), or the code that it was made from (ptx)."""
     if not any(picture.kernels for picture in pictures):
         for label, reason in dict.fromkeys((picture.label, picture.reason) for picture in pictures):
-            _say(f"{title} {label.removeprefix('optimized/')}: {reason}", console)
+            say(f"{title} {label.removeprefix('optimized/')}: {reason}", console)
         return
     for architecture, group in by_architecture(pictures).items():
         heading, *body = rows(group)
         name = f"{title}, compiled for {architecture} ({MACHINES[architecture].name})"
         print_table(name, heading, [[_unbroken_cell(cell) for cell in row] for row in body], console)
         for line in words(group):
-            _say(line, console)
+            say(line, console)
         for picture in group if code else []:
             for kernel in picture.kernels:
                 console.print(f"\n{picture.label} {kernel.kernel}, {architecture}:", markup=False)
@@ -142,8 +141,3 @@ def print_pictures(title: str, pictures: list[Picture], console: Console, code: 
 def _unbroken_cell(cell: str) -> str:
     """A cell in which `4 x 32 bit` is not broken."""
     return cell.replace(" x ", f"{TIE}x{TIE}").replace(" bit", f"{TIE}bit")
-
-
-def _say(text: str, console: Console) -> None:
-    """Print a line of text, wrapped between words at a terminal's width."""
-    console.print(wrap_text(printable(text), width_of(console.file)), markup=False, soft_wrap=True)

@@ -363,7 +363,8 @@ def test_a_record_is_shown_as_when_it_was_measured(options, pairs, ran, tmp_path
     assert printed("--show", files[0], "--markdown", files[2], *options).out == measured
     assert files[1].read_text() == files[2].read_text()
     assert (re.search(r"\bmean +sd\b", measured) is not None) == ("--stats" in options)
-    assert "beyond.md: cannot be written" in printed("--show", files[0], "--markdown", "no/beyond.md", status=1).err
+    out, err = printed("--show", files[0], "--markdown", "no/beyond.md", status=2)
+    assert "beyond.md: cannot be written" in err and out == ""
 
 
 def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, kept, tmp_path, printed):
@@ -592,6 +593,17 @@ def test_a_list_onto_a_full_disk_is_one_line():
     with open("/dev/full", "w") as full:
         done = shell("--list", stdout=full)
     assert (done.returncode, done.stderr) == (1, "benchmark.py: [Errno 28] No space left on device\n")
+
+
+def test_ctrl_c_before_anything_is_measured_says_so():
+    code = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # as programs do while they import
+from common.program import finish
+finish(lambda: signal.raise_signal(signal.SIGINT) or 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 # Colours
