@@ -109,19 +109,6 @@ def holds_alone(verdict: str, ratio: float, versus: Blocks, mine: Blocks) -> boo
     return not alone or all(needed)
 
 
-_BESIDE = "beside the others "
-
-
-def contradiction(ratio: float, versus: Blocks, mine: Blocks) -> str:
-    """Both ratios in words: beside the others, and in the last run alone."""
-    return f"{_BESIDE}{ratio:.3g}x, alone {np.median(versus[-1]) / np.median(mine[-1]):.3g}x"
-
-
-def is_contradiction(reason: str) -> bool:
-    """Whether a row is unsure because the runs alone contradict it."""
-    return reason.startswith(_BESIDE)
-
-
 def blocks_for(round_log_sd: float, rounds: int, half_width: float = 0.015, least: int = 12, most: int = 48) -> int:
     """The number of blocks that should bring the interval's half-width below `half_width`.
 

@@ -20,7 +20,9 @@ from common.isolation import worker
 from common.machine.survey import survey_apart
 from common.pairs.contract import read_version
 from common.pairs.pair import Pair
-from common.record.result import FAILED, PairResult, Row
+from common.record.outcome import FAILED, Verdict
+from common.record.result import PairResult, Row
+from common.show.words import text
 from common.xray.occupancy import WARP, Machine
 from search.examine import GEMM, Tell
 from search.history import NO_ROOM
@@ -90,16 +92,16 @@ def concluded(result: PairResult, died: dict[str, tuple[str, str]]) -> Measured:
     """Raises ChildFailed where the default fails, or nothing could be timed."""
     bad = dict(died)
     for row in result.rows:
-        if row.reason.startswith("the baseline: ") or not (result.arms or row.verdict in FAILED):
-            raise worker.ChildFailed(row.reason.replace("the baseline", "the default configuration"))
+        if text(row.reason).startswith("the baseline: ") or not (result.arms or row.verdict in FAILED):
+            raise worker.ChildFailed(text(row.reason).replace("the baseline", "the default configuration"))
         if row.interval is None:
-            bad[row.variant] = (_outcome(row), row.reason)
+            bad[row.variant] = (_outcome(row), text(row.reason))
     return Measured(bad, {label: arm.seconds for label, arm in result.arms.items() if label not in bad})
 
 
 def _outcome(row: Row) -> str:
-    if row.verdict == "died":
-        return NO_ROOM if row.reason.startswith("OutOfResources") else "does not run"
+    if row.verdict == Verdict.CRASHED:
+        return NO_ROOM if text(row.reason).startswith("OutOfResources") else "does not run"
     return "wrong" if row.verdict == "invalid" else row.verdict
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from common.pairs.pair import short
 from common.record.files import RecordError
 from common.record.load import load_record
-from common.record.result import FAILED, UNTIMED, PairResult, Record, Row
+from common.record.outcome import FAILED, UNTIMED
+from common.record.result import PairResult, Record, Row
 from common.show.console import make_console, print_entries, say
 from common.show.layout import Entry
 from common.show.tables import interval, named, speedup, word

@@ -12,12 +12,12 @@ from common.engine.candidates import LIBRARY_KINDS
 from common.engine.plausibility import too_fast, works_on
 from common.engine.sampling import Samples
 from common.engine.session import Session
-from common.machine.limits import of_limit
 from common.pairs.contract import Version
 from common.pairs.source import remarks, source_hash
+from common.record.outcome import Cause, Finding, Verdict, prose
+from common.record.recompute import FLOOR_TIMES, of_limit
 from common.record.result import CONTROL, Arm, PairResult, Row
 
-FLOOR_TIMES = 3  # a time below this many floors of the clock is below its resolution
 LONG_COMPILE_S = 1.0  # above this, a note says so
 ABOVE_LIMIT = 1.05  # an arm this far above a measured limit makes the limit doubtful
 MORE_CORES = 0.5  # difference in busy cores that a note mentions
@@ -33,6 +33,8 @@ def pair_result(session: Session, samples: Samples) -> PairResult:
         session.disqualify(label, reason)
     left = {each.label for each in session.remaining}
     arms = {label: _arm(label, samples, job.limits) for label in timed if label in left}
+    libraries = {each.label: each.precision for each in session.candidates if each.is_library}
+    arms = {label: replace(arm, precision=libraries.get(label, "")) for label, arm in arms.items()}
     floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
     cost = samples.costs.get("baseline", {})
     least_s, by = of_limit(cost, job.limits)
@@ -55,7 +57,8 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     seen = samples.seen.get(label)
     memory = (seen.allocated_bytes, seen.peak_bytes) if seen else (None, None)
     arm = Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
-    arm = replace(arm, **_errors(samples.errors.get(label)))
+    own = {} if cost == samples.costs["baseline"] else cost
+    arm = replace(arm, **_errors(samples.errors.get(label)), floor_s=pace.floor_s, cost=own)
     by_rank = [[list(each[label].by_rank) for each in block] for block in samples.blocks]
     return replace(arm, by_rank=by_rank, sent_bytes=samples.sent.get(label, [])) if by_rank[0][0] else arm
 
@@ -74,13 +77,14 @@ def _rows(session: Session, version: Version, arms: dict[str, Arm], floor: float
     for guilty, whose in (("baseline", "the baseline: "), (version.label, "")):
         if guilty in session.disqualified:
             verdict, reason = session.disqualified[guilty]
-            return [Row(version.label, "baseline", verdict, whose + reason, precision=precision)]
-    known = remarks(version, session.job.pair.baseline)
+            return [Row(version.label, "baseline", Verdict(verdict), prose(whose + reason), precision=precision)]
+    known = [*filter(None, map(prose, remarks(version, session.job.pair.baseline)))]
     if version.label not in arms:
         voided = samples.voided
         reason = f"not timed: all {voided} rounds were voided for thermal or hardware slowdown" if voided else ""
-        return [Row(version.label, "baseline", "verified", reason, precision=precision, notes=known)]
-    notes, others = known + _notes(session, arms, samples, version.label), ("baseline", version.versus)
+        return [Row(version.label, "baseline", Verdict.VERIFIED, prose(reason), precision=precision, notes=known)]
+    notes = [*known, *filter(None, map(prose, _notes(session, arms, samples, version.label)))]
+    others = ("baseline", version.versus)
     rows = [_believed(session, arms, samples, version.label, other, floor) for other in others if other in arms]
     return [replace(row, precision=precision, notes=notes) for row in rows]
 
@@ -90,11 +94,11 @@ def _believed(session: Session, arms: dict[str, Arm], samples: Samples, variant:
     short = _too_short(arms, samples)
     for label in (variant, versus):
         if label in short:
-            return Row(variant, versus, "too short", short[label])
+            return Row(variant, versus, Verdict.TOO_SHORT, prose(short[label]))
     ratio = stats.estimate(arms[versus].seconds, arms[variant].seconds)
     blocks = len(arms[variant].seconds)
     if not stats.sign_interval_rank(blocks):
-        return Row(variant, versus, "unsure", f"only {blocks} blocks: an interval needs six", ratio.ratio)
+        return Row(variant, versus, Verdict.UNSURE, Finding(Cause.FEW_BLOCKS, {"blocks": blocks}), ratio.ratio)
     verdict, reason = stats.verdict(ratio, floor)
     libraries = {}
     precisions = {each.label: each.precision for each in session.candidates}
@@ -103,7 +107,7 @@ def _believed(session: Session, arms: dict[str, Arm], samples: Samples, variant:
             against = stats.estimate(arms[label].seconds, arms[variant].seconds)
             named = {"precision": precisions[label]} if precisions[label] else {}
             libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high), **named}
-    return Row(variant, versus, verdict, reason, ratio.ratio, (ratio.low, ratio.high), libraries)
+    return Row(variant, versus, Verdict(verdict), prose(reason), ratio.ratio, (ratio.low, ratio.high), libraries)
 
 
 def _too_short(arms: dict[str, Arm], samples: Samples) -> dict[str, str]:

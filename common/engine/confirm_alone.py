@@ -11,9 +11,12 @@ from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from common import stats
 from common.engine.job import Alone, Errand, Job
 from common.isolation.worker import ChildFailed
+from common.record.outcome import Cause, Finding, Verdict, prose
 from common.record.result import CONTROL, PairResult, Row
 
 MOST_SAMPLES, LEAST_SAMPLES, SAMPLES_S = 10, 3, 0.5  # of a run alone
@@ -62,7 +65,7 @@ def settled(job: Job, result: PairResult, call: Call) -> PairResult:
         try:
             found = call(_with_files(job, label), errand, on_question=told.to_one())
         except ChildFailed as death:
-            found = Alone([], "died", str(death))
+            found = Alone([], "crashed", str(death))
         runs.setdefault(label, []).append(found)
 
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
@@ -98,11 +101,11 @@ def _without(result: PairResult, out: dict[str, Alone]) -> PairResult:
         if guilty and row.versus == "baseline":
             whose = "the baseline: " if guilty == "baseline" else ""
             why = f"{whose}alone: {out[guilty].reason}"
-            rows.append(Row(row.variant, "baseline", out[guilty].verdict, why, precision=row.precision))
+            rows.append(Row(row.variant, "baseline", Verdict(out[guilty].verdict), prose(why), precision=row.precision))
         elif not gone & {row.variant, row.versus}:
             libraries = {label: value for label, value in row.vs_library.items() if label not in gone}
-            said = [f"{label}: alone: {out[label].reason}" for label in row.vs_library if label in out]
-            rows.append(replace(row, vs_library=libraries, notes=[*row.notes, *said]))
+            said = [prose(f"{label}: alone: {out[label].reason}") for label in row.vs_library if label in out]
+            rows.append(replace(row, vs_library=libraries, notes=[*row.notes, *filter(None, said)]))
         elif row.variant not in result.arms:
             rows.append(row)  # disqualified before
     arms = {label: arm for label, arm in result.arms.items() if label not in gone}
@@ -113,17 +116,18 @@ def _seconds(label: str, runs: dict[str, list[Alone]]) -> list[list[float]]:
     return [each.seconds for each in runs.get(label, []) if each.seconds]
 
 
-def _contradiction(row: Row, runs: dict[str, list[Alone]]) -> str:
-    """Both ratios in words if no run alone agrees with the row; otherwise empty."""
+def _contradiction(row: Row, runs: dict[str, list[Alone]]) -> Finding | None:
+    """Both ratios if no run alone agrees with the row; otherwise none."""
     versus, mine = _seconds(row.versus, runs), _seconds(row.variant, runs)
     if row.ratio is None or stats.holds_alone(row.verdict, row.ratio, versus, mine):
-        return ""
-    return stats.contradiction(row.ratio, versus, mine)
+        return None
+    alone = float(np.median(versus[-1]) / np.median(mine[-1]))
+    return Finding(Cause.CONTRADICTED_ALONE, {"ratio": row.ratio, "alone": alone})
 
 
 def _settled(row: Row, runs: dict[str, list[Alone]]) -> Row:
     """The row with a verdict that holds both together and alone, and with notes from the version's run alone."""
     busy, reason = runs[row.variant][0].busy, _contradiction(row, runs)
     if busy > BUSY:
-        row = replace(row, notes=[*row.notes, f"keeps {busy:.1f} cores busy between calls"])
-    return replace(row, verdict="unsure", reason=reason) if reason else row
+        row = replace(row, notes=[*row.notes, Finding(Cause.CORES_BUSY_BETWEEN, {"cores": busy})])
+    return replace(row, verdict=Verdict.UNSURE, reason=reason) if reason else row

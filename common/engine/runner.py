@@ -22,7 +22,8 @@ from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, skip_reason
 from common.pairs.sizes import sizes_of
 from common.pairs.source import source_hash
-from common.record.result import FAILED, SCHEMA, PairResult, Record, Row
+from common.record.outcome import FAILED, Verdict, prose
+from common.record.result import PairResult, Record, Row
 
 FAST_BLOCKS = 6
 Neighbours = Callable[[dict[str, str]], None]  # process -> what it does
@@ -82,7 +83,7 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
     chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
     blocks = FAST_BLOCKS if fast else None
     jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(chosen)]
-    return Record(SCHEMA, environment, limits, []), jobs
+    return Record(environment, limits, []), jobs
 
 
 def _run_one(job: Job, check_only: bool, on_progress: worker.Say, on_neighbours: Neighbours) -> PairResult:
@@ -101,10 +102,12 @@ def _run_one(job: Job, check_only: bool, on_progress: worker.Say, on_neighbours:
     if job.ranks > 1 and on_cpu and not check_only and not timed:
         interpreted, why = {"baseline"}, f"verified with gloo on {job.ranks} processes; timing needs {job.ranks} GPUs"
     rows = [
-        replace(row, reason=why) if row.verdict == "verified" and interpreted & {row.variant, "baseline"} else row
+        replace(row, reason=prose(why))
+        if row.verdict == "verified" and interpreted & {row.variant, "baseline"}
+        else row
         for row in result.rows
     ]
-    rows += [Row(label, "baseline", "skipped", reason) for label, reason in reasons.items() if reason]
+    rows += [Row(label, "baseline", Verdict.SKIPPED, prose(reason)) for label, reason in reasons.items() if reason]
     return replace(result, rows=rows)
 
 
@@ -148,7 +151,7 @@ def _in_its_process(job: Job, on_progress: worker.Say, on_neighbours: Neighbours
             result = confirm_alone.settled(job, result, call)
             result = replace(result, spent_s={**result.spent_s, "alone": time.monotonic() - begun})
         except worker.ChildFailed as death:
-            result = _untimed(job, {label: ("died", str(death)) for label in job.labels if label != "baseline"})
+            result = _untimed(job, {label: ("crashed", str(death)) for label in job.labels if label != "baseline"})
     start_s = {"start": heard[0] - begin} if heard else {}
     spent_s = start_s | result.spent_s | {"total": time.monotonic() - begin}
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
@@ -176,10 +179,10 @@ def _measure(job: Job, errand: Errand | None, line: worker.Line) -> PairResult |
 
 def _untimed(job: Job, verdicts: dict[str, tuple[str, str]]) -> PairResult:
     pair = job.pair
-    rows = [Row(label, "baseline", verdict, reason) for label, (verdict, reason) in verdicts.items()]
+    rows = [Row(label, "baseline", Verdict(verdict), prose(reason)) for label, (verdict, reason) in verdicts.items()]
     return PairResult(pair.chapter, pair.name, job.size, pair.sizes[job.size], source_hash(pair), rows)
 
 
 def has_failed(record: Record) -> bool:
-    """Whether a pair is invalid or died."""
+    """Whether a pair is invalid or crashed."""
     return any(row.verdict in FAILED for pair in record.pairs for row in pair.rows)

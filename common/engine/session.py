@@ -43,7 +43,7 @@ def _told(error: BaseException) -> tuple[str, str]:
         cause = cause.__cause__  # Triton's interpreter raises its own error from the kernel's
     if cause:
         return one_line(cause).removeprefix(f"{type(cause).__name__}: "), "invalid"
-    return one_line(error) or "an error without a name", "died"
+    return one_line(error) or "an error without a name", "crashed"
 
 
 class Session:

@@ -26,8 +26,10 @@ from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover
 from common.pairs.source import remarks
 from common.pairs.syntax import ContractError
-from common.record.result import BELIEVED, FAILED, PairResult
+from common.record.outcome import BELIEVED, FAILED
+from common.record.result import PairResult
 from common.show.formats import digits, seconds
+from common.show.words import text as text_of
 
 GIVEN = ("inputs", "reference", "cost")  # functions that the reader leaves as they are
 DEADLINE_S = 60.0  # without a word: each size is one
@@ -137,8 +139,8 @@ def _right(pair: Pair, folder: Path, path: Path, found: Looked = NOTHING) -> Gat
         sizes = ", ".join(size.removeprefix("check/") for size in pair.check_sizes)
         return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values ({HARD})")
     if row.verdict == "skipped":
-        return Gate("right", None, f"cannot be judged here: {row.reason}")
-    return Gate("right", False, _with_words(_told(pair, _named(row.reason, folder, path), found), pair))
+        return Gate("right", None, f"cannot be judged here: {text_of(row.reason)}")
+    return Gate("right", False, _with_words(_told(pair, _named(text_of(row.reason), folder, path), found), pair))
 
 
 def _with_words(text: str, pair: Pair) -> str:
@@ -183,8 +185,8 @@ def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
     result = _result(pair, fast=True)
     row = result.rows[0]
     if row.interval is None or row.ratio is None:
-        said = told(row.reason)
-        reason = said.text(pair) if said else row.reason
+        said = told(text_of(row.reason))
+        reason = said.text(pair) if said else text_of(row.reason)
         yield Gate("speed", False if row.verdict in FAILED else None, f"not timed: {row.verdict}: {reason}")
         return
     low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)

@@ -12,6 +12,7 @@ from common.notebook import questions
 from common.notebook.questions import NoPrediction
 from common.pairs.pair import ROOT
 from common.record.result import Row
+from common.show import words
 from common.show.formats import digits
 from common.show.tables import ratio
 from common.stats import MARGIN
@@ -98,7 +99,7 @@ def against(said: float, row: Row, terms: Mapping[str, float] | None = None) -> 
     """
     told = _told(said, digits)
     if row.ratio is None or row.interval is None:
-        return f"you said {told}x; {row.verdict}: {row.reason}"
+        return f"you said {told}x; {row.verdict}: {words.text(row.reason)}"
     counted = next((term for name, term in (terms or {}).items() if BYTES.search(name)), None)
     questions.found(said, row.ratio, interval=row.interval, bytes=counted)
     low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)

@@ -127,6 +127,11 @@ class Finding:
         return replace(self, facts={**facts, **self.facts})
 
 
+def prose(text: str) -> Finding | None:
+    """A finding that is still made as a sentence; None for an empty one."""
+    return Finding(Cause.BREAKS_CONTRACT, {"text": text}) if text else None
+
+
 @dataclass(frozen=True)
 class Outcome:
     """A verdict, and its cause if it has one."""

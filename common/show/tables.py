@@ -13,23 +13,17 @@ from common.show import formats
 from common.show.formats import digits, seconds
 from common.show.layout import Entry, head, line  # noqa: F401 (tables in Markdown are asked for here)
 from common.show.recorded_column import NOTHING_ON_GPU, OnGpu
+from common.show.words import VERDICTS, text, word
 
 ON_GPU = "recorded on a GPU"  # a column of a machine without one
 HEADINGS = (
     "verdict", "speedup", "95 % interval", "time", "% of limit", "throughput", "% of datasheet", "vs library",
     "host time", ON_GPU,
 )  # fmt: skip
-VERDICTS = {  # of a record -> the reader's word and its colour, in the order of a tally
-    "faster": ("faster", "green"), "same": ("same", ""), "slower": ("slower", "red"), "unsure": ("unsure", "yellow"),
-    "too short": ("too short", ""), "verified": ("verified", ""), "skipped": ("skipped", ""),
-    "invalid": ("invalid", "bold red"), "died": ("crashed", "bold red"),
-}  # fmt: skip
 LIMIT_HEADINGS = ("resource", "measured", "datasheet", "how", "datasheet's source")
 GRADES = ((1.02, "A+"), (0.98, "A"), (0.9, "B"), (0.75, "C"), (0.5, "D"))
 NOTHING = "Nothing is recorded yet."
-STALE = "stale: the pair has changed since"
 APART = 1.05  # the quotient of two median times may lie this far outside the interval of their ratio
-WARM = "fits in the cache: its limit is not memory bandwidth"  # older records say so of samples with a cold L2, too
 BOUND, UNTIMED_FACTS = "launch-bound", ("allocates", "its first calls took")  # the second say nothing about a time
 CAUSES = (BOUND, *UNTIMED_FACTS, "keeps", "some of its calls", "its time changes between rounds")  # then come facts
 
@@ -39,11 +33,6 @@ class Measured(Protocol):
 
     @property
     def environment(self) -> dict[str, Any]: ...
-
-
-def word(verdict: str) -> str:
-    """A record's verdict in the reader's words."""
-    return VERDICTS[verdict][0]
 
 
 def ratio(row: Row) -> str:
@@ -202,8 +191,8 @@ def remarks(pair: PairResult, row: Row) -> list[str]:
 
     Then a line if the two times tell another story than the ratio: they are medians of their own.
     """
-    notes = [note for note in row.notes if row.versus == "baseline" and not (pair.clock == "device" and note == WARM)]
-    return [text for text in (row.reason, *notes, _apart(pair, row)) if text]
+    notes = row.notes if row.versus == "baseline" else []
+    return [*map(text, filter(None, [row.reason, *notes])), *filter(None, [_apart(pair, row)])]
 
 
 def _apart(pair: PairResult, row: Row) -> str:
@@ -221,12 +210,12 @@ def by_cause(pairs: Sequence[PairResult], left_out: Sequence[str] = ()) -> list[
     found: dict[str, dict[str, dict[str, list[str]]]] = {}  # cause -> facts -> pair -> versions
     every = {named(pair): {variant(row) for row in pair.rows} for pair in pairs}
     for pair in pairs:
-        texts = [(variant(row), text) for row in pair.rows for text in remarks(pair, row)]
+        texts = [(variant(row), remark) for row in pair.rows for remark in remarks(pair, row)]
         if pair.arms and (bound := pair.arms["baseline"].bound):
             texts.append(("baseline", f"{BOUND}: {bound}"))
-        for name, text in texts:
-            cause = next((cause for cause in CAUSES if text.startswith(cause)), text.partition(": ")[0])
-            facts = text.removeprefix(cause).lstrip(": ")
+        for name, remark in texts:
+            cause = next((cause for cause in CAUSES if remark.startswith(cause)), remark.partition(": ")[0])
+            facts = remark.removeprefix(cause).lstrip(": ")
             found.setdefault(cause, {}).setdefault(facts, {}).setdefault(named(pair), []).append(name)
     return [_cause_line(cause, by_facts, every) for cause, by_facts in found.items() if cause not in left_out]
 
@@ -239,8 +228,8 @@ def _cause_line(cause: str, by_facts: Mapping[str, dict[str, list[str]]], every:
     }
     if len(listed) == 1:
         ((facts, names),) = listed.items()
-        text = f"{cause} {facts}" if cause in CAUSES and cause != BOUND else f"{cause} ({facts})" if facts else cause
-        return f"{text}: {names}"
+        line = f"{cause} {facts}" if cause in CAUSES and cause != BOUND else f"{cause} ({facts})" if facts else cause
+        return f"{line}: {names}"
     return f"{cause}: " + ", ".join(f"{names} ({facts})" if facts else names for facts, names in listed.items())
 
 
@@ -265,14 +254,18 @@ def origin(record: Measured) -> str:
 
 def source(*files: tuple[Path, Measured]) -> str:
     """Where, when and with which software files were recorded: one line for equal origins, with links and pairs."""
-    links: dict[str, list[str]] = {}
+    links: dict[str, dict[str, list[str]]] = {}  # origin -> file -> pairs
     for path, record in files:
         software = ", ".join(f"{name} {version}" for name, version in record.environment["versions"].items())
         pairs = record.pairs if isinstance(record, Record) and len(files) > 1 else []
-        names = ", ".join(dict.fromkeys(pair.name for pair in pairs))
-        made = links.setdefault(f"Recorded on {origin(record)} ({software})", [])
-        made.append(link(path) + (f" ({names})" if names else ""))
-    return "\n\n".join(f"{where}: {', '.join(found)}" for where, found in links.items())
+        found = links.setdefault(f"Recorded on {origin(record)} ({software})", {})
+        found.setdefault(link(path), []).extend(pair.name for pair in pairs)
+    return "\n\n".join(f"{where}: {', '.join(map(_with_names, found.items()))}" for where, found in links.items())
+
+
+def _with_names(item: tuple[str, list[str]]) -> str:
+    where, names = item
+    return f"{where} ({', '.join(dict.fromkeys(names))})" if names else where
 
 
 def link(path: Path) -> str:

@@ -24,7 +24,7 @@ from common.isolation import worker
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 from common.record.files import RecordError
-from common.record.result import BELIEVED
+from common.record.outcome import BELIEVED
 from common.show.console import make_console
 from common.xray.occupancy import MACHINES
 

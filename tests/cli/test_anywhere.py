@@ -42,7 +42,7 @@ def test_the_best_version_counts_against_the_fastest_library(ratio, is_behind):
         against = {
             name: {"ratio": each, "interval": None} for name, each in (("library", 1.5), ("library/compiled", least))
         }
-        return Row(variant, "baseline", "faster", "", 2.0, (1.9, 2.1), against)
+        return Row(variant, "baseline", "faster", None, 2.0, (1.9, 2.1), against)
 
     found = random_sizes.behind(record(pair_result(rows=[row("optimized", ratio), row("optimized/slow", 0.5)])))
     assert found == ["behind: double default, optimized: 0.940x the speed of the library"] * is_behind

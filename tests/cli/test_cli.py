@@ -29,6 +29,7 @@ from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.source import source_hash
 from common.record.files import RecordError
 from common.record.load import load_record, save_record
+from common.record.outcome import prose
 from common.record.result import Row
 from common.show import console
 from common.show.tables import word
@@ -274,12 +275,12 @@ def test_a_chapters_compare_measures_no_other(options, ran, capsys):
 @pytest.mark.parametrize(
     ("row", "status"),
     [
-        (Row("optimized", "baseline", "slower", "", 0.5, (0.4, 0.6)), 0),
-        (Row("optimized", "baseline", "unsure", "noise", 1.0, (0.4, 1.6)), 0),
+        (Row("optimized", "baseline", "slower", None, 0.5, (0.4, 0.6)), 0),
+        (Row("optimized", "baseline", "unsure", prose("noise"), 1.0, (0.4, 1.6)), 0),
         (Row("optimized", "baseline", "verified"), 0),
-        (Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU"), 0),
-        (Row("optimized", "baseline", "invalid", "wrong answer"), 1),
-        (Row("optimized", "baseline", "died", "killed by SIGSEGV"), 1),
+        (Row("optimized", "baseline", "skipped", prose("needs an NVIDIA GPU")), 0),
+        (Row("optimized", "baseline", "invalid", prose("wrong answer")), 1),
+        (Row("optimized", "baseline", "crashed", prose("killed by SIGSEGV")), 1),
     ],
 )
 def test_only_invalid_and_dead_pairs_are_a_failure_and_every_reason_is_told(row, status, pairs, ran, printed):
@@ -295,7 +296,7 @@ def of_chapter_3(name, size="default", **fields):
     return pair_result(name, size=size, **as_it_is, **fields)
 
 
-DEAD = {"rows": [Row("optimized", "baseline", "died", "no kernel")], "arms": {}}
+DEAD = {"rows": [Row("optimized", "baseline", "crashed", prose("no kernel"))], "arms": {}}
 
 
 @pytest.mark.parametrize(
@@ -384,7 +385,7 @@ def test_limits_are_shown_with_units_and_origin(monkeypatch, printed):
 
 def test_the_table_shows_what_the_record_holds(pairs, ran, printed):
     library = {"library": {"ratio": 0.5, "interval": (0.4, 0.6)}}
-    row = Row("optimized/fused", "baseline", "faster", "", 2.345, (2.22, 2.46), library, "tf32", ["a note"])
+    row = Row("optimized/fused", "baseline", "faster", None, 2.345, (2.22, 2.46), library, "tf32", ["a note"])
     arms = pair_result().arms
     arms["optimized/fused"] = arms["optimized"]
     ran.record = record(pair_result(rows=[row], arms=arms, voided_rounds=3))
@@ -611,7 +612,7 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
 def test_brackets_in_reasons_are_shown_as_they_are(stream, monkeypatch):
     monkeypatch.setattr(sys, "stdout", stream())
-    row = Row("optimized", "baseline", "died", "IndexError: x[bold] is [/] out of range [0, 5]")
+    row = Row("optimized", "baseline", "crashed", prose("IndexError: x[bold] is [/] out of range [0, 5]"))
     console.print_record(record(pair_result(rows=[row])), console.make_console())
     assert "IndexError (x[bold] is [/] out of range [0, 5]): double" in sys.stdout.getvalue()
 
@@ -724,7 +725,7 @@ def saved(folder, file, *pairs, **environment):
 def test_a_regression_is_status_3(old, new, status, tmp_path, printed):
     def row(found):
         if not found:
-            return Row("optimized", "baseline", "invalid", "wrong answer")
+            return Row("optimized", "baseline", "invalid", prose("wrong answer"))
         return Row("optimized", "baseline", *stats.verdict(stats.Estimate(*found)), found[0], found[1:])
 
     files = [saved(tmp_path, f"{i}.json", pair_result(rows=[row(found)])) for i, found in enumerate((old, new))]

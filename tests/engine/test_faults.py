@@ -23,7 +23,8 @@ from common.isolation import forkserver, interrupt, process_tree, worker
 from common.isolation.pipe import LONG
 from common.pairs.pair import discover
 from common.record.load import load_record, save_record
-from common.record.result import BELIEVED
+from common.record.outcome import BELIEVED
+from common.show import words
 
 run_pairs = partial(runner.run_pairs, device="cpu")
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to look for processes")
@@ -62,21 +63,21 @@ def wrecks(machine, tmp_path_factory):
     return record, folder, left
 
 
-VERDICTS = {"died": DEATHS, "skipped": SKIPPED, "invalid": LEFT_BEHIND}
+VERDICTS = {"crashed": DEATHS, "skipped": SKIPPED, "invalid": LEFT_BEHIND}
 
 
 @pytest.mark.parametrize(("verdict", "name"), [(verdict, name) for verdict in VERDICTS for name in VERDICTS[verdict]])
 def test_a_pair_that_dies_or_cannot_run_or_leaves_something_running_says_how(verdict, name, wrecks):
     row = row_of(wrecks[0], name)
     assert (row.verdict, row.ratio, row.interval) == (verdict, None, None)
-    assert re.search(VERDICTS[verdict][name][1], row.reason), row.reason
-    assert row.reason.isprintable()
+    assert re.search(VERDICTS[verdict][name][1], words.text(row.reason)), words.text(row.reason)
+    assert words.text(row.reason).isprintable()
 
 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_the_pairs_around_them_are_measured(name, wrecks):
     row = row_of(wrecks[0], name)
-    assert row.verdict in BELIEVED, row.reason
+    assert row.verdict in BELIEVED, words.text(row.reason)
     assert row.ratio > 0
 
 
@@ -298,7 +299,7 @@ def test_a_benchmark_interrupted_in_a_timed_call_keeps_the_pairs_before(earlier,
         record = load_record(tmp_path / "r.json")
         assert record.environment["interrupted"]
         assert [pair.name for pair in record.pairs] == earlier
-        assert record.pairs[0].rows[0].verdict in BELIEVED, record.pairs[0].rows[0].reason
+        assert record.pairs[0].rows[0].verdict in BELIEVED, words.text(record.pairs[0].rows[0].reason)
         assert set(record.pairs[0].arms) == {"baseline", "optimized", "control"}
 
 

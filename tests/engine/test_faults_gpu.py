@@ -15,7 +15,8 @@ from common.isolation import worker
 from common.machine.device import describe
 from common.machine.throttling import clocks_now, slowdowns
 from common.pairs.pair import ROOT, discover
-from common.record.result import BELIEVED
+from common.record.outcome import BELIEVED
+from common.show import words
 
 pytestmark = pytest.mark.gpu
 
@@ -29,15 +30,15 @@ WRITES = """
 WRECKS = {  # text of the variant, verdict, what is said
     "a_illegal_access": (
         version(f"if not seen:\n    seen.append(True)\n    write((1,), (1,), (0x10,))\n{HONEST}", extra=WRITES),
-        "died", "illegal memory access|IllegalAddress|launch failure",
+        "crashed", "illegal memory access|IllegalAddress|launch failure",
     ),
     "c_fills_memory": (
         version(f"kept.append(torch.empty(1 << 33, device='cuda'))\n{HONEST}", extra="kept = []"),
-        "died", "OutOfMemoryError|out of memory",
+        "crashed", "OutOfMemoryError|out of memory",
     ),
-    "e_never_ends": (version(f"torch.cuda._sleep(1 << 62)\n{HONEST}"), "died", "^hung: no progress"),
+    "e_never_ends": (version(f"torch.cuda._sleep(1 << 62)\n{HONEST}"), "crashed", "^hung: no progress"),
     "g_asserts": (
-        version(f"torch.zeros(3, device='cuda')[x.long() * 0 + 7]\n{HONEST}"), "died", "device-side assert",
+        version(f"torch.zeros(3, device='cuda')[x.long() * 0 + 7]\n{HONEST}"), "crashed", "device-side assert",
     ),
     "i_too_large": (
         version(inputs='return {"x": torch.empty(n << 40, device=device), "w_shift": torch.empty(1, device=device)}'),
@@ -64,14 +65,14 @@ def record(tmp_path_factory):
 def test_what_a_pair_does_to_the_gpu_is_told(name, record):
     row, (_, verdict, reason) = row_of(record, name), WRECKS[name]
     assert (row.verdict, row.ratio) == (verdict, None)
-    assert re.search(reason, row.reason), row.reason
+    assert re.search(reason, words.text(row.reason)), words.text(row.reason)
 
 
 @pytest.mark.parametrize("letter", "bdfhj")
 def test_the_next_pair_is_unharmed(letter, record):
     (pair,) = [pair for pair in record.pairs if pair.name == f"{letter}_unharmed"]
     (row,) = pair.rows
-    assert row.verdict in BELIEVED, row.reason
+    assert row.verdict in BELIEVED, words.text(row.reason)
     assert pair.arms["baseline"].median_s > 0
     assert pair.clocks["sm_mhz"] > 0
 

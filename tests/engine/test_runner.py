@@ -10,8 +10,8 @@ from common.engine import runner
 from common.pairs.pair import discover
 from common.pairs.sizes import sizes_of
 from common.pairs.stress_names import DRAWS
-from common.record.result import BELIEVED
-from common.show import summary, tables
+from common.record.outcome import BELIEVED
+from common.show import summary, tables, words
 
 run_pairs = partial(runner.run_pairs, device="cpu")
 
@@ -52,7 +52,7 @@ CHECKED = {  # the variant, the baseline (None: 2 * x + w_shift), what is said o
     "right": (None, None, "verified", "^$"),
     "a kernel": (version(LAUNCH, extra=KERNEL), None, "verified",
                  "^verified at the check sizes, kernels in Triton's interpreter; timing needs a GPU$"),
-    "a baseline that raises": (None, version('raise ValueError("no such luck")'), "died",
+    "a baseline that raises": (None, version('raise ValueError("no such luck")'), "crashed",
                                r"ValueError: no such luck \(baseline_double.py:\d+\)$"),
     "an oracle that is neither's": (version(THRICE, extra=ORACLE), version(THRICE, extra=ORACLE), "invalid",
                                     "^the baseline: wrong answer at size check"),
@@ -71,7 +71,7 @@ def test_a_run_of_checks_judges_and_times_nothing(what, run):
     record = run(optimized, baseline, check_only=True)
     row = row_of(record, "double")
     assert (row.verdict, row.ratio, record.pairs[0].arms) == (verdict, None, {})
-    assert re.search(reason, row.reason), row
+    assert re.search(reason, words.text(row.reason)), row
     assert row.precision == ("bf16" if "declared" in what else "")
 
 
@@ -110,7 +110,7 @@ def broken(machine, tmp_path_factory):
 def test_what_a_function_does_not_take_or_return_is_said_with_its_file(name, broken):
     row, (_, baseline, said) = row_of(broken, name), BROKEN[name]
     assert row.verdict == "invalid"
-    assert f"{'baseline' if baseline else 'optimized'}_{name}.py: {said}" in row.reason
+    assert f"{'baseline' if baseline else 'optimized'}_{name}.py: {said}" in words.text(row.reason)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_what_a_function_does_not_take_or_return_is_said_with_its_file(name, bro
 def test_a_version_that_does_nothing_of_its_own_is_named(optimized, baseline, said, run):
     row = row_of(run(optimized, baseline, check_only=True), "double")
     assert row.verdict == "verified"
-    assert (said is None and not row.notes) or re.match(said, *row.notes)
+    assert (said is None and not [*map(words.text, row.notes)]) or re.match(said, *[*map(words.text, row.notes)])
 
 
 def test_a_draw_that_a_version_leaves_out_is_not_held_against_it(run):
@@ -140,14 +140,14 @@ def test_a_draw_that_a_version_leaves_out_is_not_held_against_it(run):
 
 def test_a_kernel_is_not_timed_in_the_interpreter(run):
     row = row_of(run(version(LAUNCH, extra=KERNEL)), "double")
-    assert (row.verdict, f"^{row.reason}$") == CHECKED["a kernel"][2:]
+    assert (row.verdict, f"^{words.text(row.reason)}$") == CHECKED["a kernel"][2:]
 
 
 def test_what_a_version_leaves_behind_when_it_dies_is_not_the_next_ones(machine, tmp_path):
     dies = version("torch.set_default_dtype(torch.float64)\nraise ValueError('no kernel')")
     write_pair(tmp_path, "double", {"dies": dies, "lives": version()})
     record = run_pairs(discover(tmp_path), check_only=True)
-    assert [row.verdict for row in record.pairs[0].rows] == ["died", "verified"]
+    assert [row.verdict for row in record.pairs[0].rows] == ["crashed", "verified"]
 
 
 def test_ctrl_c_keeps_the_pairs_that_were_done(machine, tmp_path):
@@ -211,7 +211,7 @@ def test_placement_may_be_the_lesson(run):
     matrix = 'return {{"x": torch.randn(n, 7, device=device){}}}'
     texts = [version("return x.sum(1)", "x", matrix.format(placed)) for placed in (".T.contiguous().T", "")]
     row = row_of(run(*texts, fast=True), "double")
-    assert row.verdict in BELIEVED, row.reason
+    assert row.verdict in BELIEVED, words.text(row.reason)
 
 
 SWEEP = {"check": {}, "count": {}, "default": {}, "small/a": {}, "small/b": {}, "smaller": {}, "cpu": {}}
@@ -283,7 +283,9 @@ def test_the_check_sizes_are_judged_once_a_sweep_where_all_arms_pass(swept):
 @pytest.mark.parametrize("check_only", [False, True])
 def test_a_liar_that_is_wrong_only_at_a_check_size_is_invalid_at_every_size(check_only, swept):
     rows, judged = swept(version(WRONG_IF_ODD), check_only=check_only)
-    assert [(row.verdict, row.reason[:26]) for row in rows] == [("invalid", "wrong answer at size check")] * 3
+    assert [(row.verdict, words.text(row.reason)[:26]) for row in rows] == [
+        ("invalid", "wrong answer at size check")
+    ] * 3
     assert judged == ["default", "small/a", "small/b"]
 
 
@@ -316,7 +318,7 @@ def test_the_timed_size_is_judged_at_every_size(swept):
     wrong = partial(version, WRONG_IF_ODD.replace("% 2", "== 512"), extra=ORACLE)
     (first, at_512, last), judged = swept(wrong(), wrong(sizes=EVEN))
     assert (at_512.verdict, judged) == ("invalid", ["default"])
-    assert at_512.reason.startswith("the baseline: wrong answer at the timed size")
+    assert words.text(at_512.reason).startswith("the baseline: wrong answer at the timed size")
     assert {first.verdict, last.verdict} <= set(BELIEVED)
 
 
@@ -341,14 +343,19 @@ def test_a_cost_of_no_resource_or_of_no_amount_is_invalid(cost, said, run):
     text = version(extra=f"def cost(x, w_shift): return {cost}")
     record = run(text, text, check_only="127" not in cost, fast=True)
     row = row_of(record, "double")
-    assert row.verdict == "invalid" and row.reason.startswith(f"the baseline: baseline_double.py: cost {said}"), row
+    assert row.verdict == "invalid" and words.text(row.reason).startswith(
+        f"the baseline: baseline_double.py: cost {said}"
+    ), row
     assert runner.has_failed(record)
 
 
 def test_a_variant_whose_cost_is_no_amount_is_invalid_by_itself(run):
     cost = "def cost(x, w_shift): return {'dram_bytes': %s}"
     row = row_of(run(version(extra=cost % "0.0"), version(extra=cost % "8"), check_only=True), "double")
-    assert (row.verdict, row.reason) == ("invalid", f"optimized_double.py: cost gives dram_bytes = 0.0: {POSITIVE}")
+    assert (row.verdict, words.text(row.reason)) == (
+        "invalid",
+        f"optimized_double.py: cost gives dram_bytes = 0.0: {POSITIVE}",
+    )
 
 
 def test_work_on_empty_inputs_may_cost_nothing_where_it_is_only_checked(run):
@@ -357,4 +364,4 @@ def test_work_on_empty_inputs_may_cost_nothing_where_it_is_only_checked(run):
     checked, timed = [pair.rows[0] for pair in run(text, text, size="default,none", fast=True).pairs]
     assert checked.verdict in BELIEVED, checked
     said = f"the baseline: baseline_double.py: cost gives dram_bytes = 0: {POSITIVE}"
-    assert (timed.verdict, timed.reason) == ("invalid", said)
+    assert (timed.verdict, words.text(timed.reason)) == ("invalid", said)

@@ -9,6 +9,7 @@ from common import stats
 from common.engine import runner
 from common.pairs.pair import discover
 from common.record.load import load_record, save_record
+from common.show import words
 
 pytestmark = pytest.mark.alone
 
@@ -50,8 +51,10 @@ def test_planted_ratios_are_found(measured):
 def test_libraries_are_arms_and_a_wrong_one_is_a_note(measured):
     for row in measured[0].pairs[0].rows:
         assert row.vs_library["library"]["ratio"] < 1  # it takes no nap
-        assert any(note.startswith("library/wrong: wrong answer") for note in row.notes)
-        assert any(note.startswith("library/dead: RuntimeError: no kernel image") for note in row.notes)
+        assert any(note.startswith("library/wrong: wrong answer") for note in [*map(words.text, row.notes)])
+        assert any(
+            note.startswith("library/dead: RuntimeError: no kernel image") for note in [*map(words.text, row.notes)]
+        )
 
 
 def test_a_library_of_a_lower_precision_is_compared_with_variants_of_that_precision_alone(measured):
@@ -67,7 +70,7 @@ def test_every_verdict_can_be_computed_again_from_the_samples(measured):
     for row in pair.rows:
         again = stats.estimate(seconds[row.versus], seconds[row.variant])
         assert (again.ratio, (again.low, again.high)) == (pytest.approx(row.ratio), pytest.approx(row.interval))
-        assert stats.verdict(again, pair.noise_floor) == (row.verdict, row.reason)
+        assert stats.verdict(again, pair.noise_floor) == (row.verdict, words.text(row.reason))
         library = stats.estimate(seconds["library"], seconds[row.variant])
         assert library.ratio == pytest.approx(row.vs_library["library"]["ratio"])
     for arm in pair.arms.values():

@@ -235,7 +235,7 @@ def catches(otherwise: str) -> Case:
     return Case((20,), "wrong answer", run, twin=run.replace(otherwise, HONEST))
 
 
-dies = partial(Case, (20,), verdict="died", twin_extra="")
+dies = partial(Case, (20,), verdict="crashed", twin_extra="")
 CATCHES = {
     "zeros_for_an_error": catches("return torch.zeros_like(x)"),
     "the_input_for_an_error": catches("return x.clone()"),

@@ -10,7 +10,9 @@ from typing import Any
 from samples import HONEST, VECTOR, version, write_pair
 
 from common.pairs.pair import Pair, discover
-from common.record.result import BELIEVED, Record, Row
+from common.record.outcome import BELIEVED
+from common.record.result import Record, Row
+from common.show import words
 
 X = 'return {"x": torch.randn(n, device=device)}'
 MATRIX = 'return {"x": torch.randn(n, n, device=device)}'
@@ -51,7 +53,7 @@ class Case:
 
     def is_caught(self, row: Row) -> bool:
         """For its own reason?"""
-        return row.verdict == self.verdict and bool(re.search(self.reason, row.reason))
+        return row.verdict == self.verdict and bool(re.search(self.reason, words.text(row.reason)))
 
     def versions(self) -> dict[str, tuple[str, str]]:
         """The texts of the liar and of its twin, each with that of its baseline."""
@@ -113,7 +115,7 @@ def rows_of(record: Record) -> dict[tuple[str, str], Row]:
 def assert_out(case: Case, row: Row) -> None:
     """For its own reason, and without a figure."""
     assert case.is_caught(row), row
-    assert row.reason.isprintable(), row
+    assert words.text(row.reason).isprintable(), row
     assert (row.ratio, row.interval, row.vs_library) == (None, None, {}), row
 
 

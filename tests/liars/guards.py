@@ -24,6 +24,7 @@ from common.engine.job import Alone, Errand, Job
 from common.isolation import worker
 from common.pairs.pair import discover
 from common.record.result import PairResult, Row
+from common.show import words
 from liars.answer import ROWS
 from liars.case import FEW, WRONG, Case, alone
 from liars.child import Measure, measure_quickly, measured
@@ -286,6 +287,6 @@ def assert_needed(name: str, guard: Guard, cases: dict[str, Case], folder: Path,
     for case in guard.cases:
         row = row_of(cases[case], folder / case, patch, unguarded, check_only=not guard.timed, **options)
         if case in VIGILANT:
-            assert re.match(r"AssertionError \(optimized_pair_liar.py:\d+\)", row.reason), row
+            assert re.match(r"AssertionError \(optimized_pair_liar.py:\d+\)", words.text(row.reason)), row
         else:
-            assert row.verdict != "died" and not cases[case].is_caught(row), row
+            assert row.verdict != "crashed" and not cases[case].is_caught(row), row

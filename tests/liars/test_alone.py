@@ -10,6 +10,7 @@ from common.engine import confirm_alone, untimed_checks
 from common.engine.job import Alone, Job
 from common.pairs.pair import discover
 from common.record.result import Arm, PairResult, Row
+from common.show import words
 from liars.case import X, shows
 from liars.child import measure_quickly, measured
 
@@ -83,17 +84,19 @@ def unsettled(job, result, call):
 def test_a_gain_that_comes_of_slowing_the_other_is_none(how, settled, verdict, measure):
     for _ in range(3):
         row = measure(f"brake()\n{OWN}", BRAKES[how], settled)
-        if "differs from itself" not in row.reason:  # if it does, the machine was too noisy to show anything
+        if "differs from itself" not in words.text(
+            row.reason
+        ):  # if it does, the machine was too noisy to show anything
             break
     assert row.verdict == verdict, row
-    assert settled is unsettled or row.reason.startswith("beside the others "), row
-    assert settled is unsettled or ", alone " in row.reason
+    assert settled is unsettled or words.text(row.reason).startswith("beside the others "), row
+    assert settled is unsettled or ", alone " in words.text(row.reason)
 
 
 def test_its_twin_slows_itself_alone(measure):
     row = measure(OWN, BRAKES["a function of the other"])
     assert row.verdict in ("same", "unsure", "faster", "slower"), row
-    assert "alone" not in row.reason
+    assert "alone" not in words.text(row.reason)
 
 
 STOPPED = """
@@ -106,12 +109,12 @@ STOPPED = """
 @shows(3)
 def test_who_stops_the_clock_fools_himself(measure):
     row = measure(f"sleep(2e-3)\n{OWN}", STOPPED)
-    assert (row.verdict, row.reason) == ("slower", ""), row
+    assert (row.verdict, words.text(row.reason)) == ("slower", ""), row
 
 
 def result_of(verdict, ratio):
     """A pair whose baseline takes a second, beside the others and alone."""
-    row = Row("optimized", "baseline", verdict, "", ratio, (ratio, ratio))
+    row = Row("optimized", "baseline", verdict, None, ratio, (ratio, ratio))
     both = {"baseline": 1.0, "optimized": 1.0 / ratio, "control": 1.0}
     arms = {label: Arm(seconds, None, None, None, 0.0, [[seconds]] * 6) for label, seconds in both.items()}
     return PairResult("ch1", "double", "default", {}, "", [row], arms=arms, noise_floor=0.0)
@@ -161,7 +164,7 @@ def test_a_conclusion_holds_both_ways_or_is_unsure(verdict, ratio, alone, said, 
     row, left = settle_with(result_of(verdict, ratio), [Alone([1.0 / alone])])
     assert (row.verdict, left) == (said, ALL)
     doubted = verdict != said
-    assert row.reason == (f"beside the others {ratio:.3g}x, alone {alone:.3g}x" if doubted else "")
+    assert words.text(row.reason) == (f"beside the others {ratio:.3g}x, alone {alone:.3g}x" if doubted else "")
 
 
 def test_one_of_five_runs_that_agrees_is_enough(settle_with):
@@ -174,17 +177,17 @@ def test_one_of_five_runs_that_agrees_is_enough(settle_with):
 @pytest.mark.parametrize(
     ("mine", "base", "said", "left"),
     [
-        (Alone([], "died", "killed"), Alone([1.0], wrong={}), ("died", "alone: killed"), ["baseline", "control"]),
+        (Alone([], "crashed", "killed"), Alone([1.0], wrong={}), ("crashed", "alone: killed"), ["baseline", "control"]),
         (
             Alone([0.5]), Alone([1.0], wrong={"optimized": "zeros"}), ("invalid", "alone: wrong answer: zeros"),
             ["baseline", "control"],
         ),
-        (Alone([0.5]), Alone([1.0], "died", "killed"), ("died", "the baseline: alone: killed"), NONE),
+        (Alone([0.5]), Alone([1.0], "crashed", "killed"), ("crashed", "the baseline: alone: killed"), NONE),
     ],
 )  # fmt: skip
 def test_who_is_not_right_alone_is_out(mine, base, said, left, settle_with):
     row, labels = settle_with(result_of("faster", 2.0), [mine], [base])
-    assert ((row.verdict, row.reason), labels, row.ratio) == (said, left, None)
+    assert ((row.verdict, words.text(row.reason)), labels, row.ratio) == (said, left, None)
 
 
 def test_what_is_kept_is_known_only_after_it_was_taken():

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from common.record.result import BELIEVED
+from common.record.outcome import BELIEVED
 from liars import guards, state, test_statistics
 from liars.child import measure_quickly
 from liars.guards import FINE, GUARDS, OF_THE_HARNESS, ON_A_GPU, VIGILANT
@@ -74,7 +74,7 @@ def test_without_it_its_test_fails(name, machine, tmp_path, monkeypatch):
     with pytest.raises(AssertionError):
         test(**{parameter: given[parameter] for parameter in inspect.signature(test).parameters})
     assert found and all(pair.arms for pair, *_ in found)  # it is no broken harness that has failed it
-    assert "died" not in {row.verdict for _, *rows in found for row in rows}
+    assert "crashed" not in {row.verdict for _, *rows in found for row in rows}
 
 
 def test_no_guard_is_forgotten():

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from common.record.result import to_json
-from common.show import console, heatmap, summary
+from common.show import console, heatmap, summary, words
 from liars import WAYS, answer, clock, state, test_alone, test_on_gpu, test_statistics
 from liars.case import assert_believed, assert_out, rooms, rows_of, write_rooms
 from liars.child import measure_quickly, measured
@@ -57,7 +57,9 @@ ONLY_ON_A_GPU = {"the current stream"}
 def test_every_setting_that_is_watched_has_its_liar(rows):
     from common.checks.global_state import SETTINGS, _switches
 
-    said = [row.reason for row in rows.values() if row.reason.startswith("changes global state")]
+    said = [
+        words.text(row.reason) for row in rows.values() if words.text(row.reason).startswith("changes global state")
+    ]
     elsewhere = [state.LEAVES_SETTINGS[name].reason for name in state.NOT_HERE]
     on_a_gpu = [case.reason for case in test_on_gpu.LIARS.values()]
     lacking = {

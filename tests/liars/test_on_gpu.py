@@ -7,6 +7,7 @@ from samples import version, write_pair
 
 from common.engine import runner
 from common.pairs.pair import discover
+from common.show import words
 from liars import guards
 from liars.case import assert_believed, assert_out, rooms, rows_of, shows, write_rooms
 from liars.gpu import CUPY, FAMILIES, LIMITS, SIZES
@@ -69,7 +70,7 @@ def test_an_allocation_that_the_other_arm_does_without_is_said(library, measure,
     into, anew = (version(each, "x, out", inputs, sizes=SIZES) for each in (run, "return 2 * x"))
     write_pair(tmp_path, "double", {"twin": into, "liar": anew}, into)
     (pair,) = measure(discover(tmp_path)).pairs
-    said = [[note for note in row.notes if "allocates" in note] for row in pair.rows]
+    said = [[note for note in [*map(words.text, row.notes)] if "allocates" in note] for row in pair.rows]
     assert said == [["allocates 16.0 MiB a call, the baseline almost nothing"], []]
 
 

@@ -13,7 +13,8 @@ from common.engine import runner
 from common.pairs.pair import discover
 from common.record.files import RecordError
 from common.record.load import load_record, save_record
-from common.record.result import BELIEVED
+from common.record.outcome import BELIEVED
+from common.show import words
 from liars import child
 from liars.case import shows
 from liars.child import measure_in, measure_quickly, measured
@@ -149,7 +150,7 @@ def test_a_round_is_voided_for_the_heat_and_not_for_its_times(measure):
 def test_where_all_rounds_are_voided_nothing_has_a_time(measure):
     pair, row = measure(child.HotAlways, naps(2e-3), naps(2e-3))
     assert (row.verdict, row.ratio, row.interval) == ("verified", None, None)
-    assert row.reason == "not timed: all 60 rounds were voided for thermal or hardware slowdown"
+    assert words.text(row.reason) == "not timed: all 60 rounds were voided for thermal or hardware slowdown"
     assert pair.voided_rounds == 2 * 6 * 5  # twice as many blocks as were asked for
     assert (pair.arms, pair.orders) == ({}, [])
 
@@ -238,7 +239,7 @@ def limited(limits, liar_s, machine, measure, monkeypatch):
 def test_a_time_below_the_physical_limit_is_none(machine, measure, monkeypatch):
     pair, liar = limited(LIMITS, 0.9e-3, machine, measure, monkeypatch)
     assert (liar.verdict, liar.ratio) == ("invalid", None)
-    assert "900.0 us is below the physical limit: 1e+09 fp32 flops take 1000.0 us" in liar.reason
+    assert "900.0 us is below the physical limit: 1e+09 fp32 flops take 1000.0 us" in words.text(liar.reason)
     assert "optimized/liar" not in pair.arms
 
 
@@ -246,7 +247,9 @@ def test_a_time_below_the_physical_limit_is_none(machine, measure, monkeypatch):
 def test_a_time_far_below_the_measured_limit_is_none(machine, measure, monkeypatch):
     _, liar = limited(RATES, 0.4e-3, machine, measure, monkeypatch)
     assert (liar.verdict, liar.ratio) == ("invalid", None)
-    assert liar.reason.startswith("less than 1 / 2 of the time at the measured limit: 1e+09 fp32 flops take 1000.0 us")
+    assert words.text(liar.reason).startswith(
+        "less than 1 / 2 of the time at the measured limit: 1e+09 fp32 flops take 1000.0 us"
+    )
 
 
 KEEPS = """
@@ -277,7 +280,7 @@ def test_what_is_shorter_than_the_clocks_floor_has_no_time(seconds, believed, me
     _, row = measure(child.CoarseClock, naps(seconds), naps(2 * seconds))
     assert (row.verdict in BELIEVED) == believed, row
     assert (row.ratio is not None) == believed
-    assert believed or "below the timer's resolution" in row.reason
+    assert believed or "below the timer's resolution" in words.text(row.reason)
 
 
 @shows(14)
@@ -285,7 +288,7 @@ def test_an_allocation_that_the_other_arm_does_without_is_said(measure):
     text = partial(version, sizes={"check": {"n": 127}, "default": {"n": 1 << 18}})  # 1 MiB
     into, anew = (text(run, "x, out", OUT) for run in ("return torch.mul(x, 2, out=out)", "return 2 * x"))
     _, *rows = measure(None, into, {"twin": into, "liar": anew})
-    said = [[note for note in row.notes if "allocates" in note] for row in rows]
+    said = [[note for note in [*map(words.text, row.notes)] if "allocates" in note] for row in rows]
     assert said == [["allocates 1.0 MiB a call, the baseline almost nothing"], []]
 
 
@@ -297,7 +300,10 @@ def test_more_cores_than_the_other_arm_keeps_busy_are_said(measure):
         sizes=NAP_SIZES,
     )
     _, liar, twin = measure(child.World, naps(2e-3), {"liar": helped, "twin": naps(1e-3)})
-    assert (liar.notes, twin.notes) == (["keeps 2.0 cores busy, the baseline 1.0"], [])
+    assert ([*map(words.text, liar.notes)], [*map(words.text, twin.notes)]) == (
+        ["keeps 2.0 cores busy, the baseline 1.0"],
+        [],
+    )
 
 
 @shows(1, 7, 12)
@@ -312,7 +318,7 @@ def test_nothing_is_compared_with_a_liar_either(measure):
 def test_what_every_fifth_call_costs_is_said(measure):
     """A table rebuilt, a log written every few calls: the median does not see it."""
     _, row = measure(child.World, naps(2e-3), naps("nap()", in_turn(5, 12e-3, 1e-3)))
-    assert any("take much longer" in note for note in row.notes), row
+    assert any("take much longer" in note for note in [*map(words.text, row.notes)]), row
 
 
 @shows(9)

@@ -20,7 +20,7 @@ from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.source import source_hash
 
 RESULTS = Path(__file__).with_name("results.json")
-REJECTED = ("invalid", "died")
+REJECTED = ("invalid", "crashed")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def judge(chapter: str, name: str, wrong: list[Mutant], device: str) -> dict[str
     """
     found = _judge(chapter, name, [mutant for mutant in wrong if not mutant.file], device)
     for mutant in wrong:
-        if mutant.file or found[mutant.what]["verdict"] == "died":
+        if mutant.file or found[mutant.what]["verdict"] == "crashed":
             found |= _judge(chapter, name, [mutant], device)
     return found
 

@@ -14,6 +14,7 @@ from common.notebook import named_gpu as gpus
 from common.notebook import nb
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
+from common.record.outcome import prose
 from common.record.result import Row
 from common.record.store import keep_record
 
@@ -73,7 +74,7 @@ def test_a_table_has_its_rows_and_without_rows_there_is_a_line():
 
 
 def test_a_record_is_shown_with_origin_rows_and_remarks():
-    rows = [Row("optimized/fused", "baseline", "skipped", "needs an NVIDIA GPU")]
+    rows = [Row("optimized/fused", "baseline", "skipped", prose("needs an NVIDIA GPU"))]
     text = nb.show(record(pair_result(ratio=2.5), pair_result("other", rows=rows, arms={}))).data
     assert text.startswith("*NVIDIA H200, 2026-01-02*\n\n| pair and version | verdict | speedup |")
     assert "| optimized | faster | 2.50x | [2.48, 2.52] | 1.00 ms | 50 % |\n" in text
@@ -149,7 +150,7 @@ def test_on_a_gpu_the_pairs_are_measured(course, monkeypatch, capsys):
 
 def test_a_pair_without_a_ratio_is_shown_and_not_returned(course):
     chapter = course("double")
-    rows = [Row("optimized", "baseline", "skipped", "needs 2 GPUs")]
+    rows = [Row("optimized", "baseline", "skipped", prose("needs 2 GPUs"))]
     keep_record(record(course.of("double", rows=rows, arms={}, noise_floor=None)))
     assert chapter.reveal(["double"]) == chapter.results == {}
     assert "- needs 2 GPUs: double" in course.displayed[1]
@@ -183,7 +184,7 @@ def test_a_class_of_sizes_or_one_of_them_is_shown(size, found, missing, sized, c
 
 
 def test_remarks_at_other_sizes_name_them():
-    row = Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), notes=["launch-bound"])
+    row = Row("optimized", "baseline", "faster", None, 2.0, (1.9, 2.1), notes=[prose("launch-bound")])
     shown = nb.show(record(pair_result(rows=[row], size="large/a"))).data
     assert shown.endswith("- launch-bound: double large/a")
 

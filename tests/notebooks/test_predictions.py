@@ -11,6 +11,7 @@ from samples import pair_result
 
 from common.notebook import forecast_cells, nb, questions
 from common.pairs.pair import ROOT
+from common.record.outcome import prose
 from common.record.result import Row
 from common.show.tables import ratio
 
@@ -93,7 +94,7 @@ def test_a_wide_interval_that_holds_a_prediction_says_little():
 
 
 def test_without_a_ratio_the_verdict_answers():
-    row = Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU")
+    row = Row("optimized", "baseline", "skipped", prose("needs an NVIDIA GPU"))
     assert nb.against(2.0, row) == "you said 2.00x; skipped: needs an NVIDIA GPU"
 
 

@@ -9,6 +9,7 @@ from samples import one_pair, pair_result, version
 
 from common.learn import learner_log
 from common.notebook import forecast_cells, nb, questions
+from common.record.outcome import prose
 from common.record.result import Row
 
 
@@ -116,7 +117,7 @@ def test_a_row_without_a_ratio_and_a_number_of_nobody_keep_nothing(stride, store
     nb.against(2.0, pair_result().rows[0])
     assert not store.exists()
     said = nb.predict("ch9/stride", ratio=2.0)
-    nb.against(said["ratio"], Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU"))
+    nb.against(said["ratio"], Row("optimized", "baseline", "skipped", prose("needs an NVIDIA GPU")))
     assert kept("found") == [(None,)]
 
 

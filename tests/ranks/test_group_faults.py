@@ -11,6 +11,7 @@ from common.engine.runner import run_pairs
 from common.isolation import worker
 from common.pairs.pair import discover
 from common.record.load import load_record, save_record
+from common.show import words
 
 pytestmark = pytest.mark.xdist_group("ranks")  # with pytest -n, one process: each part runs once for all tests
 HUNG_S, SLOW_S = 4.0, 60.0
@@ -44,24 +45,24 @@ def version(run: str = HONEST, head: str = HEAD.replace("RANKS = 2\n", "").repla
 
 
 CASES = {  # the variant's run, its verdict, its reason
-    "raises": (f"if last: raise ValueError('no luck')\n{HONEST}", "died", r"^rank 1: ValueError: no luck"),
-    "raises_everywhere": ("raise ValueError('no luck')", "died", r"^ValueError: no luck"),
-    "segfault": (f"if last: os.kill(os.getpid(), 11)\n{HONEST}", "died", "^rank 1: killed by SIGSEGV"),
-    "exits": (f"if last: os._exit(3)\n{HONEST}", "died", "^rank 1: exited with status 3 before it was done"),
-    "exits_politely": (f"if last: os._exit(0)\n{HONEST}", "died", "^rank 1: exited with status 0 before it was done"),
+    "raises": (f"if last: raise ValueError('no luck')\n{HONEST}", "crashed", r"^rank 1: ValueError: no luck"),
+    "raises_everywhere": ("raise ValueError('no luck')", "crashed", r"^ValueError: no luck"),
+    "segfault": (f"if last: os.kill(os.getpid(), 11)\n{HONEST}", "crashed", "^rank 1: killed by SIGSEGV"),
+    "exits": (f"if last: os._exit(3)\n{HONEST}", "crashed", "^rank 1: exited with status 3 before it was done"),
+    "exits_politely": (f"if last: os._exit(0)\n{HONEST}", "crashed", "^rank 1: exited with status 0 before it was "),
     "hangs": (
         f"if last: time.sleep(600)\n{HONEST}",
-        "died",
+        "crashed",
         r"^hung: rank 1 is at optimized_hangs.py:\d+: if last: time.sleep\(600\); rank 0 waits in all_reduce at opt",
     ),
     "returns_early": (
         f"if last: return total\n{HONEST}",
-        "died",
+        "crashed",
         r"^hung: .*rank 0 waits in all_reduce at .*rank 1 has come back and waits for the others",
     ),
     "sums_in_other_parts": (
         "for part in total.chunk(1 + last):\n    dist.all_reduce(part)\nreturn total",
-        "died",
+        "crashed",
         "^rank [01]: .*(in another order|gloo)",  # who finds it first is chance
     ),
     "leaves_it_pending": ("dist.all_reduce(total, async_op=True)\nreturn total", "invalid", "wrong answer"),
@@ -120,8 +121,8 @@ def faults(request, machine, tmp_path_factory):
 @by_part
 def test_a_fault_of_a_rank_is_named(name, faults):
     row = row_of(faults[0], name)
-    assert row.verdict == CASES[name][1], row.reason
-    assert re.search(CASES[name][2], row.reason), row.reason
+    assert row.verdict == CASES[name][1], words.text(row.reason)
+    assert re.search(CASES[name][2], words.text(row.reason)), words.text(row.reason)
 
 
 @pytest.mark.parametrize("faults", [QUICK], indirect=True, scope="module", ids=["quick"])
@@ -137,4 +138,4 @@ def test_a_reference_has_an_answer_for_each_rank(answers, machine, tmp_path):
     reference = REFERENCE.replace("[sum(x)] * len(x)", answers)
     write_pair(tmp_path, "short", version(), version(head=HEAD) + reference)
     row = row_of(run_pairs(discover(tmp_path), device="cpu", check_only=True, stressed=False), "short")
-    assert "its reference must return a list of 2: each rank's answer" in row.reason
+    assert "its reference must return a list of 2: each rank's answer" in words.text(row.reason)

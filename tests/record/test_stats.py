@@ -19,8 +19,10 @@ from common.engine.plan import CallTiming, Plan, Ready
 from common.engine.sampling import Samples
 from common.engine.session import Session
 from common.machine.clock import Sample
-from common.machine.limits import Limit, of_limit
+from common.machine.limits import Limit
 from common.pairs.pair import discover
+from common.record.recompute import of_limit
+from common.show import words
 from common.stats import Estimate
 
 BLOCKS, ROUNDS = 12, 5
@@ -281,7 +283,7 @@ def test_a_time_below_the_physical_limit_is_no_time(median_s, cost, cache, is_po
         assert (row.verdict, row.ratio) == ("faster", pytest.approx(1 / median_s))
     else:
         assert (row.verdict, row.ratio, row.interval) == ("invalid", None, None)
-        assert "below the physical limit" in row.reason
+        assert "below the physical limit" in words.text(row.reason)
         assert "optimized" not in found.arms  # no figure of it is left
 
 
@@ -296,12 +298,12 @@ def test_a_time_far_below_the_measured_limit_is_no_time(median_s, again, is_poss
     limits = {"h2d_bytes": {"measured": 2e12, "datasheet": None}}
     (row,) = conclude({"baseline": 1.0, "optimized": median_s}, {"h2d_bytes": 4e9}, limits).rows
     assert (row.verdict, row.ratio is None) == (("faster", False) if is_possible else ("invalid", True))
-    assert is_possible or "the time at the measured limit: 4e+09 h2d bytes take" in row.reason
+    assert is_possible or "the time at the measured limit: 4e+09 h2d bytes take" in words.text(row.reason)
 
 
 def test_an_impossible_baseline_leaves_no_row(conclude):
     found = conclude({"baseline": 1e-3, "optimized": 2e-3}, {"dram_bytes": 8e9})
-    ((verdict, ratio, reason),) = [(row.verdict, row.ratio, row.reason) for row in found.rows]
+    ((verdict, ratio, reason),) = [(row.verdict, row.ratio, words.text(row.reason)) for row in found.rows]
     assert (verdict, ratio, found.arms) == ("invalid", None, {}) and reason.startswith("the baseline: ")
 
 
@@ -323,7 +325,9 @@ def test_no_ratio_is_given_for_an_arm_that_is_out(guilty, left, conclude):
     found = conclude(times, bad={guilty: ("invalid", "returned zeros")})
     assert sorted({row.variant for row in found.rows if row.ratio is not None}) == left
     assert {row.versus for row in found.rows} == {"baseline"}  # nothing is compared with an arm that is out
-    assert {row.reason.removeprefix("the baseline: ") for row in found.rows if row.ratio is None} == {"returned zeros"}
+    assert {words.text(row.reason).removeprefix("the baseline: ") for row in found.rows if row.ratio is None} == {
+        "returned zeros"
+    }
     assert guilty not in found.arms
 
 
@@ -332,7 +336,7 @@ def test_times_near_the_clocks_floor_get_no_ratio(conclude):
         conclude({"baseline": 9e-6, "optimized": seconds}, floor_s=1e-6).rows[0] for seconds in (3.1e-6, 2.9e-6)
     )
     assert (above.verdict, below.verdict, below.ratio, below.interval) == ("faster", "too short", None, None)
-    assert "floor" in below.reason
+    assert "floor" in words.text(below.reason)
 
 
 def test_every_arm_has_a_floor_of_its_own(conclude):
@@ -341,7 +345,9 @@ def test_every_arm_has_a_floor_of_its_own(conclude):
     for floor_s, libraries in left.items():  # a library's time may be none, too
         (row,) = conclude(times, floor_s={"baseline": 1e-6, "optimized": 1e-7, "library": floor_s}).rows
         assert (row.verdict, list(row.vs_library)) == ("faster", libraries)
-    assert row.notes == ["library: below the timer's resolution: less than 3 x the clock's own floor of 1 us"]
+    assert [*map(words.text, row.notes)] == [
+        "library: below the timer's resolution: less than 3 x the clock's own floor of 1 us"
+    ]
     (row,) = conclude(times, floor_s=1e-6).rows
     assert (row.verdict, row.ratio) == ("too short", None)
 
@@ -354,7 +360,7 @@ def test_too_few_blocks_give_no_interval_and_make_no_time_of_what_is_none(second
     times = {label: blocks_of(value, 5) for label, value in zip(("baseline", "optimized"), second_s, strict=True)}
     (row,) = conclude(times, floor_s=floor_s).rows
     assert (row.verdict, row.interval) == (said[0], None)
-    assert said[1] in row.reason
+    assert said[1] in words.text(row.reason)
     assert (row.ratio is None) == bool(floor_s)
 
 
@@ -371,7 +377,7 @@ def test_too_few_blocks_give_no_interval_and_make_no_time_of_what_is_none(second
 )
 def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, clock, expected, conclude):
     found = conclude({"baseline": 5e-3, "optimized": median_s}, cost, clock=clock, host_s=35e-6, cache=1e6)
-    notes = found.rows[0].notes
+    notes = [*map(words.text, found.rows[0].notes)]
     assert len(notes) == (expected is not None)
     assert expected is None or notes[0].startswith(expected)
 
@@ -380,9 +386,11 @@ def test_notes_say_what_a_reader_must_know_beside_a_time(median_s, cost, clock, 
 def test_a_time_that_is_in_part_the_hosts_is_noted(label, conclude):
     times = {"baseline": 6e-3, "optimized": 2e-3, "library": 1e-3}
     (row,) = conclude(times, waited={label: 7, "control": 30}).rows
-    assert row.notes == []  # a quarter: the median is of the others
+    assert [*map(words.text, row.notes)] == []  # a quarter: the median is of the others
     (row,) = conclude(times, waited={label: 8}).rows
-    assert row.notes == [f"{label}: the device waited for the host in 8 of 30 samples: the time includes this"]
+    assert [*map(words.text, row.notes)] == [
+        f"{label}: the device waited for the host in 8 of 30 samples: the time includes this"
+    ]
 
 
 def test_where_the_device_waited_the_next_samples_hide_more():

@@ -8,9 +8,10 @@ from rich.cells import cell_len
 from samples import arms_for, launching, pair_result, record
 
 from common.pairs.pair import ROOT, discover
-from common.record.load import load_record
+from common.record.load import load_record, together
+from common.record.outcome import prose
 from common.record.result import Row
-from common.record.store import recorded, together
+from common.record.store import recorded
 from common.show import console
 from common.show.layout import Entry, layout
 from common.show.tables import HEADINGS, VERDICTS
@@ -76,11 +77,11 @@ def test_wider_terminals_have_more_columns_and_narrower_ones_fewer(printed):
     assert "vs library" in headings[160] and "host time" in headings[160]
 
 
-VERSUS = Row("optimized/b", "optimized", "slower", "", 0.5, (0.49, 0.51), {}, "tf32")
+VERSUS = Row("optimized/b", "optimized", "slower", None, 0.5, (0.49, 0.51), {}, "tf32")
 EVERY = [
-    *(Row(f"optimized/{verdict.replace(' ', '_')}", "baseline", verdict, "a reason") for verdict in VERDICTS),
-    Row("optimized", "baseline", "faster", "", 1234.5, (1200.0, 1300.0), {}, "bf16"),
-    Row("optimized/b", "baseline", "unsure", "noise", 617.0, (600.0, 650.0), {}, "tf32"), VERSUS,
+    *(Row(f"optimized/{verdict.replace(' ', '_')}", "baseline", verdict, prose("a reason")) for verdict in VERDICTS),
+    Row("optimized", "baseline", "faster", None, 1234.5, (1200.0, 1300.0), {}, "bf16"),
+    Row("optimized/b", "baseline", "unsure", prose("noise"), 617.0, (600.0, 650.0), {}, "tf32"), VERSUS,
 ]  # fmt: skip
 
 

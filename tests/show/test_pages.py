@@ -9,9 +9,10 @@ from samples import one_pair, pair_result, record, rows_of, version
 from common.pairs.pair import ROOT
 from common.pairs.source import source_hash
 from common.record.files import RECORDED
+from common.record.outcome import prose
 from common.record.result import Row
 from common.record.store import keep_record
-from common.show.tables import NOTHING, STALE
+from common.show.tables import NOTHING
 from tools import readmes
 
 BEFORE, AFTER = "# Title\n\n| a table | of ours |\n\n", "\n\nThe end.\n"
@@ -31,8 +32,8 @@ def course(tmp_path, monkeypatch):
     pair = one_pair(tmp_path / "ch1", VERSION, VERSION)
     (tmp_path / "ch1" / "README.md").write_text(README)
 
-    def keep(*results, is_part=False, **fields):
-        keep_record(record(*results, **fields), tmp_path / "recorded", is_part)
+    def keep(*results, **fields):
+        keep_record(record(*results, **fields), tmp_path / "recorded")
 
     keep.of = lambda size="default", **fields: pair_result(size=size, **{"source_hash": source_hash(pair), **fields})
     return keep
@@ -60,11 +61,11 @@ def test_only_what_lies_between_the_markers_is_made_anew(course):
         (version(sizes=SIZES | {"small": {"n": 9}}).replace("Double", "Twice"), False),  # neither was measured
     ],
 )
-def test_a_pair_whose_code_or_size_changes_turns_its_row_stale(now, is_stale, course, tmp_path):
+def test_a_pair_whose_code_or_size_changes_loses_its_row(now, is_stale, course, tmp_path):
     course(course.of())
     one_pair(tmp_path / "ch1", now, now)
     for text in (readmes.filled_in(README), page()):
-        assert ("stale: the pair has changed since" in text) is is_stale
+        assert ("eft out, because the pair has changed since: double" in text) is is_stale
         assert ("2.00x" in text) is not is_stale
 
 
@@ -110,20 +111,20 @@ def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(course):
     results = []
     for name, ratio in {"a": 1.5, "b": 0.8, "c": 1.0, "d": 9.0}.items():
         library = {"library": {"ratio": ratio, "interval": (ratio, ratio)}}
-        rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), library)]
+        rows = [Row("optimized", "baseline", "faster", None, 2.0, (1.9, 2.1), library)]
         results.append(course.of(f"large/{name}", rows=rows, **{"source_hash": "changed"} if name == "d" else {}))
     course(*results)
     text = page()
     assert "- best pair, by its best variant, against its fastest library: double large/a optimized, 1.50x\n" in text
     assert "- worst pair, by its best variant, against its fastest library: double large/b optimized, 0.800x\n" in text
-    (stale,) = [row for row in rows_of(text) if row[0] == "**double large/d**"]
-    assert stale[1:] == [STALE, *[""] * (len(stale) - 2)]
+    assert [row[0] for row in rows_of(text)[1::2]] == [f"**double large/{name}**" for name in "abc"]
+    assert "- left out, because the pair has changed since: double large/d\n" in text
     assert "9.0" not in text
 
 
 def test_a_page_says_how_its_results_were_measured(course):
-    notes = ["launch-bound: the host needs 9 us to issue 2 us of device work", "allocates 1 MiB", "library: it died"]
-    rows = [Row("optimized", "baseline", "faster", "", 2.0, (1.9, 2.1), {}, notes=notes)]
+    texts = ["launch-bound: the host needs 9 us to issue 2 us of device work", "allocates 1 MiB", "library: it died"]
+    rows = [Row("optimized", "baseline", "faster", None, 2.0, (1.9, 2.1), {}, notes=[*map(prose, texts)])]
     beside = ["python (pid 7) kept 1.0 cores busy"]
     arms = pair_result().arms
     slow = arms | {"baseline": replace(arms["baseline"], host_s=7e-3)}
@@ -151,7 +152,7 @@ def test_each_device_has_its_page_and_a_cpus_default_is_a_default(course):
 
 def test_several_files_of_a_device_are_one_table(course):
     course(course.of("large/a"), date="2026-01-01T00:00:00+00:00")
-    course(course.of("large/c"), is_part=True)
+    course(course.of("large/c"))
     text = page()
     assert {row[0] for row in rows_of(text)[1:]} == {"**double large/a**", "**double large/c**", "optimized"}
     assert len(re.findall("^Recorded on .*", text, flags=re.MULTILINE)) == 2

@@ -9,6 +9,7 @@ from matplotlib.container import BarContainer, ErrorbarContainer
 from samples import arm, pair_result, record
 
 from common.machine.limits import Limit
+from common.record.outcome import prose
 from common.record.result import Row
 from common.show import heatmap, plot
 
@@ -26,10 +27,11 @@ LIMITS = {
 
 @pytest.fixture
 def full():
-    rows = [Row(variant, "baseline", verdict, "", *figures) for variant, (verdict, *figures) in ROWS.items()]
+    rows = [Row(variant, "baseline", verdict, None, *figures) for variant, (verdict, *figures) in ROWS.items()]
     rows += [
-        Row("optimized/b", "optimized", "slower", "", 0.2, (0.1, 0.3)),
-        Row("optimized/e", "baseline", "died", "killed"), Row("optimized/f", "baseline", "unsure", "few", 1.0, None),
+        Row("optimized/b", "optimized", "slower", None, 0.2, (0.1, 0.3)),
+        Row("optimized/e", "baseline", "crashed", prose("killed")),
+        Row("optimized/f", "baseline", "unsure", prose("few"), 1.0, None),
     ]  # fmt: skip
     arms = {label: arm() for label in ("baseline", *ROWS)}
     return record(pair_result("first", rows=rows, arms=arms), pair_result("second", ratio=30.0))
@@ -117,8 +119,8 @@ def test_a_roofline_is_log_log_labelled_with_units_and_its_points_differ_in_mark
 
 
 def sized(size, ratio, name="double", variant="optimized"):
-    row = Row(variant, "baseline", "faster", "", ratio, (0.9 * ratio, 1.2 * ratio))
-    return pair_result(name, rows=[row, Row(variant, "optimized/z", "same", "", 1.0, (0.9, 1.1))], size=size)
+    row = Row(variant, "baseline", "faster", None, ratio, (0.9 * ratio, 1.2 * ratio))
+    return pair_result(name, rows=[row, Row(variant, "optimized/z", "same", None, 1.0, (0.9, 1.1))], size=size)
 
 
 def test_a_sweep_has_a_panel_a_pair_and_points_over_the_sizes():
@@ -298,7 +300,7 @@ def test_sizes_of_one_class_may_be_several_grids():
 
 def test_a_cell_that_was_not_timed_says_so_and_a_grid_with_holes_is_a_sweep():
     *cells, last = EVEN
-    untimed = replace(last, arms={}, rows=[Row("optimized", "baseline", "skipped", "does not fit")])
+    untimed = replace(last, arms={}, rows=[Row("optimized", "baseline", "skipped", prose("does not fit"))])
     speed, memory = heatmap.for_record(record(*cells, untimed)).axes
     assert texts(speed)[1, 2] == texts(memory)[1, 2] == "none"
     assert not heatmap.grids(record(*cells))

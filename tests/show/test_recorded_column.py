@@ -4,6 +4,7 @@ import pytest
 from samples import one_pair, pair_result, record, version
 
 from common.pairs.source import source_hash
+from common.record.outcome import prose
 from common.record.result import Row
 from common.record.store import keep_record
 from common.show import console
@@ -48,9 +49,9 @@ NOT_RECORDED = ["optimized", "verified"]
         ({"sizes": {"n": 9}}, NOT_RECORDED, True),
         ({"name": "other"}, NOT_RECORDED, False),
         ({"chapter": "ch2"}, NOT_RECORDED, False),
-        ({"rows": [Row("optimized/b", "baseline", "faster", "", 3.0, (2.9, 3.1))]}, NOT_RECORDED, False),
+        ({"rows": [Row("optimized/b", "baseline", "faster", None, 3.0, (2.9, 3.1))]}, NOT_RECORDED, False),
         (
-            {"rows": [Row("optimized", "baseline", "died", "killed")], "arms": {}, "noise_floor": None},
+            {"rows": [Row("optimized", "baseline", "crashed", prose("killed"))], "arms": {}, "noise_floor": None},
             NOT_RECORDED,
             False,
         ),
@@ -64,7 +65,7 @@ def test_what_cannot_be_timed_here_stands_with_what_a_gpu_recorded_of_the_same_r
 
 
 def test_a_skipped_version_has_the_devices_name_in_place_of_its_verdict(shown):
-    out = shown(record(shown.of()), rows=[Row("optimized", "baseline", "skipped", "needs an NVIDIA GPU")])
+    out = shown(record(shown.of()), rows=[Row("optimized", "baseline", "skipped", prose("needs an NVIDIA GPU"))])
     assert lines(out)[0][:3] == ["optimized", "H200", "3.00x"]
     assert "needs an NVIDIA GPU: double\n" in out
     assert "without a GPU: `--count double` (memory traffic), `--xray double` (machine code), `--check`" in out

@@ -90,8 +90,8 @@ def test_nothing_is_missed_in_a_new_record_and_a_run_of_checks_has_no_table():
 def result(name, size, ratio, of_limit, library=None, verdict="faster", precision=""):
     """A pair whose variant `b` is the faster of two, with its share of the limit and library time / variant time."""
     against = {"library": {"ratio": library, "interval": None}} if library else {}
-    rows = [Row("optimized", "baseline", "same", "", 1.0, None),
-            Row("optimized/b", "baseline", verdict, "", ratio, None, against, precision)]  # fmt: skip
+    rows = [Row("optimized", "baseline", "same", None, 1.0, None),
+            Row("optimized/b", "baseline", verdict, None, ratio, None, against, precision)]  # fmt: skip
     arms = {"optimized": arm(of_limit=0.01), "optimized/b": arm(of_limit=of_limit)}
     return pair_result(name, size=size, rows=rows, arms=arms)
 

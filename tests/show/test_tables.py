@@ -1,6 +1,5 @@
 """How figures are written: cells, a run as Markdown, what is recorded as a table."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from samples import arm, pair_result, record, rows_of
 
-from common.record.load import SCHEMA_FILE
+from common.record.outcome import Verdict, prose
 from common.record.result import Row
 from common.show import formats, summary, tables
 
@@ -30,11 +29,11 @@ def test_numbers_are_written_in_their_unit():
 @pytest.mark.parametrize(
     ("row", "text"),
     [
-        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5)), "2.35x [2.20, 2.50]"),
-        (Row("optimized", "baseline", "faster", "", 2.3456, (2.2, 2.5), {}, "bf16"), "2.35x [2.20, 2.50] bf16"),
-        (Row("optimized", "baseline", "slower", "", 0.35, (0.3, 0.4)), "0.350x [0.300, 0.400]"),
-        (Row("optimized", "baseline", "unsure", "few blocks", 1.0, None), "1.00x"),
-        (Row("optimized", "baseline", "faster", "", 1234.0, (999.9, 2345.0)), "1234x [1000, 2345]"),
+        (Row("optimized", "baseline", "faster", None, 2.3456, (2.2, 2.5)), "2.35x [2.20, 2.50]"),
+        (Row("optimized", "baseline", "faster", None, 2.3456, (2.2, 2.5), {}, "bf16"), "2.35x [2.20, 2.50] bf16"),
+        (Row("optimized", "baseline", "slower", None, 0.35, (0.3, 0.4)), "0.350x [0.300, 0.400]"),
+        (Row("optimized", "baseline", "unsure", prose("few blocks"), 1.0, None), "1.00x"),
+        (Row("optimized", "baseline", "faster", None, 1234.0, (999.9, 2345.0)), "1234x [1000, 2345]"),
         (Row("optimized", "baseline", "verified"), ""),
     ],
 )
@@ -54,12 +53,12 @@ def test_time_and_share_of_the_limit_are_the_candidates_own():
     assert tables.times(pair, row) == "2.50 ms -> 1.00 ms"
     assert tables.share(pair, row) == "50 % of the dram limit, 25 % of the datasheet's"
     title, line = (entry.cells for entry in tables.entries_of(pair))
-    assert (title["time"], title["% of limit"], title["% of datasheet"]) == ("2.50 ms", "dram 50 %", "25 %")
+    assert (title["time"], title["% of limit"], title["% of datasheet"]) == ("2.50 ms", "dram 20 %", "10 %")
     assert (line["time"], line["% of limit"], line["% of datasheet"]) == ("1.00 ms", "50 %", "25 %")
     for of_limit, shown in ((0.876, "88 % of the fp32 limit"), (0.0034, "0.3 % of the fp32 limit"), (None, "")):
-        no_datasheet = {**pair.arms, "optimized": arm(of_limit=of_limit, of_datasheet=None)}
+        no_datasheet = {**pair.arms, "optimized": arm(of_limit=of_limit, of_datasheet=None, limit_by="")}
         assert tables.share(pair_result(arms=no_datasheet, limit_by="fp32_flops"), row) == shown
-    invalid = Row("optimized", "baseline", "invalid", "wrong answer")
+    invalid = Row("optimized", "baseline", "invalid", prose("wrong answer"))
     nothing = pair_result(rows=[invalid], arms={})
     assert tables.times(nothing, invalid) == tables.share(nothing, invalid) == ""
     assert [entry.cells.get("time", "") for entry in tables.entries_of(nothing)] == ["", ""]
@@ -83,12 +82,6 @@ def test_libraries_are_written_with_their_labels():
     unsure = replace(in_tf32, verdict="unsure")
     assert tables.libraries(pair, replace(unsure, precision="")) == "0.500x, 1.25x compiled, 1.25x both tf32"
     assert tables.libraries(pair, row, spread=True) == "0.500x D (500 us ±0.0 %), 1.25x compiled A+ (1.25 ms ±0.0 %)"
-
-
-def test_a_note_on_a_warm_cache_is_not_shown_beside_samples_with_a_cold_one():
-    row = replace(faster({}), notes=[tables.WARM, "another"])
-    for clock, shown in (("device", ["another"]), ("wall", [tables.WARM, "another"])):
-        assert tables.remarks(replace(pair_result(rows=[row]), clock=clock), row) == shown
 
 
 @pytest.mark.parametrize(("baseline_s", "said"), [(2.1e-3, []), (1.7e-3, ["by the two medians it is 1.70x"])])
@@ -122,22 +115,21 @@ def test_a_throughput_is_of_what_sets_the_limit():
 def test_every_verdict_of_a_record_has_a_word_and_a_place_in_the_tally(verdict):
     row = Row("optimized", "baseline", verdict)
     assert tables.tally([row, row]) == f"2 {tables.word(verdict)}"
-    schema = json.loads(SCHEMA_FILE.read_text())["definitions"]["row"]["properties"]["verdict"]["enum"]
-    assert {*schema} == {*tables.VERDICTS}
+    assert {*Verdict} == {*tables.VERDICTS}
 
 
 def test_a_tally_counts_versions_and_not_their_comparisons_with_each_other():
-    rows = [faster({}), faster({}, "optimized/b"), Row("optimized/b", "optimized", "same", "", 1.0, (0.99, 1.01))]
-    rows += [Row("optimized/c", "baseline", "slower", "", 0.5, (0.5, 0.5)), Row("optimized/d", "baseline", "died")]
+    rows = [faster({}), faster({}, "optimized/b"), Row("optimized/b", "optimized", "same", None, 1.0, (0.99, 1.01))]
+    rows += [Row("optimized/c", "baseline", "slower", None, 0.5, (0.5, 0.5)), Row("optimized/d", "baseline", "crashed")]
     assert tables.tally(rows) == "2 faster, 1 slower, 1 crashed"
 
 
 def remarked(*texts, name="double", variant="optimized"):
-    return pair_result(name, rows=[Row(variant, "baseline", "skipped", text) for text in texts], arms={})
+    return pair_result(name, rows=[Row(variant, "baseline", "skipped", prose(text)) for text in texts], arms={})
 
 
 def test_remarks_are_one_line_a_cause_and_a_pair_stands_for_all_of_its_versions():
-    rows = [Row(f"optimized/{name}", "baseline", "skipped", "needs an NVIDIA GPU") for name in "ab"]
+    rows = [Row(f"optimized/{name}", "baseline", "skipped", prose("needs an NVIDIA GPU")) for name in "ab"]
     pairs = [pair_result("one", rows=rows, arms={}), remarked("needs an NVIDIA GPU", name="two")]
     some = [*rows[:1], Row("optimized/c", "baseline", "verified")]
     pairs.append(pair_result("three", rows=some, arms={}))
@@ -169,7 +161,7 @@ def library(ratio, **more):
 
 
 def faster(libraries, variant="optimized", precision=""):
-    return Row(variant, "baseline", "faster", "", 2.0, (1.9, 2.1), libraries, precision)
+    return Row(variant, "baseline", "faster", None, 2.0, (1.9, 2.1), libraries, precision)
 
 
 def graded(name, ratio, precision=""):
@@ -193,7 +185,7 @@ def test_an_operation_stands_by_its_best_variant():
 
 
 def test_an_operation_whose_best_variant_may_not_have_been_timed_has_no_standing():
-    short = Row("optimized/rung", "baseline", "verified", "below the timer's resolution")
+    short = Row("optimized/rung", "baseline", "verified", prose("below the timer's resolution"))
     untimed = replace(graded("d", 0.04), rows=[*graded("d", 0.04).rows, short])
     assert summary.standings(record(*THREE, untimed)) == summary.standings(record(*THREE))
 
@@ -238,21 +230,21 @@ def test_a_recorded_row_is_shown_with_device_date_versions_file_and_page():
     text = by_device(record(pair_result(ratio=2.5), name="H200"))
     assert text.startswith("Recorded on H200, 2026-01-02 (torch 2.11.0): [h200/ch1.json](/recorded/h200/ch1.json)\n\n|")
     assert text.endswith("|\n\nAll sizes, with the spread of the times: [h200/ch1.md](/recorded/h200/ch1.md).")
-    title = ["**double**", "", "", "", "2.50 ms", "dram 50 %", "3.20e-06 GB/s", "25 %"]  # 8 bytes in 2.5 ms
-    optimized = ["optimized", "faster", "2.50x", "[2.48, 2.52]", "1.00 ms", "50 %", "8.00e-06 GB/s", "25 %"]
+    title = ["**double**", "", "", "", "2.50 ms", "dram 20 %", "800 GB/s", "10 %"]  # 2 GB in 2.5 ms
+    optimized = ["optimized", "faster", "2.50x", "[2.48, 2.52]", "1.00 ms", "50 %", "2000 GB/s", "25 %"]
     assert rows_of(text)[1:] == [title, optimized]
 
 
-def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure():
+def test_a_row_whose_pair_has_changed_is_left_out_and_named():
     text = by_device(record(pair_result("double"), pair_result("other", ratio=3.0)), stale=["double"])
-    _, stale, title, fresh = rows_of(text)
-    assert stale == ["**double**", "stale: the pair has changed since", *[""] * 6]
+    _, title, fresh = rows_of(text)
+    assert "\n\nLeft out, because the pair has changed since: double.\n\n" in text
     assert title[0] == "**other**" and fresh[1:4] == ["faster", "3.00x", "[2.97, 3.03]"]
 
 
 def test_rungs_and_failures_have_their_rows():
-    same = Row("optimized/b", "optimized", "same", "", 1.0, (0.99, 1.01))
-    rows = [faster({}, "optimized/b"), same, Row("optimized/c", "baseline", "skipped", "needs 2 GPUs")]
+    same = Row("optimized/b", "optimized", "same", None, 1.0, (0.99, 1.01))
+    rows = [faster({}, "optimized/b"), same, Row("optimized/c", "baseline", "skipped", prose("needs 2 GPUs"))]
     arms = {label: arm() for label in ("baseline", "optimized", "optimized/b")}
     assert [cells[:4] for cells in rows_of(by_device(record(pair_result(rows=rows, arms=arms))))[2:]] == [
         ["b", "faster", "2.00x", "[1.90, 2.10]"], ["b vs optimized", "same", "1.00x", "[0.990, 1.01]"],
