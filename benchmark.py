@@ -102,7 +102,7 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
         kept, left_out = (part, []) if is_whole else store.whole(part, of_chapter)
         lines += left_out
         with noting(unwritten):
-            lines += [f"recorded in {path}" for path in store.keep_record(kept, is_part=not is_whole)]
+            lines += [f"recorded in {path}" for path in store.keep_record(kept)]
     return lines
 
 

@@ -19,8 +19,9 @@ from common.pairs.contract import Version
 from common.pairs.pair import ROOT, Pair, discover, short
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
+from common.record.load import together
 from common.record.result import PairResult
-from common.record.store import current, recorded, together
+from common.record.store import current, recorded
 from common.show import quoted_figures
 from common.show.tables import origin, ratio, share, times, variant
 

@@ -28,9 +28,9 @@ from common.pairs.syntax import parse
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
 from common.record.files import RECORDED
-from common.record.load import load_record, save_record
+from common.record.load import load_records, save_records
 from common.record.result import PairResult, Record
-from common.record.store import current, stem
+from common.record.store import current, merged, stem
 from common.xray.work import UNSEEN, works
 
 ARCHITECTURE = "sm_90"  # of all recorded GPUs
@@ -156,36 +156,43 @@ def run(argv: list[str] | None) -> int:
 
 
 def carry_chapter(chapter: str, old: dict[str, Pair], new: dict[str, Pair], renamed: Renamed) -> None:
-    """Print one line per stale result of a chapter; write the recorded files that change."""
-    records = {path: load_record(path) for path in sorted(RECORDED.glob(f"*/{chapter}*.json"))}
+    """Print one line per stale result of a chapter; write the recorded files, if any result of them changes."""
+    records = {path: load_records(path) for path in sorted(RECORDED.glob(f"*/{chapter}*.json"))}
     moves: dict[int, Move | str] = {}
     is_current = current(list(new.values()))
-    for result in [result for record in records.values() for result in record.pairs if not is_current(result)]:
+    results = [(path, result) for path, runs in records.items() for run in runs for result in run.pairs]
+    for _, result in [(path, result) for path, result in results if not is_current(result)]:
         try:
             moves[id(result)] = move_of(result, old, new, renamed)
         except UserError as error:
             moves[id(result)] = str(error)
-    found = seen([move for move in moves.values() if isinstance(move, Move)])
-    for path, record in records.items():
-        pairs = []
-        for result in record.pairs:
-            move = moves.get(id(result), "")
+    found, done = seen([move for move in moves.values() if isinstance(move, Move)]), dict[int, PairResult]()
+    for path, result in results:
+        if move := moves.get(id(result)):
             why = difference(move, found) if isinstance(move, Move) else move
-            pairs.append(move.done() if isinstance(move, Move) and not why else result)
-            if move:
-                said = f"stale: {why}" if why else f"carried over as {pairs[-1].name} {pairs[-1].size}"
-                print(f"{path.name} {result.name} {result.size}: {said}", flush=True)
-        if pairs != record.pairs:
-            keep_by_class(replace(record, pairs=pairs), path, chapter)
+            after = move.done() if isinstance(move, Move) and not why else result
+            done |= {id(result): after} if not why else {}
+            said = f"stale: {why}" if why else f"carried over as {after.name} {after.size}"
+            print(f"{path.name} {result.name} {result.size}: {said}", flush=True)
+    if done:
+        parts = {
+            path: [replace(run, pairs=[done.get(id(pair), pair) for pair in run.pairs]) for run in runs]
+            for path, runs in records.items()
+        }
+        keep_by_class(parts, chapter)
 
 
-def keep_by_class(record: Record, path: Path, chapter: str) -> None:
-    """Write one file per class of sizes, named like `path`: a result whose class has changed moves to another file."""
-    date = path.name[path.name.index(".") :]
-    path.unlink()
-    for of_class in dict.fromkeys(class_of(pair.size) for pair in record.pairs):
-        pairs = [pair for pair in record.pairs if class_of(pair.size) == of_class]
-        save_record(replace(record, pairs=pairs), path.with_name(f"{stem(chapter, of_class)}{date}"))
+def keep_by_class(records: dict[Path, list[Record]], chapter: str) -> None:
+    """Write a file for each class of sizes: a result whose class has changed moves to another file."""
+    files: dict[Path, list[Record]] = {}
+    for path, run in [(path, run) for path, runs in records.items() for run in runs]:
+        for of_class in dict.fromkeys(class_of(pair.size) for pair in run.pairs):
+            pairs = [pair for pair in run.pairs if class_of(pair.size) == of_class]
+            files.setdefault(path.with_name(f"{stem(chapter, of_class)}.json"), []).append(replace(run, pairs=pairs))
+    for path, runs in files.items():
+        save_records(merged(runs), path)
+    for path in records.keys() - files.keys():
+        path.unlink()
 
 
 if __name__ == "__main__":

@@ -124,25 +124,17 @@ class Truth:
         return Counter(each.said for each in self.kernels)
 
 
-def _read(data: dict[str, Any]) -> Truth:
-    """The comparison in `data`. Raises an error about a missing value or a wrong type."""
-    truth = Truth(**{**data, "kernels": [_compared(each) for each in data["kernels"]]})
+def _believed(truth: Truth) -> Truth:
+    """The comparison, unless it contradicts itself. Raises an error about a missing value."""
     environment = truth.environment
     if not (environment["device"]["name"] and environment["date"] and environment["device"]["cache_bytes"] > 0):
         raise ValueError("the device lacks a name, a date or an L2")
+    if wrong := next((each.pair for each in truth.kernels if not each.said or each.touched_bytes < 0), ""):
+        raise ValueError(f"{wrong}: negative bytes")
     return truth
 
 
-def _compared(data: dict[str, Any]) -> Compared:
-    counted = {name: int(value) for name, value in data["counted"].items()}
-    counters = {name: float(value) for name, value in data["counters"].items()}
-    each = Compared(**{**data, "counted": counted, "counters": counters})
-    if not each.said or each.touched_bytes < 0:
-        raise ValueError(f"{each.pair}: negative bytes")
-    return each
-
-
-FORMAT = Format("a comparison with a GPU's counters", SCHEMA, _read)
+FORMAT = Format("a comparison with a GPU's counters", SCHEMA, Truth, _believed)
 
 
 def keep(truth: Truth, folder: Path | None = None) -> Path:

@@ -16,6 +16,7 @@ from common.pairs.sizes import class_of
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files, store
+from common.record.load import together
 from common.record.result import PairResult
 from common.show import quoted_figures, second_gpu_page, summary
 from common.show.formats import binary
@@ -59,7 +60,7 @@ def _memory(problems: files.Problems | None, chapter: str) -> str:
     """The peak memory of each pair's best version and of the source's compiled formula, where that is recorded."""
     names = {label.replace("/", "_") for label in SOURCES}
     pairs = [pair for pair in discover(ROOT / chapter) if any(names & {*each.functions} for each in pair.versions)]
-    record = store.together([record for _, record in store.recorded_sizes(chapter, problems=problems)])
+    record = together([record for _, record in store.recorded_sizes(chapter, problems=problems)])
     results = filter(store.current(pairs), record.pairs if record else [])
     rows = [cells for result in results if (cells := _memory_cells(result))]
     if not record or not rows:

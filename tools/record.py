@@ -40,12 +40,12 @@ def plan(device: str, info: dict[str, Any], folder: Path, only_default: bool, pr
     pairs = [pair for path in chapters().values() for pair in discover(path)]
     classes = dict.fromkeys(class_of(size) for pair in pairs for size in pair.timed_sizes)
     of_class: dict[str, list[Step]] = {name: [] for name in (["default"] if only_default else ["default", *classes])}
-    recorded, runs = cache(lambda chapter, name: store.recorded(chapter, name, folder, problems)), record_steps.Runs()
+    recorded = cache(lambda chapter, name: store.recorded(chapter, name, folder, problems))
     for name, pair in ((name, pair) for name in of_class for pair in pairs):
         for part in record_steps.of_pair(pair, name, info, recorded):
             more = f" and {len(part.sizes) - 1} more" if len(part.sizes) > 1 else ""
             what = f"{pair.chapter} {pair.name} {part.sizes[0]}{more}"
-            do = partial(record_steps.record_pair, pair, name, part.sizes, device, folder, runs)
+            do = partial(record_steps.record_pair, pair, part.sizes, device, folder)
             of_class[name].append(Step(what, part, do))
 
     def steps_of(what: str, parts: list[Part], do: Callable[[str, Path], str]) -> list[Step]:

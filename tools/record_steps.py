@@ -21,7 +21,6 @@ from common.show import words
 from tools import solutions
 
 Recorded = Callable[[str, str], Sequence[tuple[Path, Record]]]  # chapter, class -> files, newest first
-Runs = dict[tuple[str, str], tuple[Record, list[Path]]]  # (chapter, class) -> what this run has recorded, and where
 LONG_S = 120.0  # a pair whose sizes of a class take longer is measured in parts, so that less is lost by a stop
 RECENT = 3  # steps whose times count for a step that was never carried out here
 
@@ -121,8 +120,8 @@ def of_exercises(info: dict[str, Any], folder: Path, problems: Problems) -> list
     return found
 
 
-def record_pair(pair: Pair, of_class: str, sizes: list[str], device: str, folder: Path, runs: Runs) -> str:
-    """Measure a pair at sizes of a class and keep the result. Returns why it is not kept, or an empty text.
+def record_pair(pair: Pair, sizes: list[str], device: str, folder: Path) -> str:
+    """Measure a pair at some sizes and keep the result. Returns why it is not kept, or an empty text.
 
     Raises UserError, and KeyboardInterrupt after the sizes that were measured are kept.
     """
@@ -134,7 +133,8 @@ def record_pair(pair: Pair, of_class: str, sizes: list[str], device: str, folder
     failed = {result.size: row for result in record.pairs for row in result.rows if row.verdict in FAILED}
     kept = [result for result in record.pairs if result.size not in failed and is_current(result)]
     if any(result.arms for result in kept):
-        _keep(replace(record, pairs=kept), (pair.chapter, of_class), folder, runs)
+        paths = store.keep_record(replace(record, pairs=kept), folder)
+        print("\n".join(f"recorded in {path}" for path in paths), flush=True)
     elif not failed and kept:  # as where nothing fits in this device's memory
         print(f"nothing could be timed: {words.text(kept[0].rows[0].reason)}", flush=True)
     if record.environment["interrupted"]:
@@ -142,25 +142,6 @@ def record_pair(pair: Pair, of_class: str, sizes: list[str], device: str, folder
     why = [f"{size}: {row.variant} {words.word(row.verdict)}: {words.text(row.reason)}" for size, row in failed.items()]
     why += [f"{result.size}: the pair has changed since" for result in record.pairs if not is_current(result)]
     return "; ".join(why)
-
-
-def _keep(record: Record, key: tuple[str, str], folder: Path, runs: Runs) -> None:
-    """Keep a record together with what this run has kept of the same chapter and class: one file instead of many.
-
-    It becomes the class's own file if it has all that is recorded of the class on this device.
-    """
-    before, written = runs.get(key, (record, list[Path]()))
-    if before.limits != record.limits:  # they belong to all results of a file
-        before, written = record, []
-    results = {(result.name, result.size): result for each in (before, record) for result in each.pairs}
-    record, device = replace(record, pairs=[*results.values()]), record.environment["device"]["name"]
-    recorded = [each for _, each in store.recorded(*key, folder, {}) if each.environment["device"]["name"] == device]
-    is_part = any((result.name, result.size) not in results for each in recorded for result in each.pairs)
-    paths = store.keep_record(record, folder, is_part)
-    for path in set(written) - set(paths):
-        path.unlink(missing_ok=True)
-    runs[key] = record, paths
-    print("\n".join(f"recorded in {path}" for path in paths), flush=True)
 
 
 def record_sheet(device: str, folder: Path) -> str:

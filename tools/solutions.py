@@ -62,9 +62,7 @@ class Solutions:
     solutions: list[Graded]
 
 
-FORMAT = files.Format(
-    "solutions", SCHEMA, lambda data: Solutions(**{**data, "solutions": [Graded(**each) for each in data["solutions"]]})
-)
+FORMAT = files.Format("solutions", SCHEMA, Solutions)
 
 
 def known(path: Path) -> dict[str, Graded]:

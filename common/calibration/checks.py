@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable
 from statistics import median
-from typing import Any
 
 from common import stats
-from common.calibration.findings import CONTRADICTED, SCHEMA, Check, Findings, Known, Run, Said, Spin, from_dict
-from common.record.files import Format, RecordError
-from common.record.outcome import FAILED
+from common.calibration.findings import SCHEMA, Check, Findings, Known, Run, Said, Spin
+from common.record.files import CONVERT, Format, RecordError
+from common.record.outcome import FAILED, Cause
 
 CALLED = 0.05  # at most this share of equal pairs is called different: the promise of a 95 % interval
 FOUND = 0.95  # at least this share of planted 5 % differences is found
@@ -42,7 +41,7 @@ def judge(findings: Findings) -> list[Check]:
     if alone := [said for run in findings.runs.get(ALONE, []) for said in run.said.values()]:
         out = (said.verdict in FAILED for said in alone)
         checks.append(_share("an honest version is called invalid", ALONE, out, most=0))
-        doubted = (said.reason == CONTRADICTED for said in alone)
+        doubted = (said.reason == Cause.CONTRADICTED_ALONE for said in alone)
         checks.append(_share("a run alone contradicts", ALONE, doubted, most=DOUBTED))
     checks.append(_share("an empty call gets no ratio", "quiet", map(_refused, findings.nothing), 1))
     return [*checks, _own_cost(known, own), *_clocks(known.spins), *_reads(known), _copies(findings.copies)]
@@ -133,18 +132,17 @@ def contradiction(findings: Findings) -> str:
 
 def _follows(said: Said, noise_floor: float | None) -> str:
     """The verdict that follows from an interval, unless a run alone contradicts; without an interval the stated one."""
-    if said.reason == CONTRADICTED:
+    if said.reason == Cause.CONTRADICTED_ALONE:
         return "unsure"
     if said.ratio is None or said.low is None or said.high is None or noise_floor is None:
         return said.verdict
     return stats.verdict(stats.Estimate(said.ratio, said.low, said.high), noise_floor)
 
 
-def _read(data: dict[str, Any]) -> Findings:
-    findings = from_dict(data)
+def _believed(findings: Findings) -> Findings:
     if wrong := contradiction(findings):
         raise RecordError(f"a calibration whose checks do not follow from its runs ({wrong})")
     return findings
 
 
-FORMAT = Format("a calibration", SCHEMA, _read)
+FORMAT = Format("a calibration", SCHEMA, Findings, _believed, CONVERT)

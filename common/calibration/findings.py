@@ -9,21 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from common.pairs.pair import short
-from common.record.decision import is_contradicted
 from common.record.files import file_of_device, write_text
-from common.record.outcome import BELIEVED, Cause, Outcome
+from common.record.outcome import BELIEVED, Cause
 from common.record.result import PairResult
 from common.show import words
 
-SCHEMA = 2
+SCHEMA = 3
 FILE = "calibration.json"
-CONTRADICTED = Cause.CONTRADICTED_ALONE.value  # as the reason of an `unsure`
 PAIRS = Path(__file__).with_name("pairs")
 
 
 @dataclass(frozen=True)
 class Said:
-    """The harness's result for one variant. `reason`: why there is no ratio, or CONTRADICTED."""
+    """The harness's result for one variant. `reason`: why there is no ratio, or the cause CONTRADICTED_ALONE."""
 
     verdict: str
     ratio: float | None
@@ -94,8 +92,9 @@ def run_of(seed: int, measured: PairResult) -> Run:
     said = {}
     for row in measured.rows:
         low, high = row.interval or (None, None)
-        contradicted = is_contradicted(Outcome(row.verdict, row.reason))
-        reason = CONTRADICTED if contradicted else "" if row.verdict in BELIEVED else words.text(row.reason)
+        is_doubted = row.reason is not None and row.reason.cause == Cause.CONTRADICTED_ALONE
+        reason = Cause.CONTRADICTED_ALONE.value if is_doubted else ""
+        reason = reason if row.verdict in BELIEVED else words.text(row.reason)
         said[short(row.variant)] = Said(row.verdict, row.ratio, low, high, reason)
     return Run(seed, len(measured.orders), measured.noise_floor, said)
 
@@ -111,18 +110,6 @@ def to_json(findings: Findings) -> str:
         return json.dumps(value, allow_nan=False)
 
     return "{" + ",\n".join(f"{json.dumps(key)}: {lines(value)}" for key, value in asdict(findings).items()) + "}\n"
-
-
-def from_dict(data: dict[str, Any]) -> Findings:
-    """The findings in `data`. Raises TypeError, KeyError or AttributeError if it is not a calibration."""
-    runs = {condition: [_run(run) for run in found] for condition, found in data["runs"].items()}
-    nothing, checks = [_run(run) for run in data["nothing"]], [Check(**check) for check in data["checks"]]
-    known = Known(**{**data["known"], "spins": [Spin(**spin) for spin in data["known"]["spins"]]})
-    return Findings(**{**data, "runs": runs, "nothing": nothing, "known": known, "checks": checks})
-
-
-def _run(data: dict[str, Any]) -> Run:
-    return Run(**{**data, "said": {name: Said(**said) for name, said in data["said"].items()}})
 
 
 def keep(findings: Findings, folder: Path | None = None) -> Path:

@@ -13,7 +13,6 @@ from common.pairs.pair import Pair
 from common.pairs.source import source_hash
 from common.record import files
 from common.record.store import as_json
-from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import VersionTraffic
 from common.xray.occupancy import Machine
 
@@ -65,19 +64,7 @@ def save(counts: Counts, path: Path) -> None:
     files.write_json(path, counts)
 
 
-def _read(data: dict[str, Any]) -> Counts:
-    pairs = [CountedPair(**{**pair, "versions": [*map(_counted, pair["versions"])]}) for pair in data["pairs"]]
-    return Counts(**{**data, "pairs": pairs})
-
-
-def _counted(version: dict[str, Any]) -> VersionTraffic:
-    traffic = version["traffic"]
-    if traffic is not None:
-        traffic = Traffic(**{**traffic, "kernels": tuple(Kernel(**kernel) for kernel in traffic["kernels"])})
-    return VersionTraffic(**{**version, "traffic": traffic})
-
-
-FORMAT = files.Format("counts", SCHEMA, _read)
+FORMAT = files.Format("counts", SCHEMA, Counts)
 
 
 def recorded(problems: files.Problems | None = None) -> list[CountedPair]:

@@ -11,7 +11,8 @@ from typing import Any
 from common.learn.exercise import Exercise
 from common.learn.forecast_score import Scored, beside, between, sureness
 from common.record.files import on_one_gpu
-from common.record.store import recorded, together
+from common.record.load import together
+from common.record.store import recorded
 from common.show.formats import digits
 
 SURPRISES = 3

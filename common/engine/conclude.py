@@ -12,14 +12,13 @@ from common.engine.candidates import LIBRARY_KINDS
 from common.engine.plausibility import too_fast, works_on
 from common.engine.sampling import Samples
 from common.engine.stage import Bench
-from common.machine.limits import of_limit
 from common.pairs.contract import Version
 from common.pairs.source import has_no_launch, is_copy, source_hash
 from common.record.decision import decide
 from common.record.outcome import Cause, Finding, Verdict
+from common.record.recompute import FLOOR_TIMES, of_limit
 from common.record.result import CONTROL, Arm, PairResult, Row
 
-FLOOR_TIMES = 3  # a time below this many floors of the clock is below its resolution
 LONG_COMPILE_S = 1.0  # above this, a note says so
 ABOVE_LIMIT = 1.05  # an arm this far above a measured limit makes the limit doubtful
 MORE_CORES = 0.5  # difference in busy cores that a note mentions
@@ -34,6 +33,8 @@ def pair_result(bench: Bench, samples: Samples) -> PairResult:
     bench = bench.without({**too_fast(timed, samples, job), **works_on(timed, samples)})
     left = {each.label for each in bench.remaining}
     arms = {label: _arm(label, samples, job.limits) for label in timed if label in left}
+    libraries = {each.label: each.precision for each in bench.candidates if each.is_library}
+    arms = {label: replace(arm, precision=libraries.get(label, "")) for label, arm in arms.items()}
     floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
     cost = samples.costs.get("baseline", {})
     least_s, by = of_limit(cost, job.limits)
@@ -56,7 +57,8 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     seen = samples.seen.get(label)
     memory = (seen.allocated_bytes, seen.peak_bytes) if seen else (None, None)
     arm = Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
-    arm = replace(arm, **_errors(samples.errors.get(label)))
+    own = {} if cost == samples.costs["baseline"] else cost
+    arm = replace(arm, **_errors(samples.errors.get(label)), floor_s=pace.floor_s, cost=own)
     by_rank = [[list(each[label].by_rank) for each in block] for block in samples.blocks]
     return replace(arm, by_rank=by_rank, sent_bytes=samples.sent.get(label, [])) if by_rank[0][0] else arm
 

@@ -23,7 +23,7 @@ from common.pairs.pair import Pair, skip_reason
 from common.pairs.sizes import sizes_of
 from common.pairs.source import source_hash
 from common.record.outcome import FAILED, Cause, Finding, Outcome, Verdict
-from common.record.result import SCHEMA, PairResult, Record, Row
+from common.record.result import PairResult, Record, Row
 
 FAST_BLOCKS = 6
 Neighbours = Callable[[dict[str, str]], None]  # process -> what it does
@@ -83,7 +83,7 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
     chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
     blocks = FAST_BLOCKS if fast else None
     jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(chosen)]
-    return Record(SCHEMA, environment, limits, []), jobs
+    return Record(environment, limits, []), jobs
 
 
 def _run_one(job: Job, check_only: bool, on_progress: worker.Say, on_neighbours: Neighbours) -> PairResult:

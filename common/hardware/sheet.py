@@ -1,19 +1,23 @@
 """A machine's datasheet: frozen dataclass <-> one versioned JSON file, kept while the machine is unchanged.
 
-Units: bytes, seconds, bytes per second, FLOP/s; cycles are SM cycles. `sheet.schema.json` describes the file.
+Units: bytes, seconds, bytes per second, FLOP/s; cycles are SM cycles.
 """
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from common.isolation import worker
 from common.machine.device import versions
 from common.machine.survey import DeviceError, survey_apart
 from common.pairs.pair import ROOT
 from common.record.files import Format, RecordError, file_of_device, noting, on_one_gpu, utc_now, write_json
+from common.record.form import Count, Limit, Strict
 
 SCHEMA = 1
 FILE = "hardware.json"
@@ -62,8 +66,49 @@ def measure_in_child(device: str, say: Say = no_progress) -> Sheet:
         raise DeviceError(str(death).removeprefix("ValueError: ").removeprefix("RuntimeError: ")) from None
 
 
-FORM = Path(__file__).with_name("sheet.schema.json")
-FORMAT = Format("a machine's datasheet", SCHEMA, lambda data: Sheet(**data), form=FORM)
+Positive = Annotated[int, Meta(gt=0)] | Annotated[float, Meta(gt=0)]
+Pair = Annotated[list[Positive], Meta(min_length=2, max_length=2)]
+
+
+class Fact(Strict, frozen=True):
+    name: str
+    value: str | int | float
+    unit: str
+    source: str
+
+
+class Link(Strict, frozen=True):
+    between: Annotated[list[Count], Meta(min_length=2, max_length=2)]
+    peer_access: bool
+    link: str
+    source: str
+
+
+class SheetFile(Strict, frozen=True):
+    """What a file must have to be a Sheet."""
+
+    schema: int
+    environment: dict[str, Any]
+    facts: Annotated[list[Fact], Meta(min_length=1)]
+    limits: dict[str, Limit]
+    bandwidth: dict[str, list[Pair]]
+    latency: list[Annotated[list[Positive], Meta(min_length=3, max_length=3)]]
+    levels: dict[str, dict[str, Positive]]
+    transfers: dict[str, list[Pair]]
+    links: list[Link]
+
+
+def _sheet(file: SheetFile) -> Sheet:
+    """Raises KeyError or ValueError for what a form cannot say."""
+    device, _, _ = (file.environment[key] for key in ("device", "versions", "date"))
+    if device["kind"] not in ("cpu", "cuda") or not (device["name"] and file.bandwidth["read"]):
+        raise ValueError("it needs a device with a name, and how fast that reads")
+    for level in file.levels.values():
+        level["bytes"]
+    return Sheet(**msgspec.to_builtins(file))
+
+
+FORMAT = Format("a machine's datasheet", SCHEMA, SheetFile, _sheet)
 
 
 def save(sheet: Sheet, path: Path | str) -> None:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import torch
@@ -59,14 +58,6 @@ def problem_of(cost: dict[str, Any], may_be_zero: bool) -> str:
         if not is_number or not (amount or may_be_zero or key == "link_bytes"):  # a rank may only receive
             return f"gives {key} = {' '.join(repr(amount).split()):.60}: a positive number is needed (int or float)"
     return ""
-
-
-def of_limit(cost: dict[str, float], limits: dict[str, Any], which: str = "measured") -> tuple[float | None, str]:
-    """(Least seconds for these amounts, the cost key that determines them); (None, "") if a needed peak is unknown."""
-    peaks = {key: limits.get(key, {}).get(which) for key in cost}
-    if not cost or not all(peaks.values()):
-        return None, ""
-    return max(((amount / peaks[key], key) for key, amount in cost.items()), key=itemgetter(0))
 
 
 def best(call: Callable[[], Any], device: str, clock: str, tries: int = 7) -> float:

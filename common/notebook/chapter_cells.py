@@ -15,8 +15,9 @@ from common.notebook.named_gpu import gpu
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.sizes import class_of
 from common.record.files import Problems, on_one_gpu
+from common.record.load import together
 from common.record.result import PairResult, Record
-from common.record.store import current, recorded, recorded_sizes, together
+from common.record.store import current, recorded, recorded_sizes
 from common.show import plot
 from common.show import second_gpu_page as page
 from common.traffic import Traffic

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import math
 import os
 import re
 import secrets
@@ -12,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
+
+import msgspec
 
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
@@ -27,6 +27,8 @@ KINDS = {  # a key that files of only one kind have -> its Format.what
     "architecture": "counts", "levels": "a machine's datasheet", "known": "a calibration", "solutions": "solutions",
     "kernels": "a comparison with a GPU's counters", "fits": "a record of ch6/collectives.py", "rows": "predictions",
 }  # fmt: skip
+CONVERT = "convert it with `python -m tools.convert_records`"  # what to do about a file of the form before
+MOST = 160  # characters of what is wrong with a file
 REFUSED = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk", stat.S_IFSOCK: "a socket"}  # no text is written into them
 
 
@@ -44,94 +46,72 @@ def file_errors(path: Path | str, done: str = "written") -> Iterator[None]:
         raise RecordError(f"{path}: cannot be {done} ({of_pipe or error.strerror or error})") from None
 
 
-def _parsed(content: bytes) -> Any:
-    """Parse JSON whose numbers are finite. Raises RecordError."""
-    try:
-        return json.loads(content.decode(), parse_int=_int, parse_float=_finite, parse_constant=_finite)
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"not JSON ({error})") from None
-
-
-def _finite(text: str) -> float:
-    if not math.isfinite(value := float(text)):
-        raise RecordError(f"contains {text:.20}, which is not a finite float64")
-    return value
-
-
-def _int(text: str) -> int:
-    _finite(text)
-    return int(text)
-
-
-@cache
-def _validator(form: Path) -> Callable[[Any], Any]:
-    """Raises JsonSchemaValueException where data are not of a form, a JSON Schema of draft 7."""
-    import fastjsonschema
-
-    return cast(Callable[[Any], Any], fastjsonschema.compile(json.loads(form.read_text("utf-8")), use_default=False))
-
-
 @dataclass(frozen=True)
 class Format:
-    """A kind of JSON file: its name, its version (0: it has none), and how its data are read.
+    """A kind of JSON file: its name, its version (0: it has none), the type of its data, and its content.
 
-    `read` may raise RecordError without the path, or any error caused by a missing value or a wrong type. `form`: a
-    JSON Schema's file.
+    `form`: what msgspec reads: a Struct or dataclass; Any for what `content` checks. `content` may raise RecordError
+    without the path, or any error caused by a missing value. `way`: what to do about a file of an older version.
     """
 
     what: str
     version: int
-    read: Callable[[dict[str, Any]], Any]
-    form: Path | None = None
+    form: Any
+    content: Callable[[Any], Any] = lambda data: data
+    way: str = "measure again"
 
     def load(self, path: Path | str) -> Any:
         """The content of a file. Raises RecordError."""
         with file_errors(path, "read"):
-            content = Path(path).read_bytes()
+            text = Path(path).read_bytes()
         try:
-            return self.read(self._checked(_parsed(content)))
+            return self.content(self._checked(text))
         except RecordError as error:
             raise RecordError(f"{path}: {error}") from None
-        except (TypeError, KeyError, ValueError, AttributeError, ArithmeticError) as error:
+        except (TypeError, LookupError, ValueError, AttributeError, ArithmeticError) as error:
             raise RecordError(f"{path}: not {self.what} ({type(error).__name__}: {error})") from None
 
-    def _checked(self, data: Any) -> Any:
+    def _checked(self, text: bytes) -> Any:
+        try:
+            data = msgspec.json.decode(text)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise RecordError(f"not JSON ({error})") from None
+        name = "form" if isinstance(data, dict) and "form" in data else "schema"
+        version = data.get(name) if isinstance(data, dict) else None
         keys = {*data, *data.get("environment", ())} if isinstance(data, dict) else set()
         if kinds := {KINDS[key] for key in keys & KINDS.keys()} - {self.what}:
             raise RecordError(f"holds {kinds.pop()}, not {self.what}")
-        version = data.get("schema") if isinstance(data, dict) else None
         if self.version and type(version) is int and version != self.version:  # True is no version
-            age, way = ("a newer", "") if version > self.version else ("an older", ": measure again")
-            reads = f"schema {version}; this one reads {self.version}"
+            age, way = ("a newer", "") if version > self.version else ("an older", f": {self.way}")
+            reads = f"{name} {version}; this one reads {self.version}"
             raise RecordError(f"written by {age} version of the course ({reads}){way}")
-        if self.form is None:
-            return data
         try:
-            import fastjsonschema  # only for files from outside
-        except ImportError:  # one line, so that a result that was just measured is not lost with it
-            raise RecordError(
-                "cannot be checked without the package fastjsonschema: `pip install -r requirements.txt`"
-            ) from None
-        try:
-            _validator(self.form)(data)
-        except fastjsonschema.JsonSchemaValueException as error:
-            raise RecordError(f"not {self.what} ({error.message[:120]})") from None
-        return data
+            return msgspec.convert(data, self.form)
+        except msgspec.ValidationError as error:
+            raise RecordError(f"not {self.what} ({str(error)[:MOST]})") from None
 
-    def recorded(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[Found]:
-        """The content of every recorded/<device>/<name> (a pattern), newest first.
+    def contents(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[Found]:
+        """The content of every recorded/<device>/<name> (a pattern).
 
         A bad file is left out and noted in `problems`; without `problems` it raises RecordError.
         """
         found = []
-        for path in (folder or RECORDED).glob(f"*/{name}"):
+        for path in sorted((folder or RECORDED).glob(f"*/{name}")):
             try:
                 found.append((path, self.load(path)))
             except RecordError as error:
                 if problems is None:
                     raise
                 problems[path] = str(error)
-        return sorted(found, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
+        return found
+
+    def recorded(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[Found]:
+        """The same, newest first."""
+        return newest_first(self.contents(name, folder, problems))
+
+
+def newest_first(found: Sequence[Found]) -> list[Found]:
+    return sorted(found, key=lambda item: (str(item[1].environment["date"]), item[0].name), reverse=True)
 
 
 def on_one_gpu(found: Sequence[Found]) -> list[Found]:
@@ -184,19 +164,18 @@ def check_writable(path: Path, makes_folder: bool = False) -> None:
                 pass
 
 
-def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool = True) -> bool:
+def write_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write atomically: a reader sees the old file or the complete new one. Raises RecordError.
 
-    Links are followed, a file keeps its mode and owner, and what is no regular file is written into. Returns whether
-    it was written: with `replaces` false, whatever has this name is kept.
+    Links are followed, a file keeps its mode and owner, and what is no regular file is written into.
     """
     content = BytesIO()
     with file_errors(path):
         write(content)
-        if replaces and not is_replaceable(path):
+        if not is_replaceable(path):
             _write_into(path, content.getvalue())
-            return True
-        target = Path(os.path.realpath(path)) if replaces else path
+            return
+        target = Path(os.path.realpath(path))
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)  # less the umask
         try:
@@ -209,15 +188,9 @@ def write_file(path: Path, write: Callable[[IO[bytes]], object], replaces: bool 
                 file.write(content.getvalue())
                 file.flush()
                 os.fsync(file.fileno())
-            if replaces:
-                os.replace(part, target)
-            else:
-                os.link(part, target)  # a second name for a complete file: this fails if the name exists
-        except FileExistsError:
-            return False
+            os.replace(part, target)
         finally:
             part.unlink(missing_ok=True)
-    return True
 
 
 def _write_into(path: Path, content: bytes) -> None:
@@ -230,9 +203,9 @@ def _write_into(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def write_text(path: Path, text: str, replaces: bool = True) -> bool:
+def write_text(path: Path, text: str) -> None:
     """Write a text as `write_file` does. Raises RecordError."""
-    return write_file(path, lambda file: file.write(text.encode(errors="backslashreplace")), replaces)
+    write_file(path, lambda file: file.write(text.encode(errors="backslashreplace")))
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -252,6 +225,23 @@ def noting(problems: list[str]) -> Iterator[None]:
         yield
     except RecordError as error:
         problems.append(str(error))
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Inside, no other process or thread is: for a file of the folder that is read, changed and written."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: nobody records there from two processes
+        yield
+        return
+    with file_errors(folder):
+        handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # until it is closed, also by the process's end
+        yield
+    finally:
+        os.close(handle)
 
 
 def file_of_device(environment: dict[str, Any], name: str, folder: Path | None = None) -> Path:

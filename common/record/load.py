@@ -1,93 +1,192 @@
-"""Read and write records; refuse a record whose figures contradict its samples."""
+"""Read and write files of records. All figures are computed from the samples when a file is read."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from common import stats
-from common.record.decision import decide
-from common.record.files import Format, RecordError, write_text
-from common.record.result import CONTROL, SCHEMA, Arm, PairResult, Record, Row, from_dict, to_json
+from common.record import recompute
+from common.record.files import CONVERT, Format, write_text
+from common.record.form import FORM, Candidate, File, Result, Run, Variant
+from common.record.outcome import Verdict
+from common.record.result import Arm, PairResult, Record, Row
 
-SAME = 1e-6  # relative: the last digits may differ on another machine
+DIGITS = 6  # of a number in a file
+IN_MEMORY = {"arguments": "sizes", "other_load": "neighbours", "candidates": "arms"}  # a result's names in a file
+ONLY_IN_A_FILE = ("run", "variants", "left_out")
+Order = list[str]
 
 
-def read(data: dict[str, Any]) -> Record:
-    """The record, after its figures have been computed again from its samples. Raises RecordError."""
-    record = from_dict(data)
+def read(file: File) -> list[Record]:
+    """A record for each run of a file. Raises RecordError, or an error about what its samples lack."""
+    records = [Record(_plain(run.environment), _plain(run.limits), []) for run in file.runs]
     with np.errstate(over="raise", divide="raise", invalid="raise"):  # an error names the problem
-        wrong = contradiction(record)
-    if wrong:
-        raise RecordError(f"a record whose figures do not follow from its samples ({wrong})")
-    return record
+        for result in file.results:
+            record = records[result.run]
+            record.pairs.append(_pair(result, record.limits))
+    return records
 
 
-SCHEMA_FILE = Path(__file__).with_name("record.schema.json")
-FORMAT = Format("a benchmark record", SCHEMA, read, SCHEMA_FILE)
-load_record = FORMAT.load
+FORMAT = Format("a benchmark record", FORM, File, read, CONVERT)
 
 
-def save_record(record: Record, path: Path | str, replaces: bool = True) -> bool:
-    """Write a record into an existing folder; False if it may not replace an existing file. Raises RecordError."""
-    return write_text(Path(path), to_json(record) + "\n", replaces)
+def load_records(path: Path | str) -> list[Record]:
+    """The runs of a file, in its order. Raises RecordError."""
+    found: list[Record] = FORMAT.load(path)
+    return found
 
 
-def contradiction(record: Record) -> str:
-    """One line about the first figure that does not follow from the samples; empty if all do."""
-    problems = ((pair, _wrong(pair)) for pair in record.pairs)
-    return next((f"{pair.chapter} {pair.name} {pair.size}: {problem}" for pair, problem in problems if problem), "")
+def load_record(path: Path | str) -> Record:
+    """A file as one record; see `together`. Raises RecordError."""
+    first, *more = load_records(path)
+    return (together([first, *more]) or first) if more else first
 
 
-def _wrong(pair: PairResult) -> str:
-    try:
-        for what, says, gives in _claims(pair):
-            if not _agree(says, gives):
-                return f"{what} is {_shown(says)}, its samples give {_shown(gives)}"
-    except KeyError as error:
-        return f"there are no samples of {error}"
-    except ValueError as error:  # arms that were not sampled together
-        return str(error)
-    return ""
+def together(records: Sequence[Record]) -> Record | None:
+    """One record from several runs of the newest run's device, with all dates; the limits are the newest run's."""
+    if not records:
+        return None
+    newest = max(records, key=date_of)
+    parts = [each for each in records if each.environment["device"]["name"] == newest.environment["device"]["name"]]
+    dates = sorted({date_of(each)[:10] for each in parts})
+    pairs = sorted((pair for each in parts for pair in each.pairs), key=lambda pair: pair.name)
+    return replace(newest, environment={**newest.environment, "dates": dates}, pairs=pairs)
 
 
-def _claims(pair: PairResult) -> Iterator[tuple[str, Any, Any]]:
-    """(what, the record's value, the value from the samples) of every figure that is computed from samples."""
-    for label, arm in pair.arms.items():
-        yield f"the median of {label}", arm.median_s, stats.overall_median(arm.seconds)
-    if pair.noise_floor is not None:
-        floor = stats.noise_floor(pair.arms["baseline"].seconds, pair.arms[CONTROL].seconds)
-        yield "the noise floor", pair.noise_floor, floor
-    for row in pair.rows:
-        if row.ratio is not None:
-            yield from _claims_of(row, pair.arms, pair.noise_floor or 0.0)
+def date_of(record: Record) -> str:
+    return str(record.environment["date"])
 
 
-def _claims_of(row: Row, arms: dict[str, Arm], floor: float) -> Iterator[tuple[str, Any, Any]]:
-    where, seconds = f"{row.variant} vs {row.versus}", arms[row.variant].seconds
-    found = stats.estimate(arms[row.versus].seconds, seconds)
-    yield f"{where}: ratio", row.ratio, found.ratio
-    bounded = stats.sign_interval_rank(len(seconds)) > 0
-    yield f"{where}: interval", row.interval, (found.low, found.high) if bounded else None
-    outcome = decide(found, len(seconds), floor, arms[row.versus].alone, arms[row.variant].alone)
-    yield f"{where}: verdict", row.verdict, outcome.verdict
-    for label, value in row.vs_library.items():
-        library = stats.estimate(arms[label].seconds, seconds)
-        claimed = [value["ratio"], *(value["interval"] or ())]
-        yield f"{where}: against {label}", claimed, [library.ratio, library.low, library.high]
+def save_record(record: Record, path: Path | str) -> None:
+    """Write a record into an existing folder. Raises RecordError."""
+    save_records([record], path)
 
 
-def _agree(says: Any, gives: Any) -> bool:
-    if isinstance(says, float | int) and isinstance(gives, float | int):
-        return math.isclose(says, gives, rel_tol=SAME, abs_tol=1e-12)
-    if isinstance(says, tuple | list) and isinstance(gives, tuple | list):
-        return len(says) == len(gives) and all(map(_agree, says, gives))
-    return bool(says == gives)
+def save_records(records: Sequence[Record], path: Path | str) -> None:
+    """Write the runs of a file. Raises RecordError."""
+    write_text(Path(path), to_json(records))
 
 
-def _shown(figure: Any) -> str:
-    if isinstance(figure, tuple | list):
-        return f"[{', '.join(map(_shown, figure))}]"
-    return f"{figure:.6g}" if isinstance(figure, float) else str(figure)
+def to_json(records: Sequence[Record]) -> str:
+    """The text of a file: a line for each run and each result. Raises ValueError for what JSON cannot hold."""
+    runs = [_checked({"environment": each.environment, "limits": each.limits}, Run) for each in records]
+    results = [_written(pair, number) for number, each in enumerate(records) for pair in each.pairs]
+    lines = (",\n".join(msgspec.json.encode(item).decode() for item in part) for part in (runs, results))
+    return '{{"form":{},"runs":[\n{}\n],"results":[\n{}\n]}}\n'.format(FORM, *lines)
+
+
+def _checked(values: dict[str, Any], form: type[msgspec.Struct]) -> dict[str, Any]:
+    """The values as a file has them: without defaults, numbers rounded, except in the arguments of `inputs`."""
+    found = _plain(msgspec.convert(_plain(values), form))
+    return {name: value if name == "arguments" else _rounded(value) for name, value in found.items()}
+
+
+# From a file
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it; a number of NumPy's as Python's."""
+    return msgspec.to_builtins(value, enc_hook=lambda number: number.item())
+
+
+def _pair(result: Result, limits: dict[str, Any]) -> PairResult:
+    whole = msgspec.structs.asdict(result)
+    known = {IN_MEMORY.get(name, name): value for name, value in whole.items() if name not in ONLY_IN_A_FILE}
+    arms = {label: _arm(candidate) for label, candidate in result.candidates.items()}
+    plain = {"clocks": _plain(result.clocks) or {}, "group": _plain(result.group) or {}}
+    pair = PairResult(**{**known, **plain, "arms": arms, "orders": _orders(result), "rows": []})
+    pair = recompute.with_figures(pair, limits)
+    return replace(pair, rows=[row for variant in result.variants for row in _rows(variant, pair)])
+
+
+def _arm(candidate: Candidate) -> Arm:
+    computed = {"median_s": 0.0, "of_limit": None, "of_datasheet": None, "kernels": _plain(candidate.kernels)}
+    return Arm(**{**msgspec.structs.asdict(candidate), **computed})
+
+
+def _rows(variant: Variant, pair: PairResult) -> list[Row]:
+    """A variant's rows: against the baseline, and against the variant that it names."""
+    label, precision, notes = variant.label, variant.precision, variant.notes
+    others = ["baseline", *filter(None, [variant.versus])]
+    if verdict := variant.verdict:
+        return [Row(label, other, verdict, variant.reason, precision=precision, notes=notes) for other in others]
+    if lacking := {label, *others} - pair.arms.keys():
+        raise ValueError(f"{pair.name} {pair.size}: there are no samples of {', '.join(sorted(lacking))}")
+    rows = [recompute.row(pair.arms, label, other, pair.noise_floor or 0.0, precision) for other in others]
+    return [replace(row, notes=notes) for row in rows]
+
+
+def _orders(result: Result) -> list[list[Order]]:
+    labels, times = [*result.candidates, *result.left_out], [*result.candidates.values()]
+    found = []
+    for number, block in enumerate(result.orders):
+        rounds = [each for each in block if isinstance(each, list)]
+        if not rounds:
+            first = [each for each in block if isinstance(each, int)]
+            rounds = _turned(first, len(times[0].seconds[number]))
+        found.append([[labels[index] for index in each] for each in rounds])
+    return found
+
+
+def _turned(first: list[int], rounds: int) -> list[list[int]]:
+    turns = (number % len(first) for number in range(rounds))
+    return [first[turn:] + first[:turn] for turn in turns]
+
+
+# Into a file
+
+
+def _written(pair: PairResult, run: int) -> dict[str, Any]:
+    """A result as a file has it."""
+    left_out = [*dict.fromkeys(label for block in pair.orders for each in block for label in each)]
+    left_out = [label for label in left_out if label not in pair.arms]
+    values = {name: getattr(pair, IN_MEMORY.get(name, name), None) for name in Result.__struct_fields__}
+    values |= {"run": run, "left_out": left_out, "orders": _numbers(pair, left_out)}
+    values |= {"clocks": pair.clocks or None, "group": pair.group or None}
+    values["variants"] = [_variant(pair, label) for label in dict.fromkeys(row.variant for row in pair.rows)]
+    names = Candidate.__struct_fields__
+    values["candidates"] = {label: {name: getattr(arm, name) for name in names} for label, arm in pair.arms.items()}
+    return _checked(values, Result)
+
+
+def _variant(pair: PairResult, label: str) -> dict[str, Any]:
+    rows = [row for row in pair.rows if row.variant == label]
+    first, versus = rows[0], next((row.versus for row in rows if row.versus != "baseline"), "")
+    said: dict[str, Any] = {"label": label, "versus": versus, "precision": first.precision, "notes": first.notes}
+    if first.ratio is None and not (first.verdict == Verdict.TOO_SHORT and _follows(pair, label)):
+        said |= {"verdict": first.verdict, "reason": first.reason}
+    return said
+
+
+def _follows(pair: PairResult, label: str) -> bool:
+    """Whether `too short` follows from the clock's floor."""
+    return any(recompute.is_short(pair.arms[each]) for each in (label, "baseline") if each in pair.arms)
+
+
+def _numbers(pair: PairResult, left_out: list[str]) -> list[Any]:
+    """The orders as `form.Result` has them."""
+    labels = {label: number for number, label in enumerate([*pair.arms, *left_out])}
+    found: list[Any] = []
+    for number, block in enumerate(pair.orders):
+        rounds = [[labels[label] for label in each] for each in block]
+        times = [len(arm.seconds[number]) for arm in pair.arms.values() if number < len(arm.seconds)]
+        is_turned = times[:1] == [len(rounds)] and rounds == _turned(rounds[0], len(rounds))
+        found.append(rounds[0] if is_turned else rounds)
+    return found
+
+
+def _rounded(value: Any) -> Any:
+    """With floats of six significant digits; whole numbers, as an amount of bytes is, stay exact."""
+    if isinstance(value, dict):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        raise ValueError(f"JSON holds no {value}")
+    return value if value.is_integer() else float(f"{value:.{DIGITS}g}")

@@ -1,21 +1,21 @@
-"""The record of a run: frozen dataclasses <-> one versioned JSON file, whose samples give every verdict again.
+"""The record of a run as the course uses it. `form.py` describes its file, from which `load.py` makes it again.
 
-Units: seconds, bytes, FLOPs (one FMA = 2); ratios have no unit. `record.schema.json` describes the file.
+Units: seconds, bytes, FLOPs (one FMA = 2); ratios have no unit.
 """
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from common.record.outcome import Cause, Finding, Verdict
 
-SCHEMA = 3
 CONTROL = "control"  # label of the A/A control: the baseline measured once more, against itself
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm's samples. `of_limit`, `of_datasheet`: the limit's time / the median (1.0 = at the limit).
+    """One candidate's samples, and what follows from them: `median_s`, `of_limit`, `of_datasheet`, `limit_by`.
+
+    `of_limit`, `of_datasheet`: the limit's time / the median (1.0 = at the limit).
 
     `max_error`, `rms_error`: of a timed answer against the float64 oracle, in units of the oracle's RMS; of several
     arrays the worst counts, of several ranks rank 0's answer. 0 for integers, which must be equal. None for the
@@ -37,6 +37,10 @@ class Arm:
     sent_bytes: list[int] = field(default_factory=list)  # [rank] to other ranks in a call
     max_error: float | None = None
     rms_error: float | None = None
+    floor_s: float | None = None  # what the clock reads for as many empty calls
+    cost: dict[str, float] = field(default_factory=dict)  # of its own work, where the baseline's has other names
+    precision: str = ""  # of a library's answer, where that is the lesson
+    kernels: list[dict[str, Any]] = field(default_factory=list)  # machine code that ran: see `form.Kernel`
 
     @property
     def host_bound(self) -> Finding | None:
@@ -89,36 +93,8 @@ class PairResult:
 
 @dataclass(frozen=True)
 class Record:
-    schema: int
-    environment: dict[str, Any]
+    """A run: its machine and software, that machine's limits (`common.machine.limits.Limit`), and its results."""
+
+    environment: dict[str, Any]  # see `form.Environment`
     limits: dict[str, dict[str, Any]]
     pairs: list[PairResult]
-
-
-def to_json(record: Record) -> str:
-    return json.dumps(asdict(record), indent=1, allow_nan=False)
-
-
-def _typed(row: dict[str, Any]) -> dict[str, Any]:
-    reason = row["reason"]
-    if isinstance(reason, str):
-        reason = Finding(Cause.NEEDS, {"text": reason}) if reason else None
-    elif reason:
-        reason = Finding(Cause(reason["cause"]), reason["facts"])
-    notes = [
-        Finding(Cause.NEEDS, {"text": n}) if isinstance(n, str) else Finding(Cause(n["cause"]), n["facts"])
-        for n in row["notes"]
-    ]
-    interval = tuple(row["interval"]) if row["interval"] else None
-    verdict = Verdict(row["verdict"].replace("died", "crashed"))
-    return {"verdict": verdict, "reason": reason, "notes": notes, "interval": interval}
-
-
-def from_dict(data: dict[str, Any]) -> Record:
-    """The record in `data`, which must fit the schema."""
-    pairs = []
-    for pair in data["pairs"]:
-        rows = [Row(**{**row, **_typed(row)}) for row in pair["rows"]]
-        arms = {label: Arm(**arm) for label, arm in pair["arms"].items()}
-        pairs.append(PairResult(**{**pair, "rows": rows, "arms": arms}))
-    return Record(**{**data, "pairs": pairs})

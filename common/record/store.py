@@ -1,17 +1,15 @@
-"""Records under recorded/<device>/: for each chapter and each class of sizes, the records of its runs.
+"""Records under recorded/<device>/: a file for each chapter and each class of sizes, with the newest result of each.
 
-`<chapter>.json` holds the default sizes, `<chapter>_<class>.json` a class: `ch3_large.json` has `large/*`. A run of
-only some pairs is a separate file with its date: `ch3_large.20260301-120000.json`. If several files contain a pair, the
-newest counts. A file is one run in one state of the machine; two files may differ in date, software and limits.
+`<chapter>.json` holds the default sizes, `<chapter>_<class>.json` a class: `ch3_large.json` has `large/*`. A file has
+the runs that its results are from, each with its date, software and limits: two results may differ in them.
 
     python -m common.record.store RUN.json     keeps the complete pairs of a file of `--json`, also of a stopped run
 """
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +18,12 @@ from common.pairs.sizes import class_of
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files
-from common.record.files import file_of_device
-from common.record.load import FORMAT, load_record, save_record
+from common.record.files import RecordError, file_of_device, locked
+from common.record.load import FORMAT, date_of, load_record, load_records, save_records
 from common.record.outcome import FAILED
 from common.record.result import PairResult, Record
 
+Seen = dict[tuple[str, str], bool]  # name of a pair, size -> whether the newest result was timed
 Records = list[tuple[Path, Record]]  # each with its file, newest first
 CLASSES = ("default", "small", "medium", "large", "xlarge", "long", "batch")  # the order of classes; others follow
 
@@ -37,30 +36,21 @@ def recorded(
     Each record lacks the pairs and sizes that a newer record of its device has, unless only the older one was timed. A
     bad file is noted in `problems`; without `problems` it raises RecordError.
     """
-    seen: dict[Path, set[tuple[str, str]]] = {}
+    seen: dict[Path, Seen] = {}
     current = []
-    names = f"{stem(chapter, of_class)}.*json"  # `ch3.json`, `ch3.<date>.json`
-    for path, record in FORMAT.recorded(names, folder, problems):
-        known = seen.setdefault(path.parent, set())
-        pairs = [pair for pair in record.pairs if (pair.name, pair.size) not in known]
-        known |= {(pair.name, pair.size) for pair in pairs if pair.arms}
+    names = f"{stem(chapter, of_class)}.*json"  # `ch3.json`; `ch3.<date>.json` beside one that could not be read
+    found = [(path, run) for path, runs in FORMAT.contents(names, folder, problems) for run in reversed(runs)]
+    for path, record in files.newest_first(found):
+        pairs = _unseen(record.pairs, seen.setdefault(path.parent, {}))
         current += [(path, replace(record, pairs=pairs))] if pairs else []
     return current
 
 
-def together(records: Sequence[Record]) -> Record | None:
-    """One record from several runs of the newest run's device, with all dates; the limits are the newest run's."""
-    if not records:
-        return None
-    newest = max(records, key=_date)
-    parts = [each for each in records if each.environment["device"]["name"] == newest.environment["device"]["name"]]
-    dates = sorted({_date(each)[:10] for each in parts})
-    pairs = sorted((pair for each in parts for pair in each.pairs), key=lambda pair: pair.name)
-    return replace(newest, environment={**newest.environment, "dates": dates}, pairs=pairs)
-
-
-def _date(record: Record) -> str:
-    return str(record.environment["date"])
+def _unseen(results: Iterable[PairResult], seen: Seen) -> list[PairResult]:
+    """The results of which no newer one is among the `seen`, or only one that was not timed. They are added."""
+    new = [each for each in results if bool(each.arms) > seen.get((each.name, each.size), -1)]
+    seen |= {(each.name, each.size): bool(each.arms) for each in new}
+    return new
 
 
 def recorded_classes(chapter: str, folder: Path | None = None) -> list[str]:
@@ -76,37 +66,43 @@ def recorded_sizes(chapter: str, folder: Path | None = None, problems: files.Pro
     They are several runs: a statement about two of them must name both origins.
     """
     found = [item for name in recorded_classes(chapter, folder) for item in recorded(chapter, name, folder, problems)]
-    newest = files.on_one_gpu(sorted(found, key=lambda item: _date(item[1]), reverse=True))
+    newest = files.on_one_gpu(sorted(found, key=lambda item: date_of(item[1]), reverse=True))
     return [item for item in found if newest and item[0].parent == newest[0][0].parent]
 
 
-def keep_record(record: Record, folder: Path | None = None, is_part: bool = False) -> list[Path]:
-    """Save a chapter's record, one file per class of sizes. Returns the files. Raises RecordError.
+def keep_record(record: Record, folder: Path | None = None) -> list[Path]:
+    """Merge a chapter's record into its files, one for each class of sizes. Returns the files. Raises RecordError.
 
-    `is_part`: a run of some pairs, kept beside the other files. Older parts without any newest result are removed.
+    Results that a newer one replaces go (see `recorded`). Beside a file that cannot be read the record has its own.
     """
-    suffix = "." + _date(record)[:19].replace("-", "").replace(":", "").replace("T", "-") if is_part else ""
     paths = []
     for chapter, of_class in dict.fromkeys((pair.chapter, class_of(pair.size)) for pair in record.pairs):
-        name = stem(chapter, of_class)
-        path = file_of_device(record.environment, f"{name}{suffix}.json", folder)
-        found = recorded(chapter, of_class, folder, {})
-        before = [each for at, old in found if at.parent == path.parent for each in old.pairs]
-        of_this = [_proven(pair, before) for pair in record.pairs if class_of(pair.size) == of_class]
-        part = replace(record, pairs=of_this)
-        names = chain([path], (path.with_stem(f"{path.stem}_{number}") for number in count(2)))
-        paths.append(path := next(name for name in names if save_record(part, name, replaces=not is_part)))
-        if older := set(path.parent.glob(f"{name}.*.json")) - {path}:
-            bad: files.Problems = {}  # they are kept: what they contain is unknown
-            for useless in older - {each for each, _ in recorded(chapter, of_class, folder, bad)} - bad.keys():
-                useless.unlink(missing_ok=True)  # another run may have removed it
+        path = file_of_device(record.environment, f"{stem(chapter, of_class)}.json", folder)
+        part = replace(record, pairs=[pair for pair in record.pairs if class_of(pair.size) == of_class])
+        with locked(path.parent):
+            try:
+                runs = load_records(path) if path.exists() else []
+            except RecordError:
+                path = path.with_stem(f"{path.stem}.{''.join(filter(str.isdigit, date_of(record)[:19]))}")
+                runs = load_records(path) if path.exists() else []
+            save_records(merged([*runs, part]), path)
+        paths.append(path)
     return paths
+
+
+def merged(runs: Sequence[Record]) -> list[Record]:
+    """What counts of several runs, in their order: of equally old results the later one."""
+    before, seen, kept = [pair for run in runs for pair in run.pairs], Seen(), dict[int, Record]()
+    for number in sorted(range(len(runs)), key=lambda number: (date_of(runs[number]), number), reverse=True):
+        pairs = [_proven(pair, before) for pair in _unseen(runs[number].pairs, seen)]
+        kept |= {number: replace(runs[number], pairs=pairs)} if pairs else {}
+    return [kept[number] for number in sorted(kept)]
 
 
 def _proven(result: PairResult, before: Sequence[PairResult]) -> PairResult:
     """The result with the earlier hashes that `carry` proved to give the same work, at its arguments, as its code."""
     same = [old.carried for old in before if _measured(old) == _measured(result)]
-    return replace(result, carried=list(dict.fromkeys(chain(result.carried, *same))))
+    return replace(result, carried=list(dict.fromkeys(sum(same, result.carried))))
 
 
 def _measured(result: PairResult) -> tuple[Any, ...]:
@@ -183,7 +179,7 @@ def main(arguments: Sequence[str]) -> int:
         if not (ROOT / chapter / "README.md").exists():
             raise UserError(f"{arguments[0]}: {chapter} is not a chapter of the course")
         kept, said = whole(record, discover(ROOT / chapter) if chapter else [])
-        said += [f"recorded in {path}" for path in keep_record(kept, is_part=True)]
+        said += [f"recorded in {path}" for path in keep_record(kept)]
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

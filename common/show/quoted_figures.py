@@ -17,8 +17,9 @@ from common.pairs.pair import ROOT, discover, short
 from common.pairs.sizes import class_of
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
+from common.record.load import together
 from common.record.result import Arm, PairResult
-from common.record.store import current, recorded, together
+from common.record.store import current, recorded
 from common.show.formats import binary, digits, seconds
 from common.show.summary import fastest_library
 from common.show.tables import variant, word

@@ -59,9 +59,7 @@ class Predicted:
     rows: list[Row]
 
 
-FORMAT = files.Format(
-    "predictions", SCHEMA, lambda data: Predicted(**{**data, "rows": [Row(**row) for row in data["rows"]]})
-)
+FORMAT = files.Format("predictions", SCHEMA, Predicted)
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from statistics import fmean, geometric_mean
 from common.pairs.pair import Pair, short
 from common.pairs.sizes import class_of
 from common.record.files import Problems, classes, write_text
+from common.record.load import together
 from common.record.outcome import UNTIMED, Cause
 from common.record.result import PairResult, Record, Row
-from common.record.store import CLASSES, added, current, recorded, recorded_classes, together
+from common.record.store import CLASSES, added, current, recorded, recorded_classes
 from common.show import stats_table, tables
 from common.show.formats import digits
-from common.show.layout import Entry, markdown
-from common.show.tables import HEADINGS, NOTHING, STALE, by_cause, entries_of, named, variant
+from common.show.layout import markdown
+from common.show.tables import HEADINGS, NOTHING, by_cause, entries_of, named, variant
 
 UNTIMED_FACTS = (Cause.ALLOCATES, Cause.COMPILED_LONG)  # say nothing about a time
 FEWEST = 3  # operations with a library: the table itself shows the best of fewer
@@ -117,6 +118,7 @@ def by_device(files: Files, is_current: Callable[[PairResult], bool], pairs: Seq
     for of_device, record in _devices(files):
         page = of_device[0][0].with_name(f"{record.pairs[0].chapter}.md")
         texts.append("\n".join([tables.source(*of_device), "", *_table(record.pairs, is_current, spread=False)]))
+        texts += [f"{text[0].upper()}{text[1:]}." for text in _left_out(record.pairs, is_current)]
         results = {result.name: result for result in record.pairs}
         missing = [pair.name for pair in pairs if pair.name not in results]
         missing += [of for pair in pairs if pair.name in results for of in _added(pair, results[pair.name])]
@@ -129,12 +131,15 @@ def by_device(files: Files, is_current: Callable[[PairResult], bool], pairs: Seq
 
 
 def _table(results: Sequence[PairResult], is_current: Callable[[PairResult], bool], spread: bool) -> list[str]:
-    """Results as Markdown; without figures where the pair has changed since. `spread`: also of the times."""
-    known = [
-        entries_of(each, spread=spread) if is_current(each) else [Entry(named(each), {"verdict": STALE}, is_title=True)]
-        for each in results
-    ]
-    return markdown(HEADINGS, [entry for entries in known for entry in entries])
+    """Results as Markdown, without those whose pair has changed since. `spread`: also of the times."""
+    entries = [entry for each in filter(is_current, results) for entry in entries_of(each, spread=spread)]
+    return markdown(HEADINGS, entries) if entries else [NOTHING]
+
+
+def _left_out(results: Sequence[PairResult], is_current: Callable[[PairResult], bool]) -> list[str]:
+    """A line that names the results which a table lacks, if there are any."""
+    names = ", ".join(dict.fromkeys(named(each) for each in results if not is_current(each)))
+    return [f"left out, because the pair has changed since: {names}"] if names else []
 
 
 def _added(pair: Pair, result: PairResult) -> list[str]:
@@ -162,6 +167,7 @@ def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> 
     now = replace(record, pairs=known)
     shared = [named(result) for result in known if result.neighbours]
     remarks = [*class_averages(now), *standings(now), *_not_recorded(record, name, pairs)]
+    remarks += _left_out(record.pairs, is_current)
     remarks += [f"{OTHER_LOAD}{', '.join(shared)}"] if shared else []
     remarks += by_cause(known, left_out=UNTIMED_FACTS)
     table = _table(record.pairs, is_current, spread=True)

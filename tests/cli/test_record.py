@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from itertools import chain
 
 import pytest
-from samples import because, pair_result, refused, version, write_pair
+from samples import pair_result, refused, version, write_pair
 from samples import record as record_of
 
 from common.engine import runner
@@ -16,6 +16,7 @@ from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record.load import load_record
+from common.record.outcome import prose
 from common.record.result import Row
 from tools import record, record_steps, solutions
 from tools.record_steps import Part
@@ -238,7 +239,7 @@ def test_a_whole_class_anew_takes_the_place_of_its_files_and_a_part_does_not(cha
 
 
 def test_a_run_leaves_one_part_also_where_a_size_was_skipped(chapter, machine, tmp_path):
-    skipped = {"rows": [Row("optimized", "baseline", "skipped", because("does not fit"))], **UNTIMED}
+    skipped = {"rows": [Row("optimized", "baseline", "skipped", prose("does not fit"))], **UNTIMED}
     machine[1]["a", "large/b"] = skipped
     gone = replace(measured(discover(chapter)[0], "large/a"), name="gone")
     record.store.keep_record(on_cpu(gone), tmp_path)
@@ -248,9 +249,9 @@ def test_a_run_leaves_one_part_also_where_a_size_was_skipped(chapter, machine, t
 
 def test_what_fails_is_left_and_what_does_not_fit_is_not(chapter, machine, tmp_path, capsys):
     answers = machine[1]
-    answers["a", "default"] = {"rows": [Row("optimized", "baseline", "invalid", because("wrong answer"))], **UNTIMED}
+    answers["a", "default"] = {"rows": [Row("optimized", "baseline", "invalid", prose("wrong answer"))], **UNTIMED}
     answers["b", "default"] = {
-        "rows": [Row("optimized", "baseline", "skipped", because("does not fit in memory"))],
+        "rows": [Row("optimized", "baseline", "skipped", prose("does not fit in memory"))],
         **UNTIMED,
     }
     assert record.main(["--only-default"], tmp_path / "recorded") == 1

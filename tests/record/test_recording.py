@@ -1,19 +1,20 @@
-"""What is recorded: files for each device, chapter and class of sizes, each of them the record of one run."""
+"""What is recorded: a file for each device, chapter and class of sizes, with the newest result of each pair."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from samples import because, pair_result, record, refused
+from samples import pair_result, record, refused
 
 from common.pairs.pair import ROOT, discover
 from common.pairs.sizes import class_of
 from common.pairs.source import source_hash
 from common.record import store
 from common.record.files import RECORDED, on_one_gpu
-from common.record.load import load_record, save_record
+from common.record.load import date_of, load_record, load_records, save_record, to_json, together
+from common.record.outcome import prose
 from common.record.result import Row
-from common.record.store import keep_record, recorded, recorded_classes, recorded_sizes, together, whole
+from common.record.store import keep_record, recorded, recorded_classes, recorded_sizes, whole
 from common.show import tables
 
 SIZES = ("large/8192", "default", "small/a", "large/fp16", "extra")
@@ -127,16 +128,26 @@ def seen(folder, of_class="default"):
     return [(path.name, [pair.name for pair in each.pairs]) for path, each in recorded("ch1", of_class, folder)]
 
 
-def test_a_part_stands_beside_the_whole_and_the_newest_of_each_pair_counts(tmp_path):
+def test_a_run_of_some_pairs_is_merged_and_the_newest_of_each_counts(tmp_path):
     keep_record(named(DAYS[0], "a", "b", "c"), tmp_path)
-    keep_record(named(DAYS[1], "b", "d"), tmp_path, is_part=True)
-    assert seen(tmp_path) == [("ch1.20260102-030405.json", ["b", "d"]), ("ch1.json", ["a", "c"])]
-    keep_record(named(DAYS[2], "d", size="large/a"), tmp_path, is_part=True)
-    assert seen(tmp_path, "large") == [("ch1_large.20260103-030405.json", ["d"])]
-    assert recorded_classes("ch1", tmp_path) == ["default", "large"]
-    found = together([each for _, each in recorded("ch1", folder=tmp_path)])
+    keep_record(named(DAYS[1], "b", "d"), tmp_path)
+    keep_record(named(DAYS[2], "d", size="large/a"), tmp_path)
+    assert seen(tmp_path) == [("ch1.json", ["b", "d"]), ("ch1.json", ["a", "c"])]
+    assert seen(tmp_path, "large") == [("ch1_large.json", ["d"])]
+    runs = load_records(tmp_path / "nvidia_h200/ch1.json")
+    assert [[pair.name for pair in run.pairs] for run in runs] == [["a", "c"], ["b", "d"]], "the first b is gone"
+    found = load_record(tmp_path / "nvidia_h200/ch1.json")
     assert [pair.name for pair in found.pairs] == ["a", "b", "c", "d"]
     assert tables.origin(found) == "NVIDIA H200, 2026-01-01 and 2026-01-02"
+
+
+def test_each_result_is_judged_by_the_limits_of_its_own_run(tmp_path):
+    """And not by those of the run that is merged with it."""
+    for day, name, rate in ((DAYS[0], "a", 4e12), (DAYS[1], "b", 2e12)):
+        run = named(day, name)
+        keep_record(replace(run, limits={"dram_bytes": {**run.limits["dram_bytes"], "measured": rate}}), tmp_path)
+    found = load_record(tmp_path / "nvidia_h200/ch1.json")
+    assert [pair.arms["optimized"].of_limit for pair in found.pairs] == [0.5, 1.0]
 
 
 def test_what_is_put_together_is_of_one_device(tmp_path):
@@ -146,45 +157,57 @@ def test_what_is_put_together_is_of_one_device(tmp_path):
     assert together([]) is None
 
 
-def test_a_part_that_is_newer_elsewhere_is_removed_and_no_other(tmp_path):
-    keep_record(named(DAYS[0], "a", "b"), tmp_path, is_part=True)
-    keep_record(named(DAYS[0], "a", size="large/a"), tmp_path, is_part=True)
-    keep_record(named(DAYS[1], "b"), tmp_path, is_part=True)
-    assert len(seen(tmp_path)) == 2, "the first has a still"
+def test_a_run_without_any_newest_result_goes_and_an_old_one_replaces_nothing(tmp_path):
+    keep_record(named(DAYS[0], "a", "b"), tmp_path)
+    keep_record(named(DAYS[1], "b"), tmp_path)
     keep_record(named(DAYS[2], "a", "b"), tmp_path)
-    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["ch1.json", "ch1_large.20260101-030405.json"]
+    (path,) = tmp_path.glob("*/*")
+    assert [date_of(run) for run in load_records(path)] == [DAYS[2]]
+    before = path.read_bytes()
+    keep_record(named(DAYS[1], "a"), tmp_path)
+    assert path.read_bytes() == before
 
 
-def test_parts_of_the_same_second_have_each_their_file_and_one_that_says_nothing_new_is_removed(tmp_path):
-    paths = [keep_record(named(DAYS[0], *pairs), tmp_path, is_part=True)[0] for pairs in ("a", "b", "bc")]
-    assert [path.name for path in paths] == [f"ch1.20260101-030405{end}.json" for end in ("", "_2", "_3")]
-    assert seen(tmp_path) == [(paths[2].name, ["b", "c"]), (paths[0].name, ["a"])]
-    assert names(tmp_path.glob("*/.*")) == [] and not paths[1].exists()
+def test_of_runs_of_the_same_second_the_last_counts(tmp_path):
+    for ratio in (2.0, 3.0):
+        keep_record(record(pair_result("a", ratio)), tmp_path)
+    ((_, found),) = recorded("ch1", folder=tmp_path)
+    assert [round(pair.rows[0].ratio, 6) for pair in found.pairs] == [3.0]
 
 
-def test_a_file_that_cannot_be_read_costs_itself_alone_and_is_not_removed(tmp_path):
-    (path,) = keep_record(named(DAYS[0], "a"), tmp_path, is_part=True)
-    path.write_text(path.read_text().replace('"ratio": 2.0', '"ratio": 1e400'))
-    problems = {}
-    (beside,) = keep_record(named(DAYS[1], "a"), tmp_path, is_part=True)
-    assert [found for found, _ in recorded("ch1", folder=tmp_path, problems=problems)] == [beside]
-    assert list(problems) == [path] and problems[path].startswith(f"{path}: contains 1e400, ")
-    assert path.exists()
-    with refused("contains 1e400", path):
+def test_a_file_that_cannot_be_read_costs_itself_alone_and_what_is_new_stands_beside_it(tmp_path):
+    (path,) = keep_record(named(DAYS[0], "a"), tmp_path)
+    path.write_text(path.read_text().replace('"seeds":[1,2]', '"seeds":[1e400]'))
+    before, problems = path.read_bytes(), {}
+    (beside,) = keep_record(named(DAYS[1], "a"), tmp_path)
+    (again,) = keep_record(named(DAYS[1], "b"), tmp_path)
+    assert beside == again != path and path.read_bytes() == before
+    found = recorded("ch1", folder=tmp_path, problems=problems)
+    assert [pair.name for _, run in found for pair in run.pairs] == ["b", "a"]
+    assert list(problems) == [path] and problems[path].startswith(f"{path}: not JSON (Number out of range")
+    with refused("not JSON", path):
         recorded("ch1", folder=tmp_path)
 
 
 def test_two_runs_that_keep_a_part_at_once_lose_none(tmp_path):
     with ThreadPoolExecutor(8) as runs:
-        kept = [*runs.map(lambda name: keep_record(named(DAYS[0], name), tmp_path, is_part=True)[0], "abcdefgh")]
-    assert sorted(load_record(path).pairs[0].name for path in kept) == [*"abcdefgh"]
+        [*runs.map(lambda name: keep_record(named(DAYS[0], name), tmp_path), "abcdefgh")]
+    assert sorted(pair.name for pair in load_record(tmp_path / "nvidia_h200/ch1.json").pairs) == [*"abcdefgh"]
 
 
 def test_what_was_not_timed_takes_no_figures_place(tmp_path):
-    keep_record(named(DAYS[0], "a"), tmp_path, is_part=True)
-    skipped = pair_result("a", rows=[Row("optimized", "baseline", "skipped", because("does not fit"))], **UNTIMED)
-    keep_record(record(skipped, pair_result("b"), date=DAYS[1]), tmp_path)
-    assert seen(tmp_path) == [("ch1.json", ["a", "b"]), ("ch1.20260101-030405.json", ["a"])]
+    def untimed(date):
+        skipped = pair_result("a", rows=[Row("optimized", "baseline", "skipped", prose("does not fit"))], **UNTIMED)
+        keep_record(record(skipped, date=date), tmp_path)
+
+    keep_record(named(DAYS[0], "a"), tmp_path)
+    untimed(DAYS[1])
+    untimed(DAYS[2])
+    assert [(date_of(run), bool(run.pairs[0].arms)) for _, run in recorded("ch1", folder=tmp_path)] == [
+        (DAYS[2], False), (DAYS[0], True)
+    ]  # fmt: skip
+    keep_record(named(DAYS[3], "a"), tmp_path)
+    assert [date_of(run) for _, run in recorded("ch1", folder=tmp_path)] == [DAYS[3]]
 
 
 def test_a_gpus_default_is_not_what_a_cpu_takes_for_it():
@@ -204,7 +227,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
     pairs = discover(ROOT / "ch3")
     (softmax,) = (pair for pair in pairs if pair.name == "softmax")
     small = [size for size in softmax.sizes if class_of(size) == "small"]
-    failed = {"rows": [Row("optimized", "baseline", "invalid", because("wrong answer"))], "arms": {}}
+    failed = {"rows": [Row("optimized", "baseline", "invalid", prose("wrong answer"))], "arms": {}}
     found, said = whole(
         record(
             measured("softmax"), *(measured("softmax", size) for size in small), measured("rms_norm", **failed),
@@ -227,7 +250,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
     ("fields", "environment", "why"),
     [
         ({"rows": [Row("optimized", "baseline", "verified")], **UNTIMED}, {}, "nothing was timed"),
-        ({"rows": [Row("optimized", "baseline", "skipped", because("no GPU"))], **UNTIMED}, {}, "nothing was timed"),
+        ({"rows": [Row("optimized", "baseline", "skipped", prose("no GPU"))], **UNTIMED}, {}, "nothing was timed"),
         ({}, {"fast": True}, "measured with --fast"),
         ({"sizes": {"rows": 1}}, {}, "the pair has changed since"),
     ],
@@ -236,7 +259,7 @@ def test_what_was_not_measured_in_full_is_not_recorded_and_removes_nothing(
     fields, environment, why, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
-    keep_record(record(measured("softmax")), is_part=True)
+    keep_record(record(measured("softmax")))
     before = {path: path.read_bytes() for path in tmp_path.glob("recorded/*/*")}
     save_record(record(measured("softmax", **fields), date=DAYS[3], **environment), tmp_path / "r.json")
     assert store.main([str(tmp_path / "r.json")]) == 1
@@ -248,7 +271,7 @@ def test_what_a_stopped_run_left_is_recorded_by_hand(tmp_path, monkeypatch, caps
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     save_record(record(measured("softmax"), measured("rms_norm", source_hash="another")), tmp_path / "r.json")
     assert store.main([str(tmp_path / "r.json")]) == 0
-    path = tmp_path / "recorded/nvidia_h200/ch3.20260102-030405.json"
+    path = tmp_path / "recorded/nvidia_h200/ch3.json"
     said = ["not recorded: rms_norm default: the pair has changed since", f"recorded in {path}"]
     assert capsys.readouterr().out.splitlines() == said
     save_record(record(), tmp_path / "empty.json")
@@ -266,10 +289,13 @@ COMMITTED = sorted(RECORDED.glob("*/ch*.json"))
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_committed_record_is_valid_and_of_its_chapter_and_class(path):
-    chapter, _, of_class = path.name.split(".")[0].partition("_")
-    pairs = load_record(path).pairs
-    assert {pair.name for pair in pairs} <= {pair.name for pair in discover(ROOT / chapter)}
-    assert {(pair.chapter, class_of(pair.size)) for pair in pairs} == {(chapter, of_class or "default")}
+    chapter, _, of_class = path.stem.partition("_")
+    sizes = {pair.name: pair.sizes for pair in discover(ROOT / chapter)}
+    results = [pair for run in load_records(path) for pair in run.pairs]
+    assert [(each.name, each.size) for each in results if each.size not in sizes.get(each.name, ())] == []
+    assert {(pair.chapter, class_of(pair.size)) for pair in results} == {(chapter, of_class or "default")}
+    assert [*map(date_of, load_records(path))] == sorted(map(date_of, load_records(path)))
+    assert path.read_text() == to_json(load_records(path)), "what is read is what is written"
 
 
 def test_of_two_gpus_the_one_with_more_classes_recorded_counts_of_equal_ones_the_newest(tmp_path):
