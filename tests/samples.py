@@ -17,7 +17,7 @@ from common import stats
 from common.pairs.pair import ROOT, Pair, discover
 from common.pairs.user_error import UserError
 from common.record.outcome import Cause, Finding, Verdict
-from common.record.result import SCHEMA, Arm, PairResult, Record, Row
+from common.record.result import Arm, PairResult, Record, Row
 from common.show import words
 
 SIZES = {"check": {"n": 127}, "default": {"n": 4096}}
@@ -156,8 +156,9 @@ def wait_until(condition: Callable[[], object], running: Any = None) -> None:
 
 
 def arm(median_s: float = 1e-3, **fields: Any) -> Arm:
-    """Six blocks of five equal samples."""
-    figures = {"host_s": None, "of_limit": 0.5, "of_datasheet": 0.25, "compile_s": 0.01}
+    """Six blocks of five equal samples, with what they reach of the limits of `record`."""
+    figures = {"host_s": None, "of_limit": 5e-4 / median_s, "of_datasheet": 2.5e-4 / median_s, "compile_s": 0.01}
+    figures["limit_by"] = "dram_bytes"
     return Arm(median_s, **{**figures, "seconds": [[median_s] * 5] * 6, **fields})
 
 
@@ -189,7 +190,7 @@ def pair_result(name: str = "double", ratio: float = 2.0, **fields: Any) -> Pair
     verdict = Verdict(stats.verdict(stats.Estimate(ratio, *interval)))
     rows = fields.setdefault("rows", [Row("optimized", "baseline", verdict, ratio=ratio, interval=interval)])
     figures = {
-        "clock": "device", "noise_floor": 0.0, "cost": {"dram_bytes": 8.0}, "limit_s": 5e-4, "limit_by": "dram_bytes",
+        "clock": "device", "noise_floor": 0.0, "cost": {"dram_bytes": 2e9}, "limit_s": 5e-4, "limit_by": "dram_bytes",
         "arms": arms_for(rows), "orders": [[["baseline", "optimized", "control"]] * 5] * 6, "seeds": [1, 2],
     }  # fmt: skip
     named = {"chapter": "ch1", "name": name, "size": "default", "sizes": {"n": 8}, "source_hash": "0123456789abcdef"}
@@ -202,8 +203,8 @@ def record(*pairs: PairResult, kind: str = "cuda", name: str = "NVIDIA H200", **
         "device": device, "versions": {"torch": "2.11.0"}, "date": "2026-01-02T03:04:05+00:00",
         "argv": ["--chapter", "1"], "fast": False, "platform": "linux", "interrupted": False,
     }  # fmt: skip
-    limits = {"dram_bytes": {"measured": 4e12, "datasheet": 4.8e12, "how": "copy", "source": "a datasheet"}}
-    return Record(SCHEMA, {**defaults, **environment}, limits, list(pairs))
+    limits = {"dram_bytes": {"measured": 4e12, "datasheet": 8e12, "how": "copy", "source": "a datasheet"}}
+    return Record({**defaults, **environment}, limits, list(pairs))
 
 
 def rows_of(text: str) -> list[list[str]]:

@@ -114,7 +114,6 @@ def note_of(text: str, variant: str, arms: dict[str, Arm]) -> Finding:
 def as_today(text: str) -> str:
     """A text in today's words, of which earlier records have others."""
     changes = {
-        r"waited for the host in (\d+)": r"waited for the host: in \1",
         "next to nothing": "almost nothing",
         r"s longer: compiling, tuning$": "s longer (compiling, tuning)",
         r"are much dearer: their mean is ([\d.]+) of": r"take much longer: the mean is \1 x",

@@ -83,7 +83,7 @@ class Format:
             raise RecordError(f"holds {kinds.pop()}, not {self.what}")
         if self.version and type(version) is int and version != self.version:  # True is no version
             age, way = ("a newer", "") if version > self.version else ("an older", f": {self.way}")
-            reads = f"{name} {version}; this one reads {self.version}"
+            reads = f"{name} {str(version)[:20]}; this one reads {self.version}"
             raise RecordError(f"written by {age} version of the course ({reads}){way}")
         try:
             return msgspec.convert(data, self.form)

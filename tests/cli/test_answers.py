@@ -1,4 +1,4 @@
-"""Figures in prose, and the answers to the docstrings' questions, are what is recorded."""
+"""Figures in and the answers to the docstrings' questions, are what is recorded."""
 
 import re
 from dataclasses import replace

@@ -31,7 +31,7 @@ from common.record.files import RecordError
 from common.record.load import load_record, save_record
 from common.record.result import Row
 from common.show import console
-from common.show.tables import word
+from common.show.words import word
 
 ESCAPE = "\x1b"
 SWEPT = {"check": {"n": 7}, "default": {"n": 64}, "small/a": {"n": 8}, "small/b": {"n": 9}}
@@ -167,7 +167,7 @@ MISTAKES = [  # arguments, what must be said
     ("--compare . .", "cannot be read"),
     ("--compare brace.json .", "brace.json: not JSON"),
     ("--compare other.json .", "other.json: not a benchmark record"),
-    ("--compare huge.json .", "huge.json: contains 1000"),
+    ("--compare huge.json .", "huge.json: written by a newer version of the course (schema 10000000000000000000;"),
     ("--compare newer.json .", "newer.json: written by a newer version of the course (schema 99"),
 ]
 
@@ -232,7 +232,7 @@ def test_quick_answers_import_nothing_slow(option):
     imported = set(re.findall(r"^import time:.*\| +(\w+)", done.stderr, re.MULTILINE))
     assert done.returncode == 0
     assert "argparse" in imported  # it does say what is imported
-    assert not imported & {"torch", "numpy", "triton", "cupy", "matplotlib", "fastjsonschema", "rich"}
+    assert not imported & {"torch", "numpy", "triton", "cupy", "matplotlib", "msgspec", "rich"}
 
 
 def test_help_shows_every_option_and_examples(printed):
@@ -319,12 +319,12 @@ DEAD = {"rows": [Row("optimized", "baseline", "crashed", because("no kernel"))],
 @pytest.mark.parametrize(
     ("options", "interrupted", "status"), [([], False, 0), ([], True, 130), (["--only", "s*"], False, 0)]
 )
-def test_a_part_of_a_chapter_is_recorded_beside_it(options, interrupted, status, ran, kept, tmp_path, printed):
+def test_of_a_part_of_a_chapter_whole_classes_are_recorded(options, interrupted, status, ran, kept, tmp_path, printed):
     """Of a run that was interrupted, or was of some pairs only: those that were measured at all sizes of a class."""
     ran.record = record(of_chapter_3("softmax"), of_chapter_3("softmax", "small/4096x256"), interrupted=interrupted)
     out = printed("--chapter", 3, "--record", "--size", "default,small", *options, status=status).out
     is_part = bool(options) or interrupted
-    assert kept() == (["ch3.20260102-030405.json"] if is_part else ["ch3.json", "ch3_small.json"])
+    assert kept() == (["ch3.json"] if is_part else ["ch3.json", "ch3_small.json"])
     assert ("not recorded: softmax small: without small/" in out) == is_part
     assert all(f"recorded in {tmp_path / 'kept/nvidia_h200' / file}\n" in out for file in kept())
 
@@ -352,7 +352,7 @@ def test_every_chapter_of_all_is_recorded_in_its_own_file(ran, kept, printed):
     fine, failed = pair_result(chapter="ch1"), of_chapter_3("rms_norm", **DEAD)
     ran.record = record(fine, of_chapter_3("softmax"), failed)
     out = printed("--all", "--record", status=1).out
-    assert kept() == ["ch1.json", "ch3.20260102-030405.json"]
+    assert kept() == ["ch1.json", "ch3.json"]
     assert "not recorded: rms_norm default: failed default\n" in out
 
 
@@ -371,13 +371,13 @@ def test_a_pair_that_failed_is_left_out_and_the_others_are_recorded(ran, kept, t
     ran.record = record(of_chapter_3("softmax"), of_chapter_3("rms_norm", **DEAD))
     assert "not recorded: rms_norm default: failed default\n" in printed("--chapter", 3, "--record", status=1).out
     (path,) = tmp_path.glob("kept/*/*")
-    assert path.name == "ch3.20260102-030405.json" and [pair.name for pair in load_record(path).pairs] == ["softmax"]
+    assert path.name == "ch3.json" and [pair.name for pair in load_record(path).pairs] == ["softmax"]
 
 
 @pytest.mark.parametrize(("name", "start"), [("p.png", b"\x89PNG"), ("p.svg", b".*<svg"), ("p.pdf", b"%PDF")])
 def test_json_and_plot_are_written(name, start, pairs, ran, tmp_path):
     assert call("--path", pairs, "--json", tmp_path / "r.json", "--plot", tmp_path / name) == 0
-    assert load_record(tmp_path / "r.json").pairs[0].rows == ran.record.pairs[0].rows
+    assert [row.verdict for row in load_record(tmp_path / "r.json").pairs[0].rows] == ["faster"]
     assert re.match(start, (tmp_path / name).read_bytes(), re.DOTALL)
 
 
@@ -424,17 +424,6 @@ def test_a_record_that_does_not_know_its_cores_is_shown(tmp_path, printed):
     device = {name: value for name, value in found.environment["device"].items() if name not in ("threads", "cores")}
     save_record(replace(found, environment={**found.environment, "device": device}), tmp_path / "r.json")
     assert "A processor (CPU results)\n" in printed("--show", tmp_path / "r.json").out
-
-
-def test_without_the_package_that_checks_files_a_result_is_recorded_and_shown(ran, kept, monkeypatch, printed):
-    """The files beside it cannot be read: they are kept, and the new one stands beside them."""
-    ran.record = record(of_chapter_3("softmax"))
-    printed("--chapter", 3, "--only", "softmax", "--record")
-    monkeypatch.setitem(sys.modules, "fastjsonschema", None)
-    ran.record = record(of_chapter_3("softmax"), date="2026-01-03T03:04:05+00:00")
-    out = printed("--chapter", 3, "--only", "softmax", "--record").out
-    assert "2.00x" in out and "recorded in" in out
-    assert len(kept()) == 2
 
 
 def test_pairs_of_one_name_in_two_chapters_are_two_for_the_bar(monkeypatch):
@@ -494,7 +483,7 @@ def test_a_record_that_cannot_be_written_costs_no_run(failures, status, pairs, r
 def test_a_plot_that_cannot_be_written_leaves_the_old_one(ran, monkeypatch, tmp_path, printed):
     (tmp_path / "p.png").write_text("old")
     monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
-    monkeypatch.setattr("common.record.store.keep_record", lambda record, is_part: [tmp_path])
+    monkeypatch.setattr("common.record.store.keep_record", lambda record: [tmp_path])
     out, err = printed("--chapter", 1, "--record", "--plot", tmp_path / "p.png", status=1)
     assert "2.00x  [1.98, 2.02]" in out
     assert err == f"benchmark.py: {tmp_path / 'p.png'}: cannot be written (No space left on device)\n"
@@ -702,8 +691,8 @@ def real_run(tmp_path_factory):
 @pytest.mark.rest
 def test_a_run_in_a_pipe_is_a_plain_table_and_its_progress_goes_to_stderr(real_run):
     done, _ = real_run
-    for words in (ESCAPE, "chatter"):  # what a pair prints is its own affair
-        assert words not in done.stdout + done.stderr
+    for part in (ESCAPE, "chatter"):  # what a pair prints is its own affair
+        assert part not in done.stdout + done.stderr
     progress = [line for line in done.stderr.splitlines() if not line.startswith("other load")]
     assert progress == ["[1] double default", "[2] liar default"]
     assert "wrong answer at size check (" in done.stdout and "): liar" in done.stdout
@@ -780,7 +769,7 @@ def test_a_regression_is_status_3(old, new, status, tmp_path, printed):
     ("old", "new", "status"),
     [
         ("invalid", "faster", 0), ("invalid", "invalid", 0), ("faster", "skipped", 0), ("verified", "verified", 0),
-        ("skipped", "died", 0), ("verified", "invalid", 3), ("faster", "died", 3),
+        ("skipped", "crashed", 0), ("verified", "invalid", 3), ("faster", "crashed", 3),
     ],
 )  # fmt: skip
 def test_a_version_without_a_speedup_has_regressed_only_where_it_was_right_and_fails(
@@ -832,8 +821,8 @@ def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsy
     found = [{"aten::exp", "aten::mul"} & {event.get("name") for event in events} for events in contents]
     assert found == [{"aten::exp", "aten::mul"}, {"aten::mul"}]
     out = capsys.readouterr().out
-    for words in ("aten::exp", "baseline_gpu: skipped: needs an NVIDIA GPU", "optimized_dies: ValueError: no"):
-        assert words in out
+    for part in ("aten::exp", "baseline_gpu: skipped: needs an NVIDIA GPU", "optimized_dies: ValueError: no"):
+        assert part in out
 
 
 def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tmp_path):
@@ -848,7 +837,7 @@ def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tm
 def test_without_the_courses_packages_a_program_ends_with_one_line(words):
     done = subprocess.run([sys.executable, "-S", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1
-    assert "needs the packages numpy" in done.stderr and "source .venv/bin/activate" in done.stderr
+    assert "needs the packages msgspec, numpy" in done.stderr and "source .venv/bin/activate" in done.stderr
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")

@@ -3,10 +3,9 @@
 import json
 import math
 from dataclasses import asdict, replace
-from itertools import chain
 
 import pytest
-from samples import pair_result, refused, version, write_pair
+from samples import because, pair_result, refused, version, write_pair
 from samples import record as record_of
 
 from common.engine import runner
@@ -16,7 +15,6 @@ from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record.load import load_record
-from common.record.outcome import prose
 from common.record.result import Row
 from tools import record, record_steps, solutions
 from tools.record_steps import Part
@@ -214,9 +212,10 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(chapter, machine, tmp_path,
     assert capsys.readouterr().out.endswith("nothing is left\n")
     asked.clear()
     assert record.main(["--dry-run"], folder) == record.main([], folder) == 0 and asked == []
-    found = files(folder)
-    assert found.pop("ch1.json") == [("a", "default"), ("b", "default")]
-    assert sorted(chain(*found.values())) == [(name, size) for name in "ab" for size in ("large/a", "large/b")]
+    assert {name: sorted(found) for name, found in files(folder).items()} == {
+        "ch1.json": [("a", "default"), ("b", "default")],
+        "ch1_large.json": [(name, size) for name in "ab" for size in ("large/a", "large/b")],
+    }
 
 
 def test_the_sizes_before_a_stop_are_kept(chapter, machine, tmp_path):
@@ -226,32 +225,33 @@ def test_the_sizes_before_a_stop_are_kept(chapter, machine, tmp_path):
     assert planned(tmp_path / "recorded")[0] == "ch1 a large/b"
 
 
-def test_a_whole_class_anew_takes_the_place_of_its_files_and_a_part_does_not(chapter, machine, tmp_path):
+def test_what_is_measured_anew_takes_the_place_of_what_was_and_of_nothing_else(chapter, machine, tmp_path):
     a, b = discover(chapter)
     stale = [measured(pair, "default", source_hash="old") for pair in (a, b)]
-    record.store.keep_record(on_cpu(*stale), tmp_path)
+    record.store.keep_record(on_cpu(*stale, date="2025-12-31T00:00:00+00:00"), tmp_path)
     assert record.main(["--only-default"], tmp_path) == 0
     assert files(tmp_path) == {"ch1.json": [("a", "default"), ("b", "default")]}
     assert not any(each.source_hash == "old" for each in load_record(tmp_path / "a_cpu/ch1.json").pairs)
     record.store.keep_record(on_cpu(measured(a, "default"), replace(stale[1], name="gone"), stale[1]), tmp_path)
     assert record.main(["--only-default"], tmp_path) == 0
-    assert sorted(files(tmp_path)) == ["ch1.20260102-030403.json", "ch1.json"]
+    assert sorted(files(tmp_path)["ch1.json"]) == [("a", "default"), ("b", "default"), ("gone", "default")]
 
 
-def test_a_run_leaves_one_part_also_where_a_size_was_skipped(chapter, machine, tmp_path):
-    skipped = {"rows": [Row("optimized", "baseline", "skipped", prose("does not fit"))], **UNTIMED}
+def test_a_size_that_was_skipped_is_recorded_as_such(chapter, machine, tmp_path):
+    skipped = {"rows": [Row("optimized", "baseline", "skipped", because("does not fit"))], **UNTIMED}
     machine[1]["a", "large/b"] = skipped
     gone = replace(measured(discover(chapter)[0], "large/a"), name="gone")
     record.store.keep_record(on_cpu(gone), tmp_path)
     assert record.main([], tmp_path) == 0
-    assert sorted(files(tmp_path)) == ["ch1.json", "ch1_large.20260102-030404.json", "ch1_large.json"]
+    assert sorted(files(tmp_path)) == ["ch1.json", "ch1_large.json"]
+    assert ("a", "large/b") in files(tmp_path)["ch1_large.json"] and planned(tmp_path) == []
 
 
 def test_what_fails_is_left_and_what_does_not_fit_is_not(chapter, machine, tmp_path, capsys):
     answers = machine[1]
-    answers["a", "default"] = {"rows": [Row("optimized", "baseline", "invalid", prose("wrong answer"))], **UNTIMED}
+    answers["a", "default"] = {"rows": [Row("optimized", "baseline", "invalid", because("wrong answer"))], **UNTIMED}
     answers["b", "default"] = {
-        "rows": [Row("optimized", "baseline", "skipped", prose("does not fit in memory"))],
+        "rows": [Row("optimized", "baseline", "skipped", because("does not fit in memory"))],
         **UNTIMED,
     }
     assert record.main(["--only-default"], tmp_path / "recorded") == 1

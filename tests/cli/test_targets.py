@@ -37,7 +37,7 @@ def test_a_pipe_gets_one_whole_record(run, tmp_path, capsys):
     os.mkfifo(pipe := tmp_path / "pipe")
     with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as reader:
         assert run("--json", pipe) == 0
-        assert [pair["name"] for pair in json.load(reader)["pairs"]] == ["pair1", "pair2", "pair3"]
+        assert [pair["name"] for pair in json.load(reader)["results"]] == ["pair1", "pair2", "pair3"]
     assert stat.S_ISFIFO(pipe.stat().st_mode) and capsys.readouterr().err == ""
 
 
@@ -76,6 +76,6 @@ def test_json_on_stdout_stands_before_the_table_and_replaces_nothing(tmp_path):
     subprocess.run(command, shell=True, cwd=ROOT, check=True, capture_output=True)
     first, _, rest = out.read_text().partition("\n")
     found, end = json.JSONDecoder().raw_decode(rest)
-    assert (first, [pair["name"] for pair in found["pairs"]]) == ("what was there", ["double", "triple"])
-    assert rest[end:].count("verified") >= 2 and '"schema"' not in rest[end:]
+    assert (first, [pair["name"] for pair in found["results"]]) == ("what was there", ["double", "triple"])
+    assert rest[end:].count("verified") >= 2 and '"form"' not in rest[end:]
     assert os.path.samestat(before, os.lstat("/dev/stdout")) and Path("/dev/stdout").is_symlink()

@@ -74,8 +74,8 @@ def recorded_sheet():
     ("change", "says"),
     [
         ("", "not JSON"), ("[1, 2]", "not a machine's datasheet"), ('{"schema": 2}', "written by a newer version"),
-        ({"latency": [[1, 2]]}, r"latency\[0\]"), ({"bandwidth": {"read": [[1, 0]]}}, "bandwidth.read"),
-        ({"bandwidth": {}}, "bandwidth must contain .'read'"), ({"facts": []}, "facts"), ({"more": 1}, "more"),
+        ({"latency": [[1, 2]]}, r"latency\[0\]"), ({"bandwidth": {"read": [[1, 0]]}}, r"`int` >= 1 - at `.\.bandwidth"),
+        ({"bandwidth": {}}, "KeyError: 'read'"), ({"facts": []}, "facts"), ({"more": 1}, "more"),
         (None, "cannot be read"),
     ],
 )  # fmt: skip

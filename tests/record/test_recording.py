@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from samples import pair_result, record, refused
+from samples import because, pair_result, record, refused
 
 from common.pairs.pair import ROOT, discover
 from common.pairs.sizes import class_of
@@ -12,7 +12,6 @@ from common.pairs.source import source_hash
 from common.record import store
 from common.record.files import RECORDED, on_one_gpu
 from common.record.load import date_of, load_record, load_records, save_record, to_json, together
-from common.record.outcome import prose
 from common.record.result import Row
 from common.record.store import keep_record, recorded, recorded_classes, recorded_sizes, whole
 from common.show import tables
@@ -197,7 +196,7 @@ def test_two_runs_that_keep_a_part_at_once_lose_none(tmp_path):
 
 def test_what_was_not_timed_takes_no_figures_place(tmp_path):
     def untimed(date):
-        skipped = pair_result("a", rows=[Row("optimized", "baseline", "skipped", prose("does not fit"))], **UNTIMED)
+        skipped = pair_result("a", rows=[Row("optimized", "baseline", "skipped", because("does not fit"))], **UNTIMED)
         keep_record(record(skipped, date=date), tmp_path)
 
     keep_record(named(DAYS[0], "a"), tmp_path)
@@ -227,7 +226,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
     pairs = discover(ROOT / "ch3")
     (softmax,) = (pair for pair in pairs if pair.name == "softmax")
     small = [size for size in softmax.sizes if class_of(size) == "small"]
-    failed = {"rows": [Row("optimized", "baseline", "invalid", prose("wrong answer"))], "arms": {}}
+    failed = {"rows": [Row("optimized", "baseline", "invalid", because("wrong answer"))], "arms": {}}
     found, said = whole(
         record(
             measured("softmax"), *(measured("softmax", size) for size in small), measured("rms_norm", **failed),
@@ -250,7 +249,7 @@ def test_whole_is_what_was_measured_at_all_sizes_of_a_class_as_it_is_and_did_not
     ("fields", "environment", "why"),
     [
         ({"rows": [Row("optimized", "baseline", "verified")], **UNTIMED}, {}, "nothing was timed"),
-        ({"rows": [Row("optimized", "baseline", "skipped", prose("no GPU"))], **UNTIMED}, {}, "nothing was timed"),
+        ({"rows": [Row("optimized", "baseline", "skipped", because("no GPU"))], **UNTIMED}, {}, "nothing was timed"),
         ({}, {"fast": True}, "measured with --fast"),
         ({"sizes": {"rows": 1}}, {}, "the pair has changed since"),
     ],

@@ -144,7 +144,7 @@ def test_runs_alone_count_when_a_file_is_read(alone, verdict, tmp_path):
     arms["optimized"] = replace(arms["optimized"], alone=alone)
     (pair,) = loaded(record(pair_result(arms=arms)), tmp_path).pairs
     (row,) = pair.rows
-    doubt = Finding(Cause.CONTRADICTED_ALONE, {"ratio": row.ratio, "alone": 1.0})
+    doubt = Finding(Cause.CONTRADICTED_ALONE, {"together": row.ratio, "apart": 1.0})
     assert (row.verdict, row.reason) == (verdict, doubt if verdict == Verdict.UNSURE else None)
 
 

@@ -20,10 +20,11 @@ from common.engine.sampling import Samples
 from common.engine.stage import Bench, Stage
 from common.engine.stage_times import Progress
 from common.machine.clock import Sample
-from common.machine.limits import Limit, of_limit
+from common.machine.limits import Limit
 from common.pairs.pair import discover
 from common.record.decision import decide
 from common.record.outcome import Outcome, Verdict
+from common.record.recompute import of_limit
 from common.show import words
 from common.stats import Estimate
 

@@ -8,9 +8,9 @@ from rich.cells import cell_len
 from samples import arms_for, because, launching, pair_result, record
 
 from common.pairs.pair import ROOT, discover
-from common.record.load import load_record
+from common.record.load import load_record, together
 from common.record.result import Row
-from common.record.store import recorded, together
+from common.record.store import recorded
 from common.show import console
 from common.show.layout import Entry, layout
 from common.show.tables import HEADINGS, VERDICTS

@@ -32,8 +32,8 @@ def course(tmp_path, monkeypatch):
     pair = one_pair(tmp_path / "ch1", VERSION, VERSION)
     (tmp_path / "ch1" / "README.md").write_text(README)
 
-    def keep(*results, is_part=False, **fields):
-        keep_record(record(*results, **fields), tmp_path / "recorded", is_part)
+    def keep(*results, **fields):
+        keep_record(record(*results, **fields), tmp_path / "recorded")
 
     keep.of = lambda size="default", **fields: pair_result(size=size, **{"source_hash": source_hash(pair), **fields})
     return keep
@@ -61,11 +61,11 @@ def test_only_what_lies_between_the_markers_is_made_anew(course):
         (version(sizes=SIZES | {"small": {"n": 9}}).replace("Double", "Twice"), False),  # neither was measured
     ],
 )
-def test_a_pair_whose_code_or_size_changes_turns_its_row_stale(now, is_stale, course, tmp_path):
+def test_a_pair_whose_code_or_size_changes_loses_its_row(now, is_stale, course, tmp_path):
     course(course.of())
     one_pair(tmp_path / "ch1", now, now)
     for text in (readmes.filled_in(README), page()):
-        assert ("stale: the pair has changed since" in text) is is_stale
+        assert ("eft out, because the pair has changed since: double" in text) is is_stale
         assert ("2.00x" in text) is not is_stale
 
 
@@ -117,8 +117,8 @@ def test_best_and_worst_of_a_class_are_of_what_has_not_changed_since(course):
     text = page()
     assert "- best pair, by its best variant, against its fastest library: double large/a optimized, 1.50x\n" in text
     assert "- worst pair, by its best variant, against its fastest library: double large/b optimized, 0.800x\n" in text
-    (stale,) = [row for row in rows_of(text) if row[0] == "**double large/d**"]
-    assert stale[1:] == [STALE, *[""] * (len(stale) - 2)]
+    assert [row[0] for row in rows_of(text)[1::2]] == [f"**double large/{name}**" for name in "abc"]
+    assert "- left out, because the pair has changed since: double large/d\n" in text
     assert "9.0" not in text
 
 
@@ -154,7 +154,7 @@ def test_each_device_has_its_page_and_a_cpus_default_is_a_default(course):
 
 def test_several_files_of_a_device_are_one_table(course):
     course(course.of("large/a"), date="2026-01-01T00:00:00+00:00")
-    course(course.of("large/c"), is_part=True)
+    course(course.of("large/c"))
     text = page()
     assert {row[0] for row in rows_of(text)[1:]} == {"**double large/a**", "**double large/c**", "optimized"}
     assert len(re.findall("^Recorded on .*", text, flags=re.MULTILINE)) == 2

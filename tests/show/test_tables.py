@@ -53,10 +53,10 @@ def test_time_and_share_of_the_limit_are_the_candidates_own():
     assert tables.times(pair, row) == "2.50 ms -> 1.00 ms"
     assert tables.share(pair, row) == "50 % of the dram limit, 25 % of the datasheet's"
     title, line = (entry.cells for entry in tables.entries_of(pair))
-    assert (title["time"], title["% of limit"], title["% of datasheet"]) == ("2.50 ms", "dram 50 %", "25 %")
+    assert (title["time"], title["% of limit"], title["% of datasheet"]) == ("2.50 ms", "dram 20 %", "10 %")
     assert (line["time"], line["% of limit"], line["% of datasheet"]) == ("1.00 ms", "50 %", "25 %")
     for of_limit, shown in ((0.876, "88 % of the fp32 limit"), (0.0034, "0.3 % of the fp32 limit"), (None, "")):
-        no_datasheet = {**pair.arms, "optimized": arm(of_limit=of_limit, of_datasheet=None)}
+        no_datasheet = {**pair.arms, "optimized": arm(of_limit=of_limit, of_datasheet=None, limit_by="")}
         assert tables.share(pair_result(arms=no_datasheet, limit_by="fp32_flops"), row) == shown
     invalid = Row("optimized", "baseline", "invalid", because("wrong answer"))
     nothing = pair_result(rows=[invalid], arms={})
@@ -232,15 +232,15 @@ def test_a_recorded_row_is_shown_with_device_date_versions_file_and_page():
     text = by_device(record(pair_result(ratio=2.5), name="H200"))
     assert text.startswith("Recorded on H200, 2026-01-02 (torch 2.11.0): [h200/ch1.json](/recorded/h200/ch1.json)\n\n|")
     assert text.endswith("|\n\nAll sizes, with the spread of the times: [h200/ch1.md](/recorded/h200/ch1.md).")
-    title = ["**double**", "", "", "", "2.50 ms", "dram 50 %", "3.20e-06 GB/s", "25 %"]  # 8 bytes in 2.5 ms
-    optimized = ["optimized", "faster", "2.50x", "[2.48, 2.52]", "1.00 ms", "50 %", "8.00e-06 GB/s", "25 %"]
+    title = ["**double**", "", "", "", "2.50 ms", "dram 20 %", "800 GB/s", "10 %"]  # 2 GB in 2.5 ms
+    optimized = ["optimized", "faster", "2.50x", "[2.48, 2.52]", "1.00 ms", "50 %", "2000 GB/s", "25 %"]
     assert rows_of(text)[1:] == [title, optimized]
 
 
-def test_a_row_whose_pair_has_changed_is_stale_and_shows_no_figure():
+def test_a_row_whose_pair_has_changed_is_left_out_and_named():
     text = by_device(record(pair_result("double"), pair_result("other", ratio=3.0)), stale=["double"])
-    _, stale, title, fresh = rows_of(text)
-    assert stale == ["**double**", "stale: the pair has changed since", *[""] * 6]
+    _, title, fresh = rows_of(text)
+    assert "\n\nLeft out, because the pair has changed since: double.\n\n" in text
     assert title[0] == "**other**" and fresh[1:4] == ["faster", "3.00x", "[2.97, 3.03]"]
 
 
