@@ -82,13 +82,13 @@ def _problems(run: Run, expected: Expected, shapes: Sequence[Shape], block: int 
 def _praise(run: Run, expected: Expected, shapes: Sequence[Shape]) -> str:
     """What is right, and what it costs."""
     arrays, _ = _arrays(run, expected, shapes[0])
-    found = count(run, *arrays.values())
+    traffic = count(run, *arrays.values())
     least = sum(-(-array.nbytes // SECTOR) for array in arrays.values())
-    at = f"traffic at {_written(shapes[0])}: {found.sectors:,.0f} sectors by {found.programs:,.0f} programs"
-    times = f"{digits(found.sectors / least)} times the least ({least:,})"
-    asks = ". Which sectors does it ask for more than once?" * (found.sectors > MUCH * least)
-    busy = {each.program for each in hear(run, arrays, is_real=False).accesses if each.mask.any()}
-    idle = found.programs - len(busy)
+    at = f"traffic at {_written(shapes[0])}: {traffic.sectors:,.0f} sectors by {traffic.programs:,.0f} programs"
+    times = f"{digits(traffic.sectors / least)} times the least ({least:,})"
+    asks = ". Which sectors does it ask for more than once?" * (traffic.sectors > MUCH * least)
+    busy = {access.program for access in hear(run, arrays, is_real=False).accesses if access.mask.any()}
+    idle = traffic.programs - len(busy)
     asks += f". {idle:,.0f} programs have masked lanes only: is the grid too large?" * (idle > 0)
     where = "also compiled for an H100" + ", and on this GPU" * has_gpu()
     return f"right: inputs of {', '.join(map(_written, shapes))}, {where}\n{at}, {times}{asks}"
@@ -109,8 +109,8 @@ def _wrong_call(run: Run, expected: Expected, shape: Shape, block: int | None) -
     if problem := _wrong_accesses(hear(run, arrays, is_real=False), arrays, block):
         return problem
     (name, out) = list(arrays.items())[-1]
-    heard = hear(run, arrays)
-    if problem := wrong(name, out, want, heard.accesses):
+    trace = hear(run, arrays)
+    if problem := wrong(name, out, want, trace.accesses):
         return problem
 
     def is_wrong(undefined: float) -> bool:
@@ -118,24 +118,24 @@ def _wrong_call(run: Run, expected: Expected, shape: Shape, block: int | None) -
         hear(run, arrays, undefined=undefined)
         return bool(wrong(name, arrays[name], want, []))
 
-    return uses_undefined(is_wrong, heard)
+    return uses_undefined(is_wrong, trace)
 
 
-def _wrong_accesses(heard: Heard, arrays: Arrays, block: int | None) -> str:
-    stores = [each for each in heard.accesses if each.kind != "load" and each.mask.any()]
+def _wrong_accesses(trace: Heard, arrays: Arrays, block: int | None) -> str:
+    stores = [access for access in trace.accesses if access.kind != "load" and access.mask.any()]
     if not stores:
         return "no program has stored anything: the result must come from a kernel"
-    if others := [name for name in heard.operations if not name.startswith(FILLS)]:
+    if others := [name for name in trace.operations if not name.startswith(FILLS)]:
         return f"{others[0]} did part of the work: the result must come from a kernel"
-    if problem := outside(heard.accesses, arrays):
+    if problem := outside(trace.accesses, arrays):
         return problem
     *inputs, (out, _) = arrays.items()
     for name, array in inputs:
         begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
-        for each in stores:
-            if ((each.addresses >= begin) & (each.addresses < end) & each.mask).any():
-                return f"program {each.program} stores to {name}, an input: are {name} and {out} swapped?"
-    widest = max(each.mask.size for each in heard.accesses)
+        for store in stores:
+            if ((store.addresses >= begin) & (store.addresses < end) & store.mask).any():
+                return f"program {store.program} stores to {name}, an input: are {name} and {out} swapped?"
+    widest = max(access.mask.size for access in trace.accesses)
     if block and widest > block:
         return f"a load or store has {widest:,} lanes: the block has to keep its {block}"
     return ""
