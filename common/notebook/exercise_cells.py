@@ -33,7 +33,7 @@ def show(name: str) -> Markdown:
     questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
     asked = "\n".join([exercise.spec.strip(), "", *questions])
     how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell."
-    how += f" Alone in a cell, this line grades your file `{submission.named(exercise.work)}`;"
+    how += f" Alone in a cell, this line grades your file `{submission.course_path(exercise.work)}`;"
     how += " it creates the file if there is none."
     how += " In a terminal: `python learn.py start`, `check`, `hint`."
     return Markdown(
@@ -49,10 +49,10 @@ def check(name: str) -> None:
     path = submission.from_cell(exercise, shell.user_ns["In"][-1] if shell else "") or exercise.work
     if not path.exists():
         submission.begin(exercise)
-        print(f"{submission.named(path)} is yours: change it, and run this cell again")
+        print(f"{submission.course_path(path)} is yours: change it, and run this cell again")
         return
     where = " (this cell)" if path != exercise.work else ""
-    print(f"{exercise.id}: grading {submission.named(path)}{where}", flush=True)
+    print(f"{exercise.id}: grading {submission.course_path(path)}{where}", flush=True)
     result = grade(exercise, path, _say)
     print(f"{exercise.id}: {ENDS[result.status]}")
     try:
@@ -96,7 +96,7 @@ def _interpret(function: Any, exercise: Exercise, path: Path) -> Drawn:
 
 def _writers(pair: Pair, size: str, say: Say) -> Drawn:
     """Which program writes each element of the answer; None if none stores to it."""
-    _, answers, trace = diagnosis.followed(pair, size)
+    _, answers, trace = diagnosis.run_traced(pair, size)
     answer, _ = answers[0]
     try:
         return tile_map(trace.accesses, answer if answer.dim() > 1 else answer.view(1, -1), columns=_columns(answer))
@@ -111,7 +111,7 @@ def _columns(answer: Any) -> int:
 
 def _worst_access(pair: Pair, size: str, say: Say) -> Drawn:
     """A warp of the load or store that uses the smallest share of its sectors: bytes of an element, then addresses."""
-    _, _, trace = diagnosis.followed(pair, size)
+    _, _, trace = diagnosis.run_traced(pair, size)
     warps = [(access.size, access.addresses[access.mask].reshape(-1)[:WARP]) for access in trace.accesses]
     if not (warps := [(size, lanes) for size, lanes in warps if len(lanes) == WARP]):
         return None

@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import torch
 
-from common.learn.access_trace import Arrays, Heard, apart, hear, outside, uses_undefined
-from common.learn.errors import explained, not_compiled
-from common.learn.first_mismatch import wrong
+from common.learn.access_trace import AccessTrace, Arrays, out_of_bounds, trace_accesses, uses_undefined, with_margins
+from common.learn.errors import explain_error, not_compiled
+from common.learn.first_mismatch import mismatch_text
 from common.machine.device import has_gpu
 from common.pairs.user_error import UserError
 from common.show.formats import digits
@@ -62,7 +62,7 @@ def check_kernel(run: Run, expected: Expected, shapes: Sequence[Shape], block: i
     try:
         problem = next(filter(None, _problems(run, expected, shapes, block)), "")
     except Exception as error:
-        if not (problem := explained(error)):
+        if not (problem := explain_error(error)):
             raise
     print(f"not yet: {problem}" if problem else _praise(run, expected, shapes))
 
@@ -87,7 +87,7 @@ def _praise(run: Run, expected: Expected, shapes: Sequence[Shape]) -> str:
     at = f"traffic at {_written(shapes[0])}: {traffic.sectors:,.0f} sectors by {traffic.programs:,.0f} programs"
     times = f"{digits(traffic.sectors / least)} times the least ({least:,})"
     asks = ". Which sectors does it ask for more than once?" * (traffic.sectors > MUCH * least)
-    busy = {access.program for access in hear(run, arrays, is_real=False).accesses if access.mask.any()}
+    busy = {access.program for access in trace_accesses(run, arrays, is_real=False).accesses if access.mask.any()}
     idle = traffic.programs - len(busy)
     asks += f". {idle:,.0f} programs have masked lanes only: is the grid too large?" * (idle > 0)
     where = "also compiled for an H100" + ", and on this GPU" * has_gpu()
@@ -98,36 +98,36 @@ def _arrays(run: Run, expected: Expected, shape: Shape) -> tuple[Arrays, torch.T
     """Inputs by the names of `run`'s parameters, an output that holds nothing but NaN, and what should be in it."""
     *names, last = inspect.signature(run).parameters
     draw = torch.Generator().manual_seed(0)
-    inputs = {name: apart(torch.randn(shape, generator=draw)) for name in names}
+    inputs = {name: with_margins(torch.randn(shape, generator=draw)) for name in names}
     want = expected(*(x.double() for x in inputs.values()))
-    return {**inputs, last: apart(torch.full(tuple(want.shape), float("nan")))}, want
+    return {**inputs, last: with_margins(torch.full(tuple(want.shape), float("nan")))}, want
 
 
 def _wrong_call(run: Run, expected: Expected, shape: Shape, block: int | None) -> str:
     """What is wrong with one call; empty if nothing."""
     arrays, want = _arrays(run, expected, shape)
-    if problem := _wrong_accesses(hear(run, arrays, is_real=False), arrays, block):
+    if problem := _wrong_accesses(trace_accesses(run, arrays, is_real=False), arrays, block):
         return problem
     (name, out) = list(arrays.items())[-1]
-    trace = hear(run, arrays)
-    if problem := wrong(name, out, want, trace.accesses):
+    trace = trace_accesses(run, arrays)
+    if problem := mismatch_text(name, out, want, trace.accesses):
         return problem
 
     def is_wrong(undefined: float) -> bool:
         arrays, want = _arrays(run, expected, shape)
-        hear(run, arrays, undefined=undefined)
-        return bool(wrong(name, arrays[name], want, []))
+        trace_accesses(run, arrays, undefined=undefined)
+        return bool(mismatch_text(name, arrays[name], want, []))
 
     return uses_undefined(is_wrong, trace)
 
 
-def _wrong_accesses(trace: Heard, arrays: Arrays, block: int | None) -> str:
+def _wrong_accesses(trace: AccessTrace, arrays: Arrays, block: int | None) -> str:
     stores = [access for access in trace.accesses if access.kind != "load" and access.mask.any()]
     if not stores:
         return "no program has stored anything: the result must come from a kernel"
     if others := [name for name in trace.operations if not name.startswith(FILLS)]:
         return f"{others[0]} did part of the work: the result must come from a kernel"
-    if problem := outside(trace.accesses, arrays):
+    if problem := out_of_bounds(trace.accesses, arrays):
         return problem
     *inputs, (out, _) = arrays.items()
     for name, array in inputs:
@@ -165,7 +165,7 @@ def _wrong_on_gpu(run: Run, expected: Expected, shape: Shape) -> str:
     on_gpu = {name: array.cuda() for name, array in arrays.items()}
     run(*on_gpu.values())
     name, out = list(on_gpu.items())[-1]
-    return wrong(name, out.cpu(), want, [])
+    return mismatch_text(name, out.cpu(), want, [])
 
 
 def _written(shape: Shape) -> str:
