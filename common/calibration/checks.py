@@ -25,7 +25,7 @@ def judge(findings: Findings) -> list[Check]:
     times, counts, call_cost = findings.known, findings.repetitions, own_cost(findings.known)
     truths = {version: (counts["baseline"] + call_cost) / (count + call_cost) for version, count in counts.items()}
 
-    def misled(run: Run) -> bool:
+    def is_misled(run: Run) -> bool:
         return any(_is_called_right(run, version, 1 / truths[version]) for version in (SMALL, LARGE))
 
     quiet, conditions = findings.runs["quiet"], findings.runs.items()
@@ -37,7 +37,7 @@ def judge(findings: Findings) -> list[Check]:
         hits = (_holds(run.said[version], truths[version]) for run in quiet)
         checks.append(_share(f"the interval holds the true {truths[version]:.4f}", "quiet", hits, COVERED))
     check = "a planted difference is called the wrong way"
-    checks += [_share(check, of, map(misled, runs), most=0) for of, runs in conditions]
+    checks += [_share(check, of, map(is_misled, runs), most=0) for of, runs in conditions]
     if alone := [result for run in findings.runs.get(ALONE, []) for result in run.said.values()]:
         out = (result.verdict in FAILED for result in alone)
         checks.append(_share("an honest version is called invalid", ALONE, out, most=0))
@@ -141,10 +141,10 @@ def _verdict_of_interval(result: VariantResult, noise_floor: float | None) -> st
     return stats.verdict(stats.Estimate(result.ratio, result.low, result.high), noise_floor)
 
 
-def _believed(findings: Findings) -> Findings:
+def _require_no_contradiction(findings: Findings) -> Findings:
     if wrong := contradiction(findings):
         raise RecordError(f"a calibration whose checks do not follow from its runs ({wrong})")
     return findings
 
 
-FORMAT = Format("a calibration", SCHEMA, Findings, _believed, CONVERT)
+FORMAT = Format("a calibration", SCHEMA, Findings, _require_no_contradiction, CONVERT)

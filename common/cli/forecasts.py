@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from common.learn.exercise import Exercise
-from common.learn.forecast_score import ScoredForecast, between, compare_forecasters, sureness
+from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
 from common.record.files import on_one_gpu
 from common.record.load import together
 from common.record.store import recorded
@@ -43,7 +43,7 @@ def _told(title: str, scored: Sequence[ScoredForecast]) -> Iterator[str]:
     for each in sorted(scored, key=lambda each: -each.worst)[:SURPRISES]:
         if not each.hit:
             said = " to ".join(digits(end) for end in sorted({each.low, each.high}))
-            yield f"  surprise: {each.of}: you said {said}, it was {digits(each.found)}"
+            yield f"  surprise: {each.of}: you said {said}, it was {digits(each.figure)}"
 
 
 def _by(ranges: Sequence[ScoredForecast], names: Sequence[str]) -> str:
@@ -52,7 +52,7 @@ def _by(ranges: Sequence[ScoredForecast], names: Sequence[str]) -> str:
     for each, name in zip(ranges, names, strict=True):
         groups[name].append(each.hit)
     counted = {name: (sum(hits), len(hits)) for name, hits in sorted(groups.items())}
-    return ", ".join(f"{name} {hits} of {n} ({between(hits, n)})" for name, (hits, n) in counted.items())
+    return ", ".join(f"{name} {hits} of {n} ({hit_rate_interval(hits, n)})" for name, (hits, n) in counted.items())
 
 
 def _scored(event: Mapping[str, Any], pairs: Mapping[str, str]) -> ScoredForecast | None:

@@ -172,10 +172,10 @@ def _launches(trace: AccessTrace) -> Iterator[None]:
 
     original, barriers = Builder.create_masked_store, [0]
 
-    def noted(own_run: Callable[..., Any]) -> Callable[..., Any]:
+    def note_warps(original_run: Callable[..., Any]) -> Callable[..., Any]:
         def run(self: Any, *args: Any, **options: Any) -> Any:
             trace.warps.add(options.get("num_warps", 4))  # 4: Triton's own choice
-            return own_run(self, *args, **options)
+            return original_run(self, *args, **options)
 
         return run
 
@@ -191,6 +191,6 @@ def _launches(trace: AccessTrace) -> Iterator[None]:
 
     with ExitStack() as stack:
         for kind in (JITFunction, interpreter.InterpretedFunction):
-            stack.enter_context(patch.object(kind, "run", noted(kind.run)))
+            stack.enter_context(patch.object(kind, "run", note_warps(kind.run)))
         stack.enter_context(patch.multiple(Builder, create_masked_store=store, create_barrier=barrier))
         yield

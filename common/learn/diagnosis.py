@@ -43,7 +43,9 @@ def diagnose(pair: Pair, failure: WrongAnswer, say: Say) -> str:
     if not any(access.kind != "load" and access.mask.any() for access in trace.accesses):
         looks = "no program has stored anything: is there a tl.store, and is its mask ever true?"
     elif not first:
-        looks = racing_stores(trace.stores, arrays) or _undefined_lanes(pair, failure.size, trace) or failure.rounded
+        looks = (
+            racing_stores(trace.stores, arrays) or _undefined_lanes(pair, failure.size, trace) or failure.rounding_cause
+        )
     if failure.draw and not (first or looks):
         text, looks = _on_hard_values(pair, failure) or text, HARD_TOO
     return ". ".join(filter(None, [text, sentence(looks)]))

@@ -36,7 +36,7 @@ class WrongAnswer:
         return f"{rank}wrong answer at size {size_text(self.size, pair)}{on}"
 
     @property
-    def rounded(self) -> str:
+    def rounding_cause(self) -> str:
         """Why the errors of all elements are too large together, where each of them is small; else empty."""
         facts = self.finding.facts
         kind = TYPES.get(facts.get("precision", ""))
@@ -57,8 +57,8 @@ class WrongAnswer:
             what = f"NaN or infinity is not where the right answer has it, from {_place(name, facts, shape)} on"
         else:
             what = words.text(self.bare).replace("the baseline's", "the right answer's")
-            what = what.partition(": not ")[0] if self.rounded else what
-            what = f"{name}: {what}" if self.rounded or self.output is not None else what
+            what = what.partition(": not ")[0] if self.rounding_cause else what
+            what = f"{name}: {what}" if self.rounding_cause or self.output is not None else what
         return f"{self.where(pair)}: {what}"
 
     @property

@@ -24,7 +24,7 @@ class ScoredForecast:
     of: str
     low: float
     high: float
-    found: float
+    figure: float
     naive: float | None = None
     bytes: float | None = None
     resource: str = ""
@@ -35,11 +35,11 @@ class ScoredForecast:
 
     @property
     def hit(self) -> bool:
-        return self.low <= self.found <= self.high
+        return self.low <= self.figure <= self.high
 
     @property
     def worst(self) -> float:
-        return max(self.low / self.found, self.found / self.high, 1.0)
+        return max(self.low / self.figure, self.figure / self.high, 1.0)
 
     @property
     def score(self) -> float:
@@ -65,7 +65,9 @@ def off(prediction: float, figure: float) -> str:
 def sureness(scored: Sequence[ScoredForecast]) -> str:
     """Hits of n, and what they say of the ranges by an exact binomial test; nothing is concluded of few."""
     hits, n = sum(forecast.hit for forecast in scored), len(scored)
-    text = f"{hits} of {n} ranges hold the figure ({between(hits, n)} with 95 % confidence); nine of ten should"
+    text = (
+        f"{hits} of {n} ranges hold the figure ({hit_rate_interval(hits, n)} with 95 % confidence); nine of ten should"
+    )
     if n < FEWEST:
         return f"{text}. Nothing is concluded from fewer than {FEWEST}."
     if 1 - _at_least(hits + 1, n, 1 - ALPHA) < RARE:
@@ -73,7 +75,7 @@ def sureness(scored: Sequence[ScoredForecast]) -> str:
     return f"{text}. Your ranges are too wide." if _at_least(hits, n, 1 - ALPHA) < RARE else f"{text}. That fits."
 
 
-def between(hits: int, n: int) -> str:
+def hit_rate_interval(hits: int, n: int) -> str:
     """The exact 95 % interval of a rate (Clopper and Pearson, 1934): `55% to 100%`."""
     return f"{_rate(hits, n, 0.025):.0%} to {_rate(hits + 1, n, 0.975):.0%}"
 
@@ -98,7 +100,7 @@ def compare_forecasters(scored: Sequence[ScoredForecast]) -> list[str]:
         both = [(forecast, guess) for forecast in scored if (guess := getattr(forecast, says)) and guess > 0]
         if both:
             yours = fmean(forecast.score for forecast, _ in both)
-            others = fmean(ScoredForecast(forecast.of, guess, guess, forecast.found).score for forecast, guess in both)
+            others = fmean(ScoredForecast(forecast.of, guess, guess, forecast.figure).score for forecast, guess in both)
             scores = f"{digits(yours)}; {name}: {digits(others)}"
             lines.append(f"interval score, mean of {len(both)} (lower is better): yours {scores}")
     return lines

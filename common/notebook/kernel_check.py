@@ -71,12 +71,12 @@ def _problems(run: Run, expected: Expected, shapes: Sequence[Shape], block: int 
     """What is wrong, in the order in which it is looked for; empty where nothing is."""
     for shape in shapes:
         problem = _wrong_call(run, expected, shape, block)
-        yield problem and f"inputs of {_written(shape)}: {problem}"
+        yield problem and f"inputs of {_shape_text(shape)}: {problem}"
     problem = _not_compiled(run, _arrays(run, expected, shapes[0])[0])
     yield problem and f"right in the interpreter, but the compiler refuses it: {problem}"
     for shape in shapes if has_gpu() else ():
         problem = _wrong_on_gpu(run, expected, shape)
-        yield problem and f"right in the interpreter, but on this GPU, inputs of {_written(shape)}: {problem}"
+        yield problem and f"right in the interpreter, but on this GPU, inputs of {_shape_text(shape)}: {problem}"
 
 
 def _praise(run: Run, expected: Expected, shapes: Sequence[Shape]) -> str:
@@ -84,14 +84,14 @@ def _praise(run: Run, expected: Expected, shapes: Sequence[Shape]) -> str:
     arrays, _ = _arrays(run, expected, shapes[0])
     traffic = count(run, *arrays.values())
     least = sum(-(-array.nbytes // SECTOR) for array in arrays.values())
-    at = f"traffic at {_written(shapes[0])}: {traffic.sectors:,.0f} sectors by {traffic.programs:,.0f} programs"
+    at = f"traffic at {_shape_text(shapes[0])}: {traffic.sectors:,.0f} sectors by {traffic.programs:,.0f} programs"
     times = f"{digits(traffic.sectors / least)} times the least ({least:,})"
     asks = ". Which sectors does it ask for more than once?" * (traffic.sectors > MUCH * least)
     busy = {access.program for access in trace_accesses(run, arrays, is_real=False).accesses if access.mask.any()}
     idle = traffic.programs - len(busy)
     asks += f". {idle:,.0f} programs have masked lanes only: is the grid too large?" * (idle > 0)
     where = "also compiled for an H100" + ", and on this GPU" * has_gpu()
-    return f"right: inputs of {', '.join(map(_written, shapes))}, {where}\n{at}, {times}{asks}"
+    return f"right: inputs of {', '.join(map(_shape_text, shapes))}, {where}\n{at}, {times}{asks}"
 
 
 def _arrays(run: Run, expected: Expected, shape: Shape) -> tuple[Arrays, torch.Tensor]:
@@ -168,5 +168,5 @@ def _wrong_on_gpu(run: Run, expected: Expected, shape: Shape) -> str:
     return mismatch_text(name, out.cpu(), want, [])
 
 
-def _written(shape: Shape) -> str:
+def _shape_text(shape: Shape) -> str:
     return " x ".join(map(str, shape))

@@ -134,11 +134,11 @@ def first_answer(of: str) -> str:
         return ""
     if earlier is None:
         return ""
-    answer = " to ".join(map(_written, earlier.get("range") or [earlier["said"]]))
-    return f"{of}: you said {answer}" + (f", it was {_written(earlier['found'])}" if "found" in earlier else "")
+    answer = " to ".join(map(_answer_text, earlier.get("range") or [earlier["said"]]))
+    return f"{of}: you said {answer}" + (f", it was {_answer_text(earlier['found'])}" if "found" in earlier else "")
 
 
-def _written(value: float | str) -> str:
+def _answer_text(value: float | str) -> str:
     return value if isinstance(value, str) else digits(value)
 
 

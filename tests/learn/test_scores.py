@@ -8,7 +8,7 @@ from samples import pair_result, record
 from common.cli import forecasts, learn_commands
 from common.learn import learner_log
 from common.learn.exercise import find
-from common.learn.forecast_score import ScoredForecast, between, compare_forecasters, sureness
+from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
 from common.record.files import RecordError
 from common.record.store import keep_record
 
@@ -45,7 +45,7 @@ def shown(capsys):
     ],
 )  # fmt: skip
 def test_intervals_of_hit_rates_are_those_of_tables(hits, n, says):
-    assert between(hits, n) == says
+    assert hit_rate_interval(hits, n) == says
 
 
 def test_no_word_is_said_of_fewer_than_twenty_ranges():

@@ -184,7 +184,7 @@ RMS = "wrong answer at size check: relative RMS error {} in chunk 1 of 4, accept
 )
 def test_an_error_as_large_as_roundings_of_16_bits_is_called_so(error, precision, words, pair):
     said = wrong_answer_of(RMS.format(error, precision))
-    assert said.rounded.endswith(words) and bool(said.rounded) is bool(words)
+    assert said.rounding_cause.endswith(words) and bool(said.rounding_cause) is bool(words)
     assert ("or partly wrong" in said.text(pair())) is not bool(words)
 
 
