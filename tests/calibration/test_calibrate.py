@@ -21,7 +21,6 @@ from common.calibration import __main__ as calibrate
 from common.calibration import calibration_page, known_times, trials
 from common.calibration.checks import FORMAT, contradiction, judge, own_cost
 from common.calibration.findings import (
-    CONTRADICTED,
     FILE,
     PAIRS,
     SCHEMA,
@@ -40,6 +39,7 @@ from common.pairs.pair import ROOT, discover
 from common.pairs.pair import load as load_version
 from common.pairs.source import source_hash
 from common.record.files import RecordError
+from common.record.outcome import Cause
 from common.record.result import Record
 from common.show import tables
 
@@ -113,7 +113,7 @@ SPIN = "a spin is as long as by CLOCK_MONOTONIC_RAW"
 READ = "a read with a cold L2 is slower than with a warm one"
 
 
-DOUBTED = VariantResult("unsure", 1.05, 1.04, 1.06, CONTRADICTED)
+DOUBTED = VariantResult("unsure", 1.05, 1.04, 1.06, Cause.CONTRADICTED_ALONE.value)
 
 
 def alone(times=16, **of):
