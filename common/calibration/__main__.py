@@ -28,7 +28,7 @@ from common.calibration import known_times, trials
 from common.calibration.calibration_page import HEADINGS, rows
 from common.calibration.checks import ALONE, judge
 from common.calibration.findings import PAIRS, SCHEMA, Findings, keep, run_of
-from common.calibration.trials import PER_PROCESS, Failed, Say
+from common.calibration.trials import PER_PROCESS, Say, TrialError
 from common.isolation import interrupt
 from common.machine import background_load
 from common.machine.device import default_device
@@ -50,24 +50,24 @@ def calibrate(device: str, runs: int, say: Say) -> Findings:
     """All measurements, those on a busy machine last. Raises UserError, KeyboardInterrupt."""
     begin, pairs = time.monotonic(), {pair.name: pair for pair in discover(PAIRS)}
     say("this machine's limits", 0, 1)
-    record = trials.in_turn(pairs["copy"], device, min(FEW, runs), say)
-    nothing = trials.in_turn(pairs["nothing"], device, min(FEW, runs), say)
+    record = trials.measure_in_turn(pairs["copy"], device, min(FEW, runs), say)
+    nothing = trials.measure_in_turn(pairs["nothing"], device, min(FEW, runs), say)
     job = trials.job_of(pairs["work"], record, device)
     say("known times", 0, 1)
-    known = trials.apart(known_times.look, job)
-    with background_load.watch(job.info.get("uuid"), lambda found: None) as found:
-        quiet = trials.many(job, runs, "quiet", say)
-        alone = trials.in_turn(pairs["work"], device, math.ceil(runs / SETTLED), say)
+    times = trials.run_in_child(known_times.measure_known_times, job)
+    with background_load.watch(job.info.get("uuid"), lambda load: None) as load:
+        quiet = trials.run_repeatedly(job, runs, "quiet", say)
+        alone = trials.measure_in_turn(pairs["work"], device, math.ceil(runs / SETTLED), say)
     with trials.all_cores_busy():
-        busy = trials.many(job, math.ceil(runs / BUSY), "busy", say)
-    others, took_s = [f"{who} {what}" for who, what in found.items()], round(time.monotonic() - begin)
+        busy = trials.run_repeatedly(job, math.ceil(runs / BUSY), "busy", say)
+    others, took_s = [f"{who} {what}" for who, what in load.items()], round(time.monotonic() - begin)
     environment = {**record.environment, "runs": runs, "took_s": took_s, "neighbours": others}
     hashes = {name: source_hash(pair) for name, pair in pairs.items()}
     settled = [run_of(seed, pair) for seed, pair in enumerate(alone.pairs)]
     of_work = {"quiet": quiet, ALONE: settled, "busy": busy}
     findings = Findings(
         SCHEMA, environment, hashes, trials.repetitions(pairs["work"]), of_work,
-        [run_of(0, pair) for pair in nothing.pairs], shares(record), known, [],
+        [run_of(0, pair) for pair in nothing.pairs], shares(record), times, [],
     )  # fmt: skip
     return replace(findings, checks=judge(findings))
 
@@ -94,7 +94,9 @@ def print_findings(findings: Findings, console: Console) -> None:
     environment, passed = findings.environment, sum(check.passed for check in findings.checks)
     title = f"{environment['device']['name']}, {environment['took_s'] / 60:.1f} minutes"
     colors = {"passed": "green", "not passed": "bold red"}
-    lines: list[list[str | Text]] = [[*row, Text(said, colors[said])] for *row, said in rows(findings, *colors)]
+    lines: list[list[str | Text]] = [
+        [*row, Text(verdict, colors[verdict])] for *row, verdict in rows(findings, *colors)
+    ]
     print_table(title, HEADINGS, lines, console)
     for line in environment["neighbours"]:
         say(f"other processes were busy while this machine had to be quiet: {line}", console)
@@ -123,7 +125,7 @@ def run(argv: list[str] | None, folder: Path) -> int:
     try:
         with _progress() as say:
             findings = calibrate(args.device or default_device(), args.runs, say)
-    except Failed as error:
+    except TrialError as error:
         print(f"calibrate: {error}", file=sys.stderr)
         return 1
     unwritten, written = list[str](), ""

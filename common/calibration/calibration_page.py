@@ -8,10 +8,10 @@ from common.show.tables import NOTHING, head, line, source
 HEADINGS = ("check", "condition", "runs", "found", "accepted", "verdict")
 
 
-def markdown(found: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
+def markdown(calibrations: list[tuple[Path, Findings]], hashes: dict[str, str]) -> str:
     """The checks of each calibration, one table per device; no figures if its pairs have changed since."""
     lines = []
-    for path, findings in found:
+    for path, findings in calibrations:
         lines += ["", f"{source((path, findings))}, in {findings.environment['took_s'] / 60:.1f} minutes", ""]
         if findings.source_hashes != hashes:
             lines.append("Stale: its pairs have changed since.")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from common import stats
-from common.calibration.findings import SCHEMA, Check, Findings, Known, Run, Said, Spin
+from common.calibration.findings import SCHEMA, Check, Findings, KnownTimes, Run, Spin, VariantResult
 from common.record.files import CONVERT, Format, RecordError
 from common.record.outcome import FAILED, Cause
 
@@ -22,58 +22,60 @@ SAME, SMALL, LARGE = "copy", "plus_1", "plus_5"  # the variants of the pair `wor
 
 def judge(findings: Findings) -> list[Check]:
     """The rows of the table, computed from everything else."""
-    known, counts, own = findings.known, findings.repetitions, own_cost(findings.known)
-    truths = {version: (counts["baseline"] + own) / (count + own) for version, count in counts.items()}
+    times, counts, call_cost = findings.known, findings.repetitions, own_cost(findings.known)
+    truths = {version: (counts["baseline"] + call_cost) / (count + call_cost) for version, count in counts.items()}
 
-    def misled(run: Run) -> bool:
-        return any(_called(run, version, 1 / truths[version]) for version in (SMALL, LARGE))
+    def is_misled(run: Run) -> bool:
+        return any(_is_called_right(run, version, 1 / truths[version]) for version in (SMALL, LARGE))
 
     quiet, conditions = findings.runs["quiet"], findings.runs.items()
     check = "equal versions are called different"
-    checks = [_share(check, of, map(_differs, runs), most=CALLED) for of, runs in conditions]
-    found = (_called(run, LARGE, truths[LARGE]) for run in quiet)
-    checks.append(_share("a planted 5% is found", "quiet", found, FOUND))
+    checks = [_share(check, of, map(_claims_difference, runs), most=CALLED) for of, runs in conditions]
+    hits = (_is_called_right(run, LARGE, truths[LARGE]) for run in quiet)
+    checks.append(_share("a planted 5% is found", "quiet", hits, FOUND))
     for version in (SAME, SMALL, LARGE):
-        held = (_holds(run.said[version], truths[version]) for run in quiet)
-        checks.append(_share(f"the interval holds the true {truths[version]:.4f}", "quiet", held, COVERED))
+        hits = (_holds(run.said[version], truths[version]) for run in quiet)
+        checks.append(_share(f"the interval holds the true {truths[version]:.4f}", "quiet", hits, COVERED))
     check = "a planted difference is called the wrong way"
-    checks += [_share(check, of, map(misled, runs), most=0) for of, runs in conditions]
-    if alone := [said for run in findings.runs.get(ALONE, []) for said in run.said.values()]:
-        out = (said.verdict in FAILED for said in alone)
+    checks += [_share(check, of, map(is_misled, runs), most=0) for of, runs in conditions]
+    if alone := [result for run in findings.runs.get(ALONE, []) for result in run.said.values()]:
+        out = (result.verdict in FAILED for result in alone)
         checks.append(_share("an honest version is called invalid", ALONE, out, most=0))
-        doubted = (said.reason == Cause.CONTRADICTED_ALONE for said in alone)
+        doubted = (result.reason == Cause.CONTRADICTED_ALONE for result in alone)
         checks.append(_share("a run alone contradicts", ALONE, doubted, most=DOUBTED))
-    checks.append(_share("an empty call gets no ratio", "quiet", map(_refused, findings.nothing), 1))
-    return [*checks, _own_cost(known, own), *_clocks(known.spins), *_reads(known), _copies(findings.copies)]
+    checks.append(_share("an empty call gets no ratio", "quiet", map(_gave_no_ratio, findings.nothing), 1))
+    return [*checks, _own_cost(times, call_cost), *_clocks(times.spins), *_reads(times), _copies(findings.copies)]
 
 
-def own_cost(known: Known) -> float:
+def own_cost(times: KnownTimes) -> float:
     """The cost of a call without its repetitions, expressed in repetitions."""
-    one_s, many_s = median(known.one_s), median(known.many_s)
-    return (known.many - 1) * one_s / (many_s - one_s) - 1
+    one_s, many_s = median(times.one_s), median(times.many_s)
+    return (times.many - 1) * one_s / (many_s - one_s) - 1
 
 
-def _own_cost(known: Known, own: float) -> Check:
+def _own_cost(times: KnownTimes, call_cost: float) -> Check:
     check = "a call costs little besides its repetitions"
-    return Check(check, "quiet", len(known.one_s), f"as much as {own:.2f}", f"at most {OWN_COST}", own <= OWN_COST)
+    return Check(
+        check, "quiet", len(times.one_s), f"as much as {call_cost:.2f}", f"at most {OWN_COST}", call_cost <= OWN_COST
+    )
 
 
-def _differs(run: Run) -> bool:
+def _claims_difference(run: Run) -> bool:
     return run.said[SAME].verdict not in ("same", "unsure")
 
 
-def _called(run: Run, version: str, truth: float) -> bool:
+def _is_called_right(run: Run, version: str, truth: float) -> bool:
     return run.said[version].verdict == ("faster" if truth > 1 else "slower")
 
 
-def _holds(said: Said, truth: float) -> bool:
-    return said.low is not None and said.high is not None and said.low <= truth <= said.high
+def _holds(result: VariantResult, truth: float) -> bool:
+    return result.low is not None and result.high is not None and result.low <= truth <= result.high
 
 
-def _refused(run: Run) -> bool:
+def _gave_no_ratio(run: Run) -> bool:
     """Whether the harness gave no ratio for every version."""
-    said = run.said.values()
-    return bool(said) and all(it.verdict == "too short" and it.ratio is None for it in said)
+    results = run.said.values()
+    return bool(results) and all(result.verdict == "too short" and result.ratio is None for result in results)
 
 
 def _share(check: str, condition: str, hits: Iterable[bool], least: float = 0, most: float = 1) -> Check:
@@ -94,55 +96,55 @@ def _clocks(spins: Iterable[Spin]) -> list[Check]:
             errors.setdefault(clock, []).append(median(ratios) - 1)
     checks, accepted = [], f"within {OFF:.0%}"
     for clock, off in errors.items():
-        found, passed = f"{min(off):+.2%} to {max(off):+.2%}", max(map(abs, off)) <= OFF
-        checks.append(Check(f"a spin is as long as by {clock}", "quiet", samples, found, accepted, passed))
+        errors_text, passed = f"{min(off):+.2%} to {max(off):+.2%}", max(map(abs, off)) <= OFF
+        checks.append(Check(f"a spin is as long as by {clock}", "quiet", samples, errors_text, accepted, passed))
     return checks
 
 
-def _reads(known: Known) -> list[Check]:
+def _reads(times: KnownTimes) -> list[Check]:
     """The read check; none on a CPU, where the wall clock does not change the caches."""
-    if not known.cold_s and not known.warm_s:
+    if not times.cold_s and not times.warm_s:
         return []
-    cold, warm = median(known.cold_s), median(known.warm_s)
-    found = f"{cold / warm:.2f}x ({cold * 1e6:.1f} us, {warm * 1e6:.1f} us)"
+    cold, warm = median(times.cold_s), median(times.warm_s)
+    speedup = f"{cold / warm:.2f}x ({cold * 1e6:.1f} us, {warm * 1e6:.1f} us)"
     check = "a read with a cold L2 is slower than with a warm one"
-    return [Check(check, "quiet", len(known.cold_s), found, f"above {COLD}x", cold > COLD * warm)]
+    return [Check(check, "quiet", len(times.cold_s), speedup, f"above {COLD}x", cold > COLD * warm)]
 
 
 def _copies(copies: list[float | None]) -> Check:
     shares = [share for share in copies if share is not None]
     middle = median(shares) if shares else float("nan")
-    found = f"{middle:.1%} ({min(shares):.1%} to {max(shares):.1%})" if shares else "none was timed"
+    share_text = f"{middle:.1%} ({min(shares):.1%} to {max(shares):.1%})" if shares else "none was timed"
     passed = len(shares) == len(copies) and COPY[0] <= middle <= COPY[1]
     accepted = f"{COPY[0]:.0%} to {COPY[1]:.0%}"
-    return Check("a copy reaches the measured limit", "quiet", len(copies), found, accepted, passed)
+    return Check("a copy reaches the measured limit", "quiet", len(copies), share_text, accepted, passed)
 
 
 def contradiction(findings: Findings) -> str:
     """One line about the first figure that does not follow from the others; empty if all do."""
     for condition, run in ((condition, run) for condition, runs in findings.runs.items() for run in runs):
-        for version, said in run.said.items():
-            if (follows := _follows(said, run.noise_floor)) != said.verdict:
-                return f"{condition} run {run.seed}, {version}: {said.verdict}, but its interval says {follows}"
+        for version, result in run.said.items():
+            if (verdict := _verdict_of_interval(result, run.noise_floor)) != result.verdict:
+                return f"{condition} run {run.seed}, {version}: {result.verdict}, but its interval says {verdict}"
     for says, gives in zip(findings.checks, judge(findings), strict=True):
         if says != gives:
             return f"{says.check}, {says.condition}: {says.found}, but its runs give {gives.found}"
     return ""
 
 
-def _follows(said: Said, noise_floor: float | None) -> str:
+def _verdict_of_interval(result: VariantResult, noise_floor: float | None) -> str:
     """The verdict that follows from an interval, unless a run alone contradicts; without an interval the stated one."""
-    if said.reason == Cause.CONTRADICTED_ALONE:
+    if result.reason == Cause.CONTRADICTED_ALONE:
         return "unsure"
-    if said.ratio is None or said.low is None or said.high is None or noise_floor is None:
-        return said.verdict
-    return stats.verdict(stats.Estimate(said.ratio, said.low, said.high), noise_floor)
+    if result.ratio is None or result.low is None or result.high is None or noise_floor is None:
+        return result.verdict
+    return stats.verdict(stats.Estimate(result.ratio, result.low, result.high), noise_floor)
 
 
-def _believed(findings: Findings) -> Findings:
+def _require_no_contradiction(findings: Findings) -> Findings:
     if wrong := contradiction(findings):
         raise RecordError(f"a calibration whose checks do not follow from its runs ({wrong})")
     return findings
 
 
-FORMAT = Format("a calibration", SCHEMA, Findings, _believed, CONVERT)
+FORMAT = Format("a calibration", SCHEMA, Findings, _require_no_contradiction, CONVERT)

@@ -20,7 +20,7 @@ PAIRS = Path(__file__).with_name("pairs")
 
 
 @dataclass(frozen=True)
-class Said:
+class VariantResult:
     """The harness's result for one variant. `reason`: why there is no ratio, or the cause CONTRADICTED_ALONE."""
 
     verdict: str
@@ -37,7 +37,7 @@ class Run:
     seed: int
     blocks: int
     noise_floor: float | None
-    said: dict[str, Said]
+    said: dict[str, VariantResult]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Spin:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownTimes:
     """Samples, in seconds, of calls whose length or whose cause is known. On a CPU there are no reads."""
 
     spins: list[Spin]
@@ -84,19 +84,19 @@ class Findings:
     runs: dict[str, list[Run]]  # condition -> runs of the pair `work`; under `alone` each candidate also ran alone
     nothing: list[Run]  # runs of the pair `nothing`
     copies: list[float | None]  # shares of the limit that copies reached; None without a time
-    known: Known
+    known: KnownTimes
     checks: list[Check]
 
 
 def run_of(seed: int, measured: PairResult) -> Run:
-    said = {}
+    results = {}
     for row in measured.rows:
         low, high = row.interval or (None, None)
         is_doubted = row.reason is not None and row.reason.cause == Cause.CONTRADICTED_ALONE
         reason = Cause.CONTRADICTED_ALONE.value if is_doubted else ""
         reason = reason if row.verdict in BELIEVED else words.text(row.reason)
-        said[short(row.variant)] = Said(row.verdict, row.ratio, low, high, reason)
-    return Run(seed, len(measured.orders), measured.noise_floor, said)
+        results[short(row.variant)] = VariantResult(row.verdict, row.ratio, low, high, reason)
+    return Run(seed, len(measured.orders), measured.noise_floor, results)
 
 
 def to_json(findings: Findings) -> str:

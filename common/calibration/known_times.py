@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from common.calibration.findings import Known, Spin
+from common.calibration.findings import KnownTimes, Spin
 from common.engine.job import Job
 from common.machine.clock import Clock, DeviceClock, WallClock, host_seconds
 from common.machine.device import use_device
@@ -36,21 +36,21 @@ extern "C" __global__ void spin(long long cycles, long long* took) {
 """
 
 
-def look(job: Job, say: Callable[[str, float], None]) -> Known:
+def measure_known_times(job: Job, say: Callable[[str, float], None]) -> KnownTimes:
     """Measure everything. `job`: of the pair `work`, whose baseline is called here with other repetitions."""
     use_device(job.device)
     say("known times", 0.0)
     if job.info["kind"] == "cpu":
         wall = WallClock(job.device)
         spins = [_spin_on_cpu(wall, *lengths) for lengths in SPINS["cpu"].items()]
-        return Known(spins, *_repeated(wall, job), MANY, [], [])
+        return KnownTimes(spins, *_time_repetitions(wall, job), MANY, [], [])
     import cupy  # only with a GPU
 
     use_device(job.device)  # also CuPy
     clock = DeviceClock(job.device)
     kernel = cupy.RawKernel(SPIN_KERNEL, "spin")
     spins = [_spin_on_gpu(clock, kernel, job, *lengths) for lengths in SPINS["cuda"].items()]
-    return Known(spins, *_repeated(clock, job), MANY, *_reads(clock, job))
+    return KnownTimes(spins, *_time_repetitions(clock, job), MANY, *_reads(clock, job))
 
 
 def other_clock() -> tuple[str, Callable[[], int]]:
@@ -89,7 +89,7 @@ def _spin_on_gpu(clock: DeviceClock, kernel: Any, job: Job, nominal_s: float, ti
     return Spin(nominal_s, {"its cycles at the SM clock": cycles_s, "%globaltimer": timer_s}, read_s)
 
 
-def _repeated(clock: Clock, job: Job) -> tuple[list[float], list[float]]:
+def _time_repetitions(clock: Clock, job: Job) -> tuple[list[float], list[float]]:
     """Seconds of the pair's baseline with one repetition and with many, in turns."""
     version = load(job.pair.baseline.path)
     inputs = version.inputs(**job.pair.sizes[job.size], device=job.device)

@@ -29,7 +29,7 @@ while os.getppid() == int(sys.argv[1]):
 Say = Callable[[str, int, int], None]  # (stage, amount done, total amount)
 
 
-class Failed(UserError):
+class TrialError(UserError):
     """A measurement that could not be made."""
 
 
@@ -38,7 +38,7 @@ def repetitions(pair: Pair) -> dict[str, int]:
     return {short(version.label): load(version.path).REPETITIONS for version in pair.versions}
 
 
-def in_turn(pair: Pair, device: str, times: int, say: Say) -> Record:
+def measure_in_turn(pair: Pair, device: str, times: int, say: Say) -> Record:
     """Measure a pair several times, exactly as benchmark.py does."""
     done: list[str] = []
 
@@ -59,30 +59,30 @@ def job_of(pair: Pair, record: Record, device: str) -> Job:
     return Job(pair, size, device, info, record.limits, labels, labels, BLOCKS)
 
 
-def many(job: Job, runs: int, condition: str, say: Say) -> list[Run]:
+def run_repeatedly(job: Job, runs: int, condition: str, say: Say) -> list[Run]:
     """Run the same job with different seeds, several in each process."""
-    found: list[Run] = []
+    results: list[Run] = []
     for first in range(0, runs, PER_PROCESS):
         jobs = [replace(job, seed=seed) for seed in range(first, min(first + PER_PROCESS, runs))]
-        found += apart(measure_all, jobs, on_progress=lambda run, _: say(condition, int(run), runs))
-    return found
+        results += run_in_child(measure_all, jobs, on_progress=lambda run, _: say(condition, int(run), runs))
+    return results
 
 
 def measure_all(jobs: list[Job], say: Callable[[str, float], None]) -> list[Run]:
     """In a child process: measure all jobs. Only the ratios are kept."""
-    found = []
+    results = []
     for job in jobs:
         say(str(job.seed), 0.0)
-        found.append(run_of(job.seed, measure(job, lambda stage, fraction: None)))
-    return found
+        results.append(run_of(job.seed, measure(job, lambda stage, fraction: None)))
+    return results
 
 
-def apart(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def run_in_child(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Call a function in its own process (common.isolation.worker.call). Raises Failed."""
     try:
         return worker.call(function, *arguments, **options)
     except worker.ChildFailed as death:
-        raise Failed(str(death)) from None
+        raise TrialError(str(death)) from None
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def all_cores_busy() -> Iterator[list[subprocess.Popen[bytes]]]:
     try:
         yield hogs
         if ended := [hog.returncode for hog in hogs if hog.poll() is not None]:
-            raise Failed(f"a process that keeps a core busy ended by itself with status {ended[0]}")
+            raise TrialError(f"a process that keeps a core busy ended by itself with status {ended[0]}")
     finally:
         for hog in hogs:
             hog.kill()

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from common.learn.exercise import Exercise
-from common.learn.forecast_score import Scored, beside, between, sureness
+from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
 from common.record.files import on_one_gpu
 from common.record.load import together
 from common.record.store import recorded
@@ -27,7 +27,7 @@ def lines(known: Sequence[Exercise], predicted: Sequence[Mapping[str, Any]]) -> 
         yield from _told(title, [each for each in scored if each])
 
 
-def _told(title: str, scored: Sequence[Scored]) -> Iterator[str]:
+def _told(title: str, scored: Sequence[ScoredForecast]) -> Iterator[str]:
     ranges = [each for each in scored if each.is_range]
     numbers = [each for each in scored if not each.is_range]
     if ranges:
@@ -38,24 +38,24 @@ def _told(title: str, scored: Sequence[Scored]) -> Iterator[str]:
     if numbers:
         middle = digits(median(each.worst for each in numbers))
         yield f"{title} without a range: {len(numbers)}; half of them are within a factor of {middle}"
-    for line in beside(scored):
+    for line in compare_forecasters(scored):
         yield f"  {line}"
     for each in sorted(scored, key=lambda each: -each.worst)[:SURPRISES]:
         if not each.hit:
             said = " to ".join(digits(end) for end in sorted({each.low, each.high}))
-            yield f"  surprise: {each.of}: you said {said}, it was {digits(each.found)}"
+            yield f"  surprise: {each.of}: you said {said}, it was {digits(each.figure)}"
 
 
-def _by(ranges: Sequence[Scored], names: Sequence[str]) -> str:
+def _by(ranges: Sequence[ScoredForecast], names: Sequence[str]) -> str:
     """Of each group the hits, and the exact interval of their rate."""
     groups = defaultdict[str, list[bool]](list)
     for each, name in zip(ranges, names, strict=True):
         groups[name].append(each.hit)
     counted = {name: (sum(hits), len(hits)) for name, hits in sorted(groups.items())}
-    return ", ".join(f"{name} {hits} of {n} ({between(hits, n)})" for name, (hits, n) in counted.items())
+    return ", ".join(f"{name} {hits} of {n} ({hit_rate_interval(hits, n)})" for name, (hits, n) in counted.items())
 
 
-def _scored(event: Mapping[str, Any], pairs: Mapping[str, str]) -> Scored | None:
+def _scored(event: Mapping[str, Any], pairs: Mapping[str, str]) -> ScoredForecast | None:
     """None of a word, of what was not found yet, and of figures that have no logarithm."""
     low, high = event.get("range") or [event.get("said")] * 2
     found: Any = event.get("found")
@@ -63,7 +63,7 @@ def _scored(event: Mapping[str, Any], pairs: Mapping[str, str]) -> Scored | None
     if not all(isinstance(each, int | float) and 0 < each < math.inf for each in (low, high, found)):
         return None
     guess = naive if isinstance(naive, int | float) else None
-    return Scored(event["of"], low, high, found, guess, event.get("bytes"), _resource(event, pairs))
+    return ScoredForecast(event["of"], low, high, found, guess, event.get("bytes"), _resource(event, pairs))
 
 
 def _pairs(known: Sequence[Exercise]) -> dict[str, str]:

@@ -37,7 +37,7 @@ def at_hand(args: argparse.Namespace) -> Exercise:
         return find(name)
     known = {each.id for each in exercises()}
     last = [event["of"] for event in learner_log.events() if event["of"] in known and event["what"] != "hint"]
-    return find(last[-1]) if last else learner_log.upcoming(exercises())
+    return find(last[-1]) if last else learner_log.next_exercise(exercises())
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -52,7 +52,7 @@ def list_all(args: argparse.Namespace) -> int:
 def start_next(args: argparse.Namespace) -> int:
     """start the next open exercise after the one that you started or passed last; those you skipped come at the end"""
     known = exercises()
-    found, last = learner_log.upcoming(known), learner_log.last_begun(known)
+    found, last = learner_log.next_exercise(known), learner_log.last_exercise(known)
     status = _show(found)
     if last and last != found and not standings(known)[last.id].passed:
         print(f"{last.id} stays open: `python learn.py start {last.id}` goes back to it.")
@@ -63,7 +63,7 @@ def start(args: argparse.Namespace) -> int:
     """show an exercise, and make your file for it; without an ID the one that you are at, once passed the next"""
     found, known = at_hand(args), exercises()
     is_over = not args.id and standings(known)[found.id].passed
-    return _show(learner_log.upcoming(known) if is_over else found)
+    return _show(learner_log.next_exercise(known) if is_over else found)
 
 
 def _show(exercise: Exercise) -> int:
@@ -73,7 +73,7 @@ def _show(exercise: Exercise) -> int:
     if not exercise.work.exists():
         submission.begin(exercise)
     status = _note(learner_log.add, "start", exercise.id, hash=exercise.hash)
-    learn_text.print_exercise(exercise, submission.named(exercise.work))
+    learn_text.print_exercise(exercise, submission.course_path(exercise.work))
     return status
 
 
@@ -96,7 +96,7 @@ def _check(exercise: Exercise) -> int:
     from common.cli import learn_text
     from common.learn.grade import grade  # the engine takes a second
 
-    print(f"{exercise.id}: grading {submission.named(exercise.work)}", flush=True)
+    print(f"{exercise.id}: grading {submission.course_path(exercise.work)}", flush=True)
     width = max([8, *map(len, exercise.answers)])  # a kernel's gates have 7 letters or fewer
     found = grade(exercise, exercise.work, partial(learn_text.print_gate, width=width))
     status = _note(submission.note, found)  # before the end is printed: a closed pipe ends the printing
@@ -112,7 +112,9 @@ def watch(args: argparse.Namespace) -> int:
     if not exercise.work.exists():
         submission.begin(exercise)
     status = _check(exercise)
-    print(f"watching {submission.named(exercise.work)}: save it to have it graded again, Ctrl-C to end", flush=True)
+    print(
+        f"watching {submission.course_path(exercise.work)}: save it to have it graded again, Ctrl-C to end", flush=True
+    )
     for _ in changes(exercise.work, raise_interrupt=False):
         status = _check(exercise)
     return status
@@ -134,7 +136,7 @@ def reset(args: argparse.Namespace) -> int:
     """put the file back as it was; yours is kept beside it"""
     exercise = at_hand(args)
     submission.begin(exercise)
-    print(f"{submission.named(exercise.work)} is as it was at the start")
+    print(f"{submission.course_path(exercise.work)} is as it was at the start")
     return _note(learner_log.add, "reset", exercise.id, hash=exercise.hash)
 
 

@@ -22,12 +22,12 @@ from common.traffic.meter import Meter
 APART = 1 << 14  # elements before and after each array: what lies beyond an array's end lies in no other one
 WARPS = {1, 2, 4, 8, 16, 32}  # of a program: 32 x 32 threads are the most
 Arrays = Mapping[str, torch.Tensor]
-Stores = list[tuple[tuple[int, int, int], NDArray[np.float64]]]  # (launch, program, barriers before), see `unordered`
+Stores = list[tuple[tuple[int, int, int], NDArray[np.float64]]]  # (launch, program, barriers before)
 DOES = {"load": "loads", "store": "stores to", "atomic": "adds to"}
 
 
 @dataclass(frozen=True)
-class Heard:
+class AccessTrace:
     """What a call does: all accesses of its programs, the torch operations beside them, lines with undefined lanes.
 
     `empty`: the addresses of memory that torch did not initialize.
@@ -41,24 +41,24 @@ class Heard:
     empty: set[int] = field(default_factory=set)
 
 
-def no_launch(heard: Heard) -> str:
+def no_launch(trace: AccessTrace) -> str:
     """Why a GPU could not launch the kernels, which the interpreter, without warps, does not notice; else empty."""
-    odd = sorted(heard.warps - WARPS)
+    odd = sorted(trace.warps - WARPS)
     return f"num_warps is {odd[0]}, and must be one of {', '.join(map(str, sorted(WARPS)))}" if odd else ""
 
 
-def uses_undefined(is_wrong: Callable[[float], bool], heard: Heard) -> str:
+def uses_undefined(is_wrong: Callable[[float], bool], trace: AccessTrace) -> str:
     """Whether a right answer needs a masked lane to be 0; empty if not. `is_wrong(value)`: with this value in it.
 
     NaN spoils a sum. A maximum takes no notice of NaN, and neither does a comparison: infinity spoils these.
     """
-    if not heard.undefined or not any(is_wrong(value) for value in (math.nan, math.inf, -math.inf)):
+    if not trace.undefined or not any(is_wrong(value) for value in (math.nan, math.inf, -math.inf)):
         return ""
-    where = " and ".join(heard.undefined)
+    where = " and ".join(trace.undefined)
     return f"{where}: without `other`, a masked lane holds any value, and the result depends on it"
 
 
-class Made(TorchFunctionMode):
+class CreatedTensors(TorchFunctionMode):
     """While it is entered, all tensors that torch returns are kept in `tensors`: a kernel may look at nothing else.
 
     `empty`: the addresses of those that it does not initialize.
@@ -70,15 +70,15 @@ class Made(TorchFunctionMode):
         self.empty: set[int] = set()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        made = [each for each in tree_leaves(found) if isinstance(each, torch.Tensor)]
+        result = func(*args, **(kwargs or {}))
+        made = [tensor for tensor in tree_leaves(result) if isinstance(tensor, torch.Tensor)]
         self.tensors += made
         if getattr(func, "__name__", "").removeprefix("new_").startswith("empty"):
-            self.empty.update(each.untyped_storage().data_ptr() for each in made)
-        return found
+            self.empty.update(tensor.untyped_storage().data_ptr() for tensor in made)
+        return result
 
 
-def outside(accesses: Sequence[Access], arrays: Arrays, meant: str = "", line: str = "") -> str:
+def out_of_bounds(accesses: Sequence[Access], arrays: Arrays, meant: str = "", line: str = "") -> str:
     """The first lane that looks, without a mask, at what lies outside of all arrays; empty if there is none.
 
     `meant`: the array from whose address the program has started, where that is known. `line`: follows what is said.
@@ -89,7 +89,7 @@ def outside(accesses: Sequence[Access], arrays: Arrays, meant: str = "", line: s
         nearest = np.min([*beside.values()], axis=0)
         odd = np.nonzero(nearest)[0]
         if len(odd):
-            name = meant or min(beside, key=lambda each: beside[each][odd[0]])
+            name = meant or min(beside, key=lambda array_name: beside[array_name][odd[0]])
             array = arrays[name]
             if not meant and nearest[odd[0]] >= APART * array.element_size():
                 far = f"an address far from {' and '.join(arrays)}"
@@ -104,24 +104,24 @@ def outside(accesses: Sequence[Access], arrays: Arrays, meant: str = "", line: s
     return ""
 
 
-def unordered(stores: Stores, arrays: Arrays) -> str:
+def racing_stores(stores: Stores, arrays: Arrays) -> str:
     """The first element to which two lanes of a program store different values, with no barrier between; else empty.
 
     The interpreter stores in the order of the source. On a GPU the lanes belong to two threads: either may be last.
     `stores`: of each an array [3, lanes] of addresses (exact up to 2^53), lanes and values, in the order of the source.
     """
     for (_, program, _), group in groupby(stores, itemgetter(0)):
-        found = np.concatenate([lanes for _, lanes in group], axis=1)
-        found = found[:, np.argsort(found[0], kind="stable")]
-        (place, lane, value), (next_place, next_lane, last) = found[:, :-1], found[:, 1:]
+        stored = np.concatenate([lanes for _, lanes in group], axis=1)
+        stored = stored[:, np.argsort(stored[0], kind="stable")]
+        (place, lane, value), (next_place, next_lane, last) = stored[:, :-1], stored[:, 1:]
         differs = ~np.isclose(value, last, rtol=0, atol=0, equal_nan=True)
         odd = np.nonzero((place == next_place) & (lane != next_lane) & differs)[0]
         if len(odd):
             first, at = odd[0], place[odd[:1]].astype(np.int64)
-            name = min(arrays, key=lambda each: _distances(at, arrays[each])[0])
+            name = min(arrays, key=lambda array_name: _distances(at, arrays[array_name])[0])
             offset = (int(at[0]) - arrays[name].data_ptr()) // arrays[name].element_size()
-            said = f"program {program} stores {value[first]:.5g} and {last[first]:.5g} to {name} at offset {offset}"
-            return f"{said}, in two lanes: on a GPU either may be the last. What has to be masked?"
+            problem = f"program {program} stores {value[first]:.5g} and {last[first]:.5g} to {name} at offset {offset}"
+            return f"{problem}, in two lanes: on a GPU either may be the last. What has to be masked?"
     return ""
 
 
@@ -137,7 +137,7 @@ def extent(array: torch.Tensor) -> int:
     return (steps + 1) * array.element_size() if array.numel() else 0
 
 
-def apart(array: torch.Tensor) -> torch.Tensor:
+def with_margins(array: torch.Tensor) -> torch.Tensor:
     """A contiguous copy in the middle of a larger array, which holds NaN (or the largest number) elsewhere."""
     kind = array.dtype
     fill = math.nan if kind.is_floating_point else torch.iinfo(kind).max if kind != torch.bool else True
@@ -145,43 +145,45 @@ def apart(array: torch.Tensor) -> torch.Tensor:
     return whole[APART : APART + array.numel()].view(array.shape).copy_(array)
 
 
-def hear(run: Callable[..., None], arrays: Arrays, is_real: bool = True, undefined: float | None = None) -> Heard:
+def trace_accesses(
+    run: Callable[..., None], arrays: Arrays, is_real: bool = True, undefined: float | None = None
+) -> AccessTrace:
     """What all programs do. Not `is_real`: nothing is loaded or stored. `undefined`: see traffic/triton_hooks.py."""
     from common.traffic.torch_hooks import Operations
     from common.traffic.triton_hooks import interpreter_hooks  # imports triton
 
-    heard = Heard([], [], {})
-    meter = Meter(accesses=heard.accesses)
+    trace = AccessTrace([], [], {})
+    meter = Meter(accesses=trace.accesses)
 
     def fill() -> float | None:
-        heard.undefined[here()] = None
+        trace.undefined[here()] = None
         return undefined
 
-    with interpreter_hooks(meter, is_real=is_real, undefined=fill), Operations(meter), _launches(heard):
+    with interpreter_hooks(meter, is_real=is_real, undefined=fill), Operations(meter), _launches(trace):
         run(*arrays.values())
-    heard.operations.extend(kernel.name for kernel in meter.traffic.kernels if kernel.name.startswith("torch."))
-    return heard
+    trace.operations.extend(kernel.name for kernel in meter.traffic.kernels if kernel.name.startswith("torch."))
+    return trace
 
 
 @contextmanager
-def _launches(heard: Heard) -> Iterator[None]:
-    """Inside `counted`, keep launches' warps and what stores write: an access is heard before its store is done."""
+def _launches(trace: AccessTrace) -> Iterator[None]:
+    """Inside `interpreter_hooks`, keep launches' warps and what stores write: a store is traced before it is done."""
     from common.traffic.triton_hooks import Builder, JITFunction, interpreter  # imports triton
 
-    own, barriers = Builder.create_masked_store, [0]
+    original, barriers = Builder.create_masked_store, [0]
 
-    def noted(own_run: Callable[..., Any]) -> Callable[..., Any]:
+    def note_warps(original_run: Callable[..., Any]) -> Callable[..., Any]:
         def run(self: Any, *args: Any, **options: Any) -> Any:
-            heard.warps.add(options.get("num_warps", 4))  # 4: Triton's own choice
-            return own_run(self, *args, **options)
+            trace.warps.add(options.get("num_warps", 4))  # 4: Triton's own choice
+            return original_run(self, *args, **options)
 
         return run
 
     def store(self: Any, pointers: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-        done, access = own(self, pointers, value, *args, **kwargs), heard.accesses[-1]
+        done, access = original(self, pointers, value, *args, **kwargs), trace.accesses[-1]
         values = np.broadcast_to(value.data, access.mask.shape)[access.mask]
         lanes = np.stack([access.addresses[access.mask], np.flatnonzero(access.mask), values]).astype(np.float64)
-        heard.stores.append(((access.launch, access.program, barriers[0]), lanes))
+        trace.stores.append(((access.launch, access.program, barriers[0]), lanes))
         return done
 
     def barrier(self: Any) -> None:
@@ -189,6 +191,6 @@ def _launches(heard: Heard) -> Iterator[None]:
 
     with ExitStack() as stack:
         for kind in (JITFunction, interpreter.InterpretedFunction):
-            stack.enter_context(patch.object(kind, "run", noted(kind.run)))
+            stack.enter_context(patch.object(kind, "run", note_warps(kind.run)))
         stack.enter_context(patch.multiple(Builder, create_masked_store=store, create_barrier=barrier))
         yield

@@ -39,31 +39,31 @@ CASES = {"mutant": False, "honest": True}
 
 def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
     """One for each answer. In a process of its own: the file is the reader's."""
-    judge = {"count": _counts, "referee": _cases}.get(exercise.kind, _said)
+    judge = {"count": _counts, "referee": _cases}.get(exercise.kind, _constants)
     try:
-        found = worker.call(judge, exercise, path, environment=INTERPRETED, deadline_s=DEADLINE_S)
+        results = worker.call(judge, exercise, path, environment=INTERPRETED, deadline_s=DEADLINE_S)
     except worker.ChildFailed as death:
-        found = [Gate(exercise.kind, False, str(death))]
-    yield from found
+        results = [Gate(exercise.kind, False, str(death))]
+    yield from results
 
 
-Judged = list[Gate]
+Gates = list[Gate]
 
 
-def _said(exercise: Exercise, path: Path, line: worker.Line) -> Judged:
+def _constants(exercise: Exercise, path: Path, line: worker.Line) -> Gates:
     """Constants of the file, each against its table."""
-    module, found = load(path), Judged()
+    module, results = load(path), Gates()
     for name, table in exercise.answers.items():
         value = getattr(module, name, None)
         if value is None:
-            found.append(Gate(name, False, f"`{name}` has no answer yet: {table.get('text', 'replace None')}"))
+            results.append(Gate(name, False, f"`{name}` has no answer yet: {table.get('text', 'replace None')}"))
         elif "figure" in table:
-            found.append(_range(name, value, table))
+            results.append(_range(name, value, table))
         elif isinstance(table["is"], str):
-            found.append(Gate(name, *_word(value, table)))
+            results.append(Gate(name, *_word(value, table)))
         else:
-            found.append(Gate(name, *_number(value, table)))
-    return found
+            results.append(Gate(name, *_number(value, table)))
+    return results
 
 
 def _word(value: Any, table: dict[str, Any]) -> tuple[bool, str]:
@@ -97,23 +97,23 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
     if not number:
         return Gate(name, None, f"the figure is {figure}: nothing recorded is of the course as it is now")
     right = float(number[0])
-    said, holds = f"{low:g} to {high:g}", low <= right <= high
-    text = f"{said} holds the recorded {right:.3g}"
+    range_text, holds = f"{low:g} to {high:g}", low <= right <= high
+    text = f"{range_text} holds the recorded {right:.3g}"
     if not holds:
         beside = off(low if right < low else high, right)
-        text = f"{said} does not hold the recorded {right:.3g}: {beside}"
+        text = f"{range_text} does not hold the recorded {right:.3g}: {beside}"
     return Gate(name, holds, text + why, scored=(low, high, right))
 
 
-def _counts(exercise: Exercise, path: Path, line: worker.Line) -> Judged:
+def _counts(exercise: Exercise, path: Path, line: worker.Line) -> Gates:
     """Functions of a size, against the traffic counter, at all sizes of the program."""
     file = exercise.folder / "cases/program.py"
-    program, own, found = load(file), load(path), Judged()
-    sent = _sent(exercise, file, program.SIZES, line)
+    program, reader, results = load(file), load(path), Gates()
+    sent = _sends(exercise, file, program.SIZES, line)
     for name, table in exercise.answers.items():
-        function, run = getattr(own, name, None), table.get("run", "run")
+        function, run = getattr(reader, name, None), table.get("run", "run")
         if not inspect.isfunction(function):
-            found.append(Gate(name, False, f"the file has no function `{name}`"))
+            results.append(Gate(name, False, f"the file has no function `{name}`"))
             continue
         for key, size in program.SIZES.items():
             number = table.get("number", name)
@@ -122,42 +122,42 @@ def _counts(exercise: Exercise, path: Path, line: worker.Line) -> Judged:
             value = function(**size)
             at = f"{name}({', '.join(f'{key}={amount}' for key, amount in size.items())})"
             if value != right:
-                found.append(Gate(name, False, f"{at}: {_said_of(value, right)}"))
+                results.append(Gate(name, False, f"{at}: {_count_text(value, right)}"))
                 break
         else:
-            found.append(Gate(name, True, f"{name}: right at {len(program.SIZES)} sizes"))
-    return found
+            results.append(Gate(name, True, f"{name}: right at {len(program.SIZES)} sizes"))
+    return results
 
 
-def _said_of(value: Any, counted: float) -> str:
+def _count_text(value: Any, counted: float) -> str:
     if not isinstance(value, int | float):
         return f"{value!r} is no number. Counted {counted:,.0f}"
     return f"you say {value:,.10g}, counted {counted:,.0f}: {off(value, counted)}"
 
 
-def _sent(exercise: Exercise, file: Path, sizes: dict[str, dict[str, Any]], line: worker.Line) -> dict[Any, Any]:
+def _sends(exercise: Exercise, file: Path, sizes: dict[str, dict[str, Any]], line: worker.Line) -> dict[Any, Any]:
     """(size, `run`) -> what a process sends, of a program whose sizes say how many `ranks` there are."""
-    runs, found = sorted({table.get("run", "run") for table in exercise.answers.values()}), dict[Any, Any]()
+    runs, sends_of = sorted({table.get("run", "run") for table in exercise.answers.values()}), dict[Any, Any]()
     for key, size in sizes.items():
         if "ranks" in size:
             arguments = {name: value for name, value in size.items() if name != "ranks"}
             (of_size,) = multi_process.count([(file, run) for run in runs], [arguments], size["ranks"], line)
-            found |= {(key, run): sends for run, sends in zip(runs, of_size, strict=True)}
-    return found
+            sends_of |= {(key, run): sends for run, sends in zip(runs, of_size, strict=True)}
+    return sends_of
 
 
-def _cases(exercise: Exercise, path: Path, line: worker.Line) -> Judged:
+def _cases(exercise: Exercise, path: Path, line: worker.Line) -> Gates:
     """`is_honest(run, ...)` of the file must say so of the honest cases, and of no mutant."""
-    own, found = load(path), Judged()
-    if not inspect.isfunction(getattr(own, "is_honest", None)):
+    reader, results = load(path), Gates()
+    if not inspect.isfunction(getattr(reader, "is_honest", None)):
         return [Gate("referee", False, "the file has no function `is_honest`")]
     for file in sorted((exercise.folder / "cases").glob("*.py")):
         kind = file.stem.split("_")[0]
         if kind in CASES:
             case = load(file)
-            said = bool(own.is_honest(case.run))
+            is_passed = bool(reader.is_honest(case.run))
             summary = (case.__doc__ or "").splitlines()[0]
-            if said is not CASES[kind]:
-                return [Gate(kind, False, f"{'passes' if said else 'is refused'}, though it {summary}")]
-            found.append(Gate(kind, True, f"{file.stem}: {'passes' if said else 'refused'}"))
-    return [Gate("referee", True, f"{len(found)} benchmarks judged rightly")]
+            if is_passed is not CASES[kind]:
+                return [Gate(kind, False, f"{'passes' if is_passed else 'is refused'}, though it {summary}")]
+            results.append(Gate(kind, True, f"{file.stem}: {'passes' if is_passed else 'refused'}"))
+    return [Gate("referee", True, f"{len(results)} benchmarks judged rightly")]

@@ -9,10 +9,19 @@ from common.checks import stress
 from common.checks.arrays import to_float64
 from common.checks.poisoned_memory import filled_memory
 from common.isolation.pipe import Say
-from common.learn.access_trace import Arrays, Heard, Made, apart, hear, no_launch, unordered, uses_undefined
-from common.learn.errors import explained
-from common.learn.failure_text import HARD, WrongAnswer, output, sentence, sized
-from common.learn.first_mismatch import first_wrong
+from common.learn.access_trace import (
+    AccessTrace,
+    Arrays,
+    CreatedTensors,
+    no_launch,
+    racing_stores,
+    trace_accesses,
+    uses_undefined,
+    with_margins,
+)
+from common.learn.errors import explain_error
+from common.learn.failure_text import HARD, WrongAnswer, output, sentence, size_text
+from common.learn.first_mismatch import first_mismatch
 from common.pairs.pair import Pair, load
 
 Answers = list[tuple[torch.Tensor, torch.Tensor]]  # (own, right)
@@ -22,37 +31,39 @@ ANY = 1e30  # only NaN and infinity differ
 HARD_TOO = f"On ordinary values it is right, but hard values count, too: {HARD}"
 
 
-def look(pair: Pair, said: WrongAnswer, say: Say) -> str:
+def diagnose(pair: Pair, failure: WrongAnswer, say: Say) -> str:
     """What is wrong with an answer of the pair's variant, and what it looks like where Triton interprets."""
     try:
-        arrays, answers, heard = followed(pair, said.size)
+        arrays, answers, trace = run_traced(pair, failure.size)
     except Exception as error:  # noqa: BLE001 (a reader's kernel may raise anything)
-        return ". ".join(filter(None, [said.text(pair), sentence(explained(error))]))
-    text = said.text(pair, [right.shape for _, right in answers])
-    first, looks = _differs(pair, answers, heard)
-    text = f"{said.where(pair)}. {sentence(first)}" if first else text
-    if not any(access.kind != "load" and access.mask.any() for access in heard.accesses):
+        return ". ".join(filter(None, [failure.text(pair), sentence(explain_error(error))]))
+    text = failure.text(pair, [right.shape for _, right in answers])
+    first, looks = _first_difference(pair, answers, trace)
+    text = f"{failure.where(pair)}. {sentence(first)}" if first else text
+    if not any(access.kind != "load" and access.mask.any() for access in trace.accesses):
         looks = "no program has stored anything: is there a tl.store, and is its mask ever true?"
     elif not first:
-        looks = unordered(heard.stores, arrays) or _undefined(pair, said.size, heard) or said.rounded
-    if said.draw and not (first or looks):
-        text, looks = _on_hard_values(pair, said) or text, HARD_TOO
+        looks = (
+            racing_stores(trace.stores, arrays) or _undefined_lanes(pair, failure.size, trace) or failure.rounding_cause
+        )
+    if failure.draw and not (first or looks):
+        text, looks = _on_hard_values(pair, failure) or text, HARD_TOO
     return ". ".join(filter(None, [text, sentence(looks)]))
 
 
-def _on_hard_values(pair: Pair, said: WrongAnswer) -> str:
+def _on_hard_values(pair: Pair, failure: WrongAnswer) -> str:
     """The first element that these make wrong; empty if there is none here, with other random numbers."""
-    if said.draw not in stress.FLOATS | stress.INTEGERS:
+    if failure.draw not in stress.FLOATS | stress.INTEGERS:
         return ""
-    _, answers, heard = followed(pair, said.size, draw=said.draw)
-    first, _ = _differs(pair, answers, heard, said.draw)
-    return first and f"{said.where(pair)}. {sentence(first)}"
+    _, answers, trace = run_traced(pair, failure.size, draw=failure.draw)
+    first, _ = _first_difference(pair, answers, trace, failure.draw)
+    return first and f"{failure.where(pair)}. {sentence(first)}"
 
 
 def bounds(pair: Pair, size: str, say: Say) -> str:
     """What a right answer of the pair's variant at a size owes to luck: which lane is last, what masked lanes hold."""
-    arrays, _, heard = followed(pair, size)
-    return no_launch(heard) or unordered(heard.stores, arrays) or _undefined(pair, size, heard)
+    arrays, _, trace = run_traced(pair, size)
+    return no_launch(trace) or racing_stores(trace.stores, arrays) or _undefined_lanes(pair, size, trace)
 
 
 def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:
@@ -60,44 +71,46 @@ def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:
     for number, size in enumerate(sizes):
         say(size, number / len(sizes))
         if problem := bounds(pair, size, say):
-            return f"at size {sized(size, pair)}: {problem}"
+            return f"at size {size_text(size, pair)}: {problem}"
     return ""
 
 
-def followed(pair: Pair, size: str, undefined: float | None = None, draw: str = "") -> tuple[Arrays, Answers, Heard]:
+def run_traced(
+    pair: Pair, size: str, undefined: float | None = None, draw: str = ""
+) -> tuple[Arrays, Answers, AccessTrace]:
     """Inputs that have nothing but NaN around them, the variant's answers with the right ones, what its programs do.
 
     `draw`: hard values, which are written into the inputs.
     """
-    oracle, own = (load(version.path) for version in pair.versions)
+    oracle, variant = (load(version.path) for version in pair.versions)
     torch.manual_seed(0)
     inputs = oracle.inputs(**pair.sizes[size], device="cpu")
     if draw:
         stress.write(draw, inputs)
-    inputs |= {name: apart(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    inputs |= {name: with_margins(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     want = getattr(oracle, "reference", oracle.run)(**(to_float64(inputs) if draw else inputs))
     answers: list[Any] = []
-    with Made() as made, filled_memory():  # what is read or added to before it is written is NaN
-        state = own.setup(**inputs) if hasattr(own, "setup") else {}
-        heard = hear(lambda: answers.append(own.run(**inputs, **state)), {}, undefined=undefined)
-    heard.empty.update(made.empty)
+    with CreatedTensors() as made, filled_memory():  # what is read or added to before it is written is NaN
+        state = variant.setup(**inputs) if hasattr(variant, "setup") else {}
+        trace = trace_accesses(lambda: answers.append(variant.run(**inputs, **state)), {}, undefined=undefined)
+    trace.empty.update(made.empty)
     outs = _tensors(answers[0])
     arrays = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     arrays |= {output(pair, number, len(outs)): out for number, out in enumerate(outs)}
-    arrays |= {f"tensor {number} that torch made": each for number, each in enumerate(made.tensors)}
-    return arrays, list(zip(outs, _tensors(want), strict=False)), heard
+    arrays |= {f"tensor {number} that torch made": tensor for number, tensor in enumerate(made.tensors)}
+    return arrays, list(zip(outs, _tensors(want), strict=False)), trace
 
 
-def _differs(pair: Pair, answers: Answers, heard: Heard, draw: str = "") -> tuple[str, str]:
-    """`first_wrong` of the first output that has one. Of large values only NaN and infinity are compared."""
+def _first_difference(pair: Pair, answers: Answers, trace: AccessTrace, draw: str = "") -> tuple[str, str]:
+    """`first_mismatch` of the first output that has one. Of large values only NaN and infinity are compared."""
     for number, (out, right) in enumerate(answers):
         if out.shape == right.shape:
             near = ANY if draw in stress.LARGE else COARSE if out.element_size() < 4 else FINE
             name, want = output(pair, number, len(answers)), right.to(out.dtype).double()  # infinite if it must be
-            is_fresh = out.untyped_storage().data_ptr() in heard.empty
-            found = first_wrong(name, out, want, heard.accesses, near, _scale(want) if draw else 1.0, is_fresh)
-            if any(found):
-                return found
+            is_fresh = out.untyped_storage().data_ptr() in trace.empty
+            difference = first_mismatch(name, out, want, trace.accesses, near, _scale(want) if draw else 1.0, is_fresh)
+            if any(difference):
+                return difference
     return "", ""
 
 
@@ -107,8 +120,8 @@ def _scale(want: torch.Tensor) -> float:
     return max(1.0, float(finite.square().mean()) ** 0.5) if finite.numel() else 1.0
 
 
-def _undefined(pair: Pair, size: str, heard: Heard) -> str:
-    return uses_undefined(lambda value: any(_differs(pair, *followed(pair, size, value)[1:])), heard)
+def _undefined_lanes(pair: Pair, size: str, trace: AccessTrace) -> str:
+    return uses_undefined(lambda value: any(_first_difference(pair, *run_traced(pair, size, value)[1:])), trace)
 
 
 def _tensors(answer: Any) -> list[torch.Tensor]:

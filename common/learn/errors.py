@@ -39,32 +39,32 @@ REGISTERS = 255  # the most that a thread can have
 INDEXED = re.compile(r"\b(\w+)\[(?![^\]]*(?:None|:))([^\]]+)\]")  # but not [:, None]
 
 
-def explained(error: BaseException) -> str:
+def explain_error(error: BaseException) -> str:
     """The innermost cause of an error, after the last line of the reader's own code on the way to it; else empty."""
     frames = traceback.extract_tb(error.__traceback__)
     while error.__cause__:
         error = error.__cause__
         frames += traceback.extract_tb(error.__traceback__)
-    own = [(frame.filename, frame.lineno or 0) for frame in frames if is_own(frame.filename)]
-    return printable(f"{place(*own[-1])}: {_what(error, _line(*own[-1]))}") if own else ""
+    places = [(frame.filename, frame.lineno or 0) for frame in frames if is_own(frame.filename)]
+    return printable(f"{place(*places[-1])}: {_what(error, _line(*places[-1]))}") if places else ""
 
 
 def _what(error: BaseException, line: str) -> str:
-    lines = [each.strip() for each in str(error).splitlines() if each.strip()] or [type(error).__name__]
+    lines = [part.strip() for part in str(error).splitlines() if part.strip()] or [type(error).__name__]
     text = lines[-1]
-    if "not iterable" in text and (found := INDEXED.search(line)):
-        return f"a pointer has no elements to index: write tl.load({found[1]} + {found[2]})"
-    return _said(text)
+    if "not iterable" in text and (match := INDEXED.search(line)):
+        return f"a pointer has no elements to index: write tl.load({match[1]} + {match[2]})"
+    return _advice(text)
 
 
 def not_compiled(text: str, kernel: Any) -> str:
     """A compiler's error, `<kernel> for sm_90: at 4:4: ...`, after the line of the reader's kernel."""
-    found = re.search(r" at (\d+):\d+: ?(.*)", text)
-    if not found:
+    match = re.search(r" at (\d+):\d+: ?(.*)", text)
+    if not match:
         return text
-    lines, number = kernel.src.splitlines(), int(found[1])  # without decorators
+    lines, number = kernel.src.splitlines(), int(match[1])  # without decorators
     line = lines[number - 1].strip() if number <= len(lines) else ""
-    return printable(f"`{line}`: {_said(found[2])}")
+    return printable(f"`{line}`: {_advice(match[2])}")
 
 
 def in_file(text: str, path: Path) -> str:
@@ -72,17 +72,17 @@ def in_file(text: str, path: Path) -> str:
 
     Without the kernel's name it is of the only function that has a decorator.
     """
-    found = re.search(r"(?:(\w+) for \w+: )?\bat (\d+):\d+:? ?(.*)", text)
+    match = re.search(r"(?:(\w+) for \w+: )?\bat (\d+):\d+:? ?(.*)", text)
     nodes = [node for node in ast.parse(path.read_bytes()).body if isinstance(node, ast.FunctionDef)]
     begins = {node.name: node.lineno for node in nodes if node.decorator_list}
     only = next(iter(begins)) if len(begins) == 1 else ""
-    if not found or (found[1] or only) not in begins:
+    if not match or (match[1] or only) not in begins:
         return text
-    line = place(str(path), begins[found[1] or only] + int(found[2]) - 1)
-    return printable(f"{text[: found.start()]}{line}: {_said(found[3])}")
+    line = place(str(path), begins[match[1] or only] + int(match[2]) - 1)
+    return printable(f"{text[: match.start()]}{line}: {_advice(match[3])}")
 
 
-def spilled(threads: int) -> str:
+def spill_advice(threads: int) -> str:
     """Why a block of so many threads spills registers to memory, and what helps."""
     most = min(REGISTERS, REGISTERS_PER_SM // threads)
     text = f"a block of V values in {threads // WARP} warp{'s' * (threads > WARP)} is V / {threads} values per thread"
@@ -90,16 +90,16 @@ def spilled(threads: int) -> str:
     return f"{text}, which has at most {most} registers: take {helps}"
 
 
-def of_processes(death: ChildFailed) -> str:
+def explain_processes(death: ChildFailed) -> str:
     """Why several processes did not come to an end, and what does this. gloo's own words are about its source."""
-    said = str(death)
+    message = str(death)
     if death.end == End.HUNG:
-        return said + WAITS
-    text = re.sub(r"\w+: \[[^]]*gloo/.*?(?= \(\S+:\d+\)$|$)", "the connection to another process broke", said)
-    return text + BROKE if text != said else text
+        return message + WAITS
+    text = re.sub(r"\w+: \[[^]]*gloo/.*?(?= \(\S+:\d+\)$|$)", "the connection to another process broke", message)
+    return text + BROKE if text != message else text
 
 
-def _said(text: str) -> str:
+def _advice(text: str) -> str:
     text = plain(text)
     return next((says for pattern, says in SAYS.items() if re.search(pattern, text)), text)
 
@@ -109,7 +109,7 @@ def plain(text: str) -> str:
     inner = re.fullmatch(r"""(?:\w+\()+(["'])(.*)\1,?\)+""", text)
     text = inner[2].replace("\\'", "'") if inner else text
     text = re.sub(r"'?constexpr\[(\w+)\]'?", r"\1", text)
-    text = re.sub(r"<\[([^\]]*)\], (\w+)>", lambda found: f"{found[2]}[{found[1]}]".replace("'", ""), text)
+    text = re.sub(r"<\[([^\]]*)\], (\w+)>", lambda match: f"{match[2]}[{match[1]}]".replace("'", ""), text)
     return re.sub(r"Loop-carried variable (\w+) has initial type (\S+) but is re-assigned to (\S+) in loop!.*",
                   r"\1 is \2 before the loop and becomes \3 in it: it must keep its type", text)  # fmt: skip
 

@@ -81,7 +81,7 @@ class Exercise:
 def exercises(folder: Path | None = None) -> list[Exercise]:
     """All of them, in the order of the course. Raises ExerciseError."""
     paths = (folder or EXERCISES).glob("ch[0-9]*/*/exercise.toml")
-    return sorted(map(read, paths), key=lambda each: (int(each.chapter[2:]), each.order, each.id))
+    return sorted(map(read, paths), key=lambda exercise: (int(exercise.chapter[2:]), exercise.order, exercise.id))
 
 
 def find(name: str, folder: Path | None = None) -> Exercise:
@@ -89,14 +89,14 @@ def find(name: str, folder: Path | None = None) -> Exercise:
     path = (folder or EXERCISES) / name / "exercise.toml"
     if "/" in name and path.is_file():  # a fault in another exercise does not stop this one
         return read(path)
-    known = exercises(folder)
-    found = [each for each in known if name in (each.id, each.id.split("/")[1])]
+    candidates = exercises(folder)
+    matches = [exercise for exercise in candidates if name in (exercise.id, exercise.id.split("/")[1])]
     if name.endswith(".py"):
         raise ExerciseError(f"{name} is a file; name an exercise (ch0/row_max): its file is work/ch0/row_max.py")
-    if len(found) != 1:
-        like = suggestions(name.split("/")[-1], [each.id for each in known], "learn.py list")
+    if len(matches) != 1:
+        like = suggestions(name.split("/")[-1], [exercise.id for exercise in candidates], "learn.py list")
         raise ExerciseError(f"no exercise is called {name!r}: {like}")
-    return found[0]
+    return matches[0]
 
 
 def read(path: Path) -> Exercise:

@@ -33,10 +33,10 @@ class WrongAnswer:
         rank = f"rank {facts['rank']}: " if "rank" in facts else ""
         on = f" on {self.draw}" if self.draw else ""
         on += ", which this test writes into some elements of its inputs" if self.draw in WRITTEN else ""
-        return f"{rank}wrong answer at size {sized(self.size, pair)}{on}"
+        return f"{rank}wrong answer at size {size_text(self.size, pair)}{on}"
 
     @property
-    def rounded(self) -> str:
+    def rounding_cause(self) -> str:
         """Why the errors of all elements are too large together, where each of them is small; else empty."""
         facts = self.finding.facts
         kind = TYPES.get(facts.get("precision", ""))
@@ -51,14 +51,14 @@ class WrongAnswer:
         name = output(pair, number, of) if of else "" if self.output is None else f"output {number + 1}"
         shape = shapes[number] if of else ()
         if self.finding.cause == Cause.WRONG_ELEMENT:
-            got, expected = (figure(facts[each]) for each in ("got", "expected"))
+            got, expected = (figure(facts[key]) for key in ("got", "expected"))
             what = f"{_place(name, facts, shape)} should be {expected}, got {got}"
         elif self.finding.cause == Cause.WRONG_SPECIAL:
             what = f"NaN or infinity is not where the right answer has it, from {_place(name, facts, shape)} on"
         else:
             what = words.text(self.bare).replace("the baseline's", "the right answer's")
-            what = what.partition(": not ")[0] if self.rounded else what
-            what = f"{name}: {what}" if self.rounded or self.output is not None else what
+            what = what.partition(": not ")[0] if self.rounding_cause else what
+            what = f"{name}: {what}" if self.rounding_cause or self.output is not None else what
         return f"{self.where(pair)}: {what}"
 
     @property
@@ -85,7 +85,7 @@ def wrong_answer(finding: Finding | None) -> WrongAnswer | None:
     return WrongAnswer(finding, size, facts.get("draw", ""), number)
 
 
-def sized(size: str, pair: Pair) -> str:
+def size_text(size: str, pair: Pair) -> str:
     """A size with its arguments: `check (rows 3, columns 127)`."""
     return f"{size} ({', '.join(f'{name} {value}' for name, value in pair.sizes[size].items())})"
 
@@ -94,17 +94,17 @@ def output(pair: Pair, number: int, of: int) -> str:
     """One of so many outputs: the only one, or as the solution's `reference` or `run` calls it, or by its number."""
     if of == 1:
         return "answer"
-    named = (names[number] for names in _returned(pair.baseline) if len(names) == of)
+    named = (names[number] for names in _returned_names(pair.baseline) if len(names) == of)
     return next((f"`{name}`" for name in named if name), f"output {number + 1} of {of}")
 
 
-def _returned(version: Version) -> list[list[str]]:
+def _returned_names(version: Version) -> list[list[str]]:
     """The names in the last `return` of `reference` and of `run`; empty for what is no name."""
     tree = ast.parse(version.path.read_text(encoding="utf-8"))
     functions = {node.name: node.body[-1] for node in tree.body if isinstance(node, ast.FunctionDef)}
     last = [functions[name] for name in ("reference", "run") if name in functions]
     return [
-        [each.id if isinstance(each, ast.Name) else "" for each in node.value.elts]
+        [item.id if isinstance(item, ast.Name) else "" for item in node.value.elts]
         for node in last
         if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple)
     ]
@@ -112,7 +112,7 @@ def _returned(version: Version) -> list[list[str]]:
 
 def element(name: str, place: int, shape: Sequence[int]) -> str:
     """Of an output, its element at a place of the flat array, by its index."""
-    index = f"[{', '.join(str(int(each)) for each in np.unravel_index(place, tuple(shape)))}]"
+    index = f"[{', '.join(str(int(coordinate)) for coordinate in np.unravel_index(place, tuple(shape)))}]"
     if name.startswith("`"):
         return f"{name[:-1]}{index}`"
     return f"{name} at {index}" if " of " in name else f"{name}{index}"

@@ -13,12 +13,12 @@ NEAR = 1e-4  # float32 sums in another order
 ENOUGH = 16  # wrong values that belong to other elements: one of them may be equal by chance
 
 
-def wrong(name: str, out: torch.Tensor, want: torch.Tensor, accesses: Sequence[Access]) -> str:
+def mismatch_text(name: str, out: torch.Tensor, want: torch.Tensor, accesses: Sequence[Access]) -> str:
     """The first wrong element, and what it looks like; empty if there is none. `accesses`: those that made it."""
-    return ". ".join(filter(None, first_wrong(name, out, want, accesses)))
+    return ". ".join(filter(None, first_mismatch(name, out, want, accesses)))
 
 
-def first_wrong(
+def first_mismatch(
     name: str,
     out: torch.Tensor,
     want: torch.Tensor,
@@ -35,16 +35,16 @@ def first_wrong(
     if not is_wrong.any():
         return "", ""
     first = int(is_wrong.nonzero()[0])
-    got, right = (float(each.reshape(-1)[first]) + 0.0 for each in (out, want))  # no -0
-    this, written = element(name, first, want.shape), _written_by(out, accesses)
+    got, right = (float(values.reshape(-1)[first]) + 0.0 for values in (out, want))  # no -0
+    this, written = element(name, first, want.shape), _writers(out, accesses)
     if first not in written and (written or (is_fresh and math.isnan(got))):
-        return f"{this} is never written (it should be {right:.5g})", _not_written(out, first, accesses, written)
+        return f"{this} is never written (it should be {right:.5g})", _why_unwritten(out, first, accesses, written)
     share = f"{int(is_wrong.sum()):,} of {want.numel():,} elements are wrong"
     text = f"{this} should be {right:.5g}, got {got:.5g} ({share})"
-    return text, _looks(name, first, out.reshape(-1)[is_wrong], want, accesses, written)
+    return text, _symptom(name, first, out.reshape(-1)[is_wrong], want, accesses, written)
 
 
-def _looks(
+def _symptom(
     name: str,
     first: int,
     wrong_ones: torch.Tensor,
@@ -68,11 +68,11 @@ def _looks(
     return f"That belongs into {element(name, int(same[0].nonzero()[0]), want.shape)}" if all_belong else ""
 
 
-def _not_written(out: torch.Tensor, first: int, accesses: Sequence[Access], written: Mapping[int, set[int]]) -> str:
+def _why_unwritten(out: torch.Tensor, first: int, accesses: Sequence[Access], written: Mapping[int, set[int]]) -> str:
     """Why an element is not stored to, as far as the masks and the grid show it."""
     missing = [place for place in range(out.numel()) if place not in written]
     address, last = (out.data_ptr() + place * out.element_size() for place in (first, missing[-1]))
-    masked = [(each.program, each.addresses[~each.mask]) for each in accesses if each.kind != "load"]
+    masked = [(access.program, access.addresses[~access.mask]) for access in accesses if access.kind != "load"]
     if any((places == last).any() for _, places in masked):  # else whole programs are missing
         for program, places in reversed(masked):  # a block that is wider than its row reaches into the next ones
             if (places == address).any():
@@ -84,12 +84,12 @@ def _not_written(out: torch.Tensor, first: int, accesses: Sequence[Access], writ
     return f"{len(missing):,} of {out.numel():,} elements are not: which program should write this one?"
 
 
-def _written_by(out: torch.Tensor, accesses: Sequence[Access]) -> dict[int, set[int]]:
+def _writers(out: torch.Tensor, accesses: Sequence[Access]) -> dict[int, set[int]]:
     """Of each element that is stored to: by which programs."""
-    begin, found = out.data_ptr(), dict[int, set[int]]()
+    begin, writers = out.data_ptr(), dict[int, set[int]]()
     for access in accesses:
         if access.kind != "load":
             places = access.addresses[access.mask].reshape(-1).astype(np.int64) - begin
             for place in places[(places >= 0) & (places < out.nbytes)] // out.element_size():
-                found.setdefault(int(place), set()).add(access.program)
-    return found
+                writers.setdefault(int(place), set()).add(access.program)
+    return writers

@@ -14,7 +14,7 @@ RARE = 0.05  # a hit rate that honest ranges would have so seldom is called too 
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredForecast:
     """A range and the figure that it was for; `worst`: the factor by which the figure lies outside (1: inside).
 
     A number without a range has `low` = `high`. `naive`, `bytes`: what two forecasters say: the naive guess, and the
@@ -24,7 +24,7 @@ class Scored:
     of: str
     low: float
     high: float
-    found: float
+    figure: float
     naive: float | None = None
     bytes: float | None = None
     resource: str = ""
@@ -35,11 +35,11 @@ class Scored:
 
     @property
     def hit(self) -> bool:
-        return self.low <= self.found <= self.high
+        return self.low <= self.figure <= self.high
 
     @property
     def worst(self) -> float:
-        return max(self.low / self.found, self.found / self.high, 1.0)
+        return max(self.low / self.figure, self.figure / self.high, 1.0)
 
     @property
     def score(self) -> float:
@@ -50,22 +50,24 @@ class Scored:
         return math.log(self.high / self.low) + 2 / ALPHA * math.log(self.worst)
 
 
-def off(said: float, found: float) -> str:
+def off(prediction: float, figure: float) -> str:
     """How far a figure is from the one that was found: `6% too high`, `1.82 times too low`."""
-    if said <= 0 or found <= 0:
-        return "right" if said == found else "wrong"
-    factor, side = max(said / found, found / said), "high" if said > found else "low"
+    if prediction <= 0 or figure <= 0:
+        return "right" if prediction == figure else "wrong"
+    factor, side = max(prediction / figure, figure / prediction), "high" if prediction > figure else "low"
     if factor < 1.005:
-        return "right" if said == found else f"right to {factor - 1:.1%}"
+        return "right" if prediction == figure else f"right to {factor - 1:.1%}"
     if factor < PLAIN:
-        return f"{abs(said / found - 1):.0%} too {side}"
+        return f"{abs(prediction / figure - 1):.0%} too {side}"
     return f"{digits(factor)} times too {side}"
 
 
-def sureness(scored: Sequence[Scored]) -> str:
+def sureness(scored: Sequence[ScoredForecast]) -> str:
     """Hits of n, and what they say of the ranges by an exact binomial test; nothing is concluded of few."""
-    hits, n = sum(each.hit for each in scored), len(scored)
-    text = f"{hits} of {n} ranges hold the figure ({between(hits, n)} with 95 % confidence); nine of ten should"
+    hits, n = sum(forecast.hit for forecast in scored), len(scored)
+    text = (
+        f"{hits} of {n} ranges hold the figure ({hit_rate_interval(hits, n)} with 95 % confidence); nine of ten should"
+    )
     if n < FEWEST:
         return f"{text}. Nothing is concluded from fewer than {FEWEST}."
     if 1 - _at_least(hits + 1, n, 1 - ALPHA) < RARE:
@@ -73,7 +75,7 @@ def sureness(scored: Sequence[Scored]) -> str:
     return f"{text}. Your ranges are too wide." if _at_least(hits, n, 1 - ALPHA) < RARE else f"{text}. That fits."
 
 
-def between(hits: int, n: int) -> str:
+def hit_rate_interval(hits: int, n: int) -> str:
     """The exact 95 % interval of a rate (Clopper and Pearson, 1934): `55% to 100%`."""
     return f"{_rate(hits, n, 0.025):.0%} to {_rate(hits + 1, n, 0.975):.0%}"
 
@@ -91,14 +93,14 @@ def _at_least(hits: int, n: int, rate: float) -> float:
     return sum(math.comb(n, k) * rate**k * (1 - rate) ** (n - k) for k in range(hits, n + 1))
 
 
-def beside(scored: Sequence[Scored]) -> list[str]:
+def compare_forecasters(scored: Sequence[ScoredForecast]) -> list[str]:
     """The mean interval score beside that of each forecaster, over the figures of which both have said something."""
     lines = []
     for name, says in (("the naive guess", "naive"), ("the ratio of bytes", "bytes")):
-        both = [(each, guess) for each in scored if (guess := getattr(each, says)) and guess > 0]
+        both = [(forecast, guess) for forecast in scored if (guess := getattr(forecast, says)) and guess > 0]
         if both:
-            yours = fmean(each.score for each, _ in both)
-            others = fmean(Scored(each.of, guess, guess, each.found).score for each, guess in both)
+            yours = fmean(forecast.score for forecast, _ in both)
+            others = fmean(ScoredForecast(forecast.of, guess, guess, forecast.figure).score for forecast, guess in both)
             scores = f"{digits(yours)}; {name}: {digits(others)}"
             lines.append(f"interval score, mean of {len(both)} (lower is better): yours {scores}")
     return lines

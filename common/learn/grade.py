@@ -12,12 +12,12 @@ def grade(exercise: Exercise, path: Path, say: Say = lambda gate: None) -> Grade
         raise ExerciseError(f"{path}: no such file: `python learn.py start {exercise.id}` makes it")
     from common.learn import answer_gates, kernel_gates  # the engine: only where something is graded
 
-    found: list[Gate] = []
+    gates: list[Gate] = []
     for gate in (kernel_gates if exercise.kind in KERNELS else answer_gates).gates(exercise, path):
         say(gate)
-        found.append(gate)
-        if gate.passed is None and len(found) == 1:  # whether it is right is not known: the rest would mislead
+        gates.append(gate)
+        if gate.passed is None and len(gates) == 1:  # whether it is right is not known: the rest would mislead
             break
         if gate.passed is False and exercise.kind in KERNELS and not gate.is_extra:
             break
-    return Grade(exercise, path, tuple(found))
+    return Grade(exercise, path, tuple(gates))

@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 from common.engine.runner import run_pairs
 from common.isolation import worker
 from common.learn import diagnosis, multi_process, traffic_gates
-from common.learn.errors import in_file, of_processes
+from common.learn.errors import explain_processes, in_file
 from common.learn.exercise import Exercise
 from common.learn.failure_text import HARD, WrongAnswer, sentence, wrong_answer
 from common.learn.gate import Gate
 from common.learn.kernel_lint import python_words
-from common.learn.memcheck import NOTHING, Looked, look
+from common.learn.memcheck import NOTHING, MemcheckResult, memcheck
 from common.machine.device import has_gpu
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, discover
@@ -43,34 +43,34 @@ def gates(exercise: Exercise, path: Path) -> Iterator[Gate]:
         try:
             (pair,) = discover(folder)
         except ContractError as error:
-            yield Gate("right", False, _named(str(error), folder, path))
+            yield Gate("right", False, _about_file(str(error), folder, path))
             return
         if problem := _not_begun(exercise, pair):
             yield Gate("right", False, problem)
             return
         if pair.ranks > 1:
-            yield from _several(exercise, pair, folder, path)
+            yield from _multi_process_gates(exercise, pair, folder, path)
             return
-        found = look(pair)
-        if found.fatal:
-            yield Gate("right", False, _with_words(found.fatal, pair))
+        memory = memcheck(pair)
+        if memory.fatal:
+            yield Gate("right", False, _with_words(memory.fatal, pair))
             return
-        yield _right(pair, folder, path, found)
+        yield _right(pair, folder, path, memory)
         yield from traffic_gates.traffic(exercise.gates, pair)
         for gate in traffic_gates.code(exercise.gates, pair):
             yield replace(gate, text=in_file(gate.text, pair.variants[0].path))
         yield from _speed(exercise, pair)
 
 
-def _several(exercise: Exercise, pair: Pair, folder: Path, path: Path) -> Iterator[Gate]:
+def _multi_process_gates(exercise: Exercise, pair: Pair, folder: Path, path: Path) -> Iterator[Gate]:
     """Of a file that runs in several processes: a deadlock ends it in seconds, before the harness waits for it."""
     try:
         sent = worker.call(multi_process.trial, pair, deadline_s=multi_process.DEADLINE_S)
     except worker.ChildFailed as death:
-        yield Gate("right", False, _named(of_processes(death), folder, path))
+        yield Gate("right", False, _about_file(explain_processes(death), folder, path))
         return
     right = _right(pair, folder, path)
-    is_early = right.passed is False and any(own.early for _, own in sent)
+    is_early = right.passed is False and any(sends.early for _, sends in sent)
     yield replace(right, text=right.text + multi_process.EARLY * is_early)
     yield multi_process.gate(exercise.gates, sent)
     yield from _speed(exercise, pair)
@@ -83,51 +83,51 @@ def as_pair(exercise: Exercise, path: Path) -> Iterator[Path]:
         folder, stem = Path(name) / exercise.chapter, exercise.folder.name
         folder.mkdir()
         shutil.copy(exercise.solution, folder / f"baseline_{stem}.py")
-        own = re.sub(rb"(?m)^RANKS = .*", b"", path.read_bytes())  # the solution has it, and only a baseline may
-        if re.match(rb"#|import |from |\r?\n", own):  # a docstring is asked of pairs only; lines keep their numbers
-            own = b'"""An answer."""; ' + own
-        (folder / f"optimized_{stem}.py").write_bytes(own)
+        source = re.sub(rb"(?m)^RANKS = .*", b"", path.read_bytes())  # the solution has it, and only a baseline may
+        if re.match(rb"#|import |from |\r?\n", source):  # a docstring is asked of pairs only; lines keep their numbers
+            source = b'"""An answer."""; ' + source
+        (folder / f"optimized_{stem}.py").write_bytes(source)
         for given in exercise.folder.glob("given*.py"):
             shutil.copy(given, folder)
         yield folder
 
 
-def _named(message: str, folder: Path, path: Path) -> str:
+def _about_file(message: str, folder: Path, path: Path) -> str:
     """A message about a copy is about the reader's file."""
     return re.sub(rf"({re.escape(str(folder))}/)?optimized_\w+\.py", path.name, message)
 
 
 def _not_begun(exercise: Exercise, pair: Pair) -> str:
     """Why there is nothing to judge: nothing has changed, too much has, or no kernel is there."""
-    (own,) = pair.variants
-    mine, start, solution = (_functions(path) for path in (own.path, exercise.start, exercise.solution))
-    if mine == start:
+    (variant,) = pair.variants
+    functions, start, solution = (_functions(path) for path in (variant.path, exercise.start, exercise.solution))
+    if functions == start:
         return "this is the file as you got it: nothing in its code has changed yet"
     for name in GIVEN:
-        if name in mine and mine[name] != solution.get(name):
+        if name in functions and functions[name] != solution.get(name):
             return f"`{name}` is given and must stay as it is: only `run` and its kernels are yours"
-    if own.constants["SIZES"] != pair.baseline.constants["SIZES"]:
+    if variant.constants["SIZES"] != pair.baseline.constants["SIZES"]:
         return "SIZES is given by the exercise: leave it out"
-    if has_no_launch(own, pair.baseline):
+    if has_no_launch(variant, pair.baseline):
         return "`run` launches no Triton kernel of this file: the work has to be done by yours"
     return ""
 
 
 def _functions(path: Path) -> dict[str, str]:
     """Its functions without docstrings and comments, and the rest of the module under no name."""
-    found = {"": ""}
+    dumps = {"": ""}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef):
             if ast.get_docstring(node) is not None:
                 node.body = node.body[1:]
-            found[node.name] = ast.dump(node)
+            dumps[node.name] = ast.dump(node)
         elif not isinstance(node, ast.Expr):
-            found[""] += ast.dump(node)
-    return found
+            dumps[""] += ast.dump(node)
+    return dumps
 
 
-def _right(pair: Pair, folder: Path, path: Path, found: Looked = NOTHING) -> Gate:
-    """`found`: when addresses were looked at, before the harness judges."""
+def _right(pair: Pair, folder: Path, path: Path, memory: MemcheckResult = NOTHING) -> Gate:
+    """`memory`: when addresses were looked at, before the harness judges."""
     row = _result(pair, check_only=True).rows[0]
     if row.verdict in (Verdict.VERIFIED, *BELIEVED):
         try:
@@ -140,7 +140,7 @@ def _right(pair: Pair, folder: Path, path: Path, found: Looked = NOTHING) -> Gat
         return Gate("right", True, f"right at all sizes ({sizes}), on several seeds and on hard values ({HARD})")
     if row.verdict == Verdict.SKIPPED:
         return Gate("right", None, f"cannot be judged here: {text(row.reason)}")
-    problem = _named(_explained(pair, row.reason, found), folder, path)
+    problem = _about_file(_explain_failure(pair, row.reason, memory), folder, path)
     return Gate("right", False, _with_words(problem, pair))
 
 
@@ -150,21 +150,21 @@ def _with_words(message: str, pair: Pair) -> str:
     return message + bool(words) * (" " if message.endswith("?") else ". ") + words
 
 
-def _explained(pair: Pair, reason: Finding | None, found: Looked) -> str:
+def _explain_failure(pair: Pair, reason: Finding | None, memory: MemcheckResult) -> str:
     """What is wrong, in which element, and what it looks like, from the loads and stores at that size."""
-    said = wrong_answer(reason)
-    if found.error and (said is None or said.size == found.size):
-        return found.error
+    failure = wrong_answer(reason)
+    if memory.error and (failure is None or failure.size == memory.size):
+        return memory.error
     if reason and reason.cause == Cause.KILLED:
         return (
             f"{text(reason)}. A store beside an array does this: compare its offsets and its mask with the array's size"
         )
-    if said is None:
+    if failure is None:
         return in_file(text(reason), pair.variants[0].path)
     try:
-        return said.text(pair) if pair.ranks > 1 else _in_child(diagnosis.look, pair, said)
+        return failure.text(pair) if pair.ranks > 1 else _in_child(diagnosis.diagnose, pair, failure)
     except worker.ChildFailed:  # the harness has said what is wrong: this would only have said what it looks like
-        return said.text(pair)
+        return failure.text(pair)
 
 
 def _result(pair: Pair, check_only: bool = False, fast: bool = False) -> PairResult:
@@ -177,8 +177,8 @@ def _result(pair: Pair, check_only: bool = False, fast: bool = False) -> PairRes
 
 def _in_child(function: Callable[..., str], pair: Pair, of: WrongAnswer | list[str]) -> str:
     """Raises ChildFailed."""
-    found: str = worker.call(function, pair, of, environment=INTERPRETED, deadline_s=DEADLINE_S)
-    return found
+    answer: str = worker.call(function, pair, of, environment=INTERPRETED, deadline_s=DEADLINE_S)
+    return answer
 
 
 def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
@@ -188,8 +188,8 @@ def _speed(exercise: Exercise, pair: Pair) -> Iterator[Gate]:
     result = _result(pair, fast=True)
     row = result.rows[0]
     if row.interval is None or row.ratio is None:
-        said = wrong_answer(row.reason)
-        reason = said.text(pair) if said else text(row.reason)
+        failure = wrong_answer(row.reason)
+        reason = failure.text(pair) if failure else text(row.reason)
         yield Gate("speed", False if row.verdict in FAILED else None, f"not timed: {word(row.verdict)}: {reason}")
         return
     low, high, least = *row.interval, 1 / exercise.gates.get("speed", SLOWER)

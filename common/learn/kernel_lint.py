@@ -20,12 +20,12 @@ def python_words(path: Path) -> str:
     """The first one, with its line and with what to write in its place; empty if there is none."""
     text = path.read_text(encoding="utf-8")
     kernels = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and _is_kernel(node)]
-    found = [(node.lineno, said) for kernel in kernels for node, said in _Blocks(kernel, text).found()]
-    return next((f"{place(str(path), line)}: {said}" for line, said in sorted(found)), "")
+    advice_by_line = [(node.lineno, advice) for kernel in kernels for node, advice in _Blocks(kernel, text).mistakes()]
+    return next((f"{place(str(path), line)}: {advice}" for line, advice in sorted(advice_by_line)), "")
 
 
 def _is_kernel(node: ast.FunctionDef) -> bool:
-    return any(ast.unparse(each).startswith("triton.jit") for each in node.decorator_list)
+    return any(ast.unparse(decorator).startswith("triton.jit") for decorator in node.decorator_list)
 
 
 class _Blocks:
@@ -39,12 +39,12 @@ class _Blocks:
                 match node:
                     case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
                         for target, value in zip(names, values, strict=False):
-                            self._assigned(target, value)
+                            self._assign(target, value)
                     case ast.Assign(targets=[target], value=value) | ast.AugAssign(target=target, value=value):
-                        self._assigned(target, value)
+                        self._assign(target, value)
 
-    def _assigned(self, target: ast.expr, value: ast.expr) -> None:
-        names = {each.id for each in ast.walk(target) if isinstance(each, ast.Name)}
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        names = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
         self._blocks |= names if self._is_block(value) else set()
         self._masks |= names if self._is_mask(value) else set()
 
@@ -74,7 +74,7 @@ class _Blocks:
                 return self._is_mask(value)
         return False
 
-    def found(self) -> Iterator[tuple[ast.expr, str]]:
+    def mistakes(self) -> Iterator[tuple[ast.expr, str]]:
         """Each place, and what is said of it."""
         for node in ast.walk(self._kernel):
             match node:
@@ -86,17 +86,17 @@ class _Blocks:
                 case ast.UnaryOp(op=ast.Not()) if self._is_block(node.operand):
                     yield node, "Python's `not` on a block: write ~"
                 case ast.Compare() if self._is_block(node):
-                    if said := self._compared(node):
-                        yield node, said
+                    if advice := self._comparison_advice(node):
+                        yield node, advice
                 case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) if self._is_block(test):
                     yield test, "Python asks a whole block for one decision: tl.where chooses for each lane"
 
-    def _compared(self, node: ast.Compare) -> str:
+    def _comparison_advice(self, node: ast.Compare) -> str:
         is_chain = len(node.ops) > 1
-        for each in (node.left, *node.comparators):
-            match each:
-                case ast.BinOp(op=ast.BitAnd() | ast.BitOr() as op) if is_chain or self._is_mask(each):
-                    if not self._in_brackets(each):
+        for operand in (node.left, *node.comparators):
+            match operand:
+                case ast.BinOp(op=ast.BitAnd() | ast.BitOr() as op) if is_chain or self._is_mask(operand):
+                    if not self._in_brackets(operand):
                         return f"`{'&' if isinstance(op, ast.BitAnd) else '|'}` {TIGHTER}"
         return f"Python's chain of comparisons on blocks: write two comparisons and &{BRACKETS}" * is_chain
 
@@ -112,5 +112,5 @@ class _Blocks:
 
 def _has_axis(node: ast.Call) -> bool:
     """Whether a reduction has an axis other than 0: its argument has two axes, so its result is a block."""
-    axes = [*node.args[1:2], *(each.value for each in node.keywords if each.arg == "axis")]
+    axes = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "axis")]
     return any(not (isinstance(axis, ast.Constant) and axis.value in (0, None)) for axis in axes)

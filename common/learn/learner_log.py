@@ -59,28 +59,31 @@ def events(folder: Path | None = None) -> Iterator[dict[str, Any]]:
             yield event
 
 
-def standings(known: Sequence[Exercise], folder: Path | None = None) -> dict[str, Standing]:
+def standings(exercises: Sequence[Exercise], folder: Path | None = None) -> dict[str, Standing]:
     """By the exercise's id."""
-    found: dict[str, list[dict[str, Any]]] = {each.id: [] for each in known}
-    hashes = {each.id: each.hash for each in known}
+    events_of: dict[str, list[dict[str, Any]]] = {exercise.id: [] for exercise in exercises}
+    hashes = {exercise.id: exercise.hash for exercise in exercises}
     for event in events(folder):
-        if event["of"] in found and event.get("hash") == hashes[event["of"]]:
-            found[event["of"]].append(event)
-    return {name: _standing(of_one) for name, of_one in found.items()}
+        if event["of"] in events_of and event.get("hash") == hashes[event["of"]]:
+            events_of[event["of"]].append(event)
+    return {name: _standing(of_one) for name, of_one in events_of.items()}
 
 
-def last_begun(known: Sequence[Exercise], folder: Path | None = None) -> Exercise | None:
+def last_exercise(exercises: Sequence[Exercise], folder: Path | None = None) -> Exercise | None:
     """The last that was started or passed, which `next` goes on from; None if there is none."""
-    by_id = {each.id: each for each in known}
+    by_id = {exercise.id: exercise for exercise in exercises}
     begun = [event["of"] for event in events(folder) if event["what"] == "start" or event.get("status") == 0]
     return next((by_id[name] for name in reversed(begun) if name in by_id), None)
 
 
-def upcoming(known: Sequence[Exercise], folder: Path | None = None) -> Exercise:
+def next_exercise(exercises: Sequence[Exercise], folder: Path | None = None) -> Exercise:
     """The first after it that is not passed; then those that were skipped. The last one if all are passed."""
-    stands, last = standings(known, folder), last_begun(known, folder)
-    begin = 0 if last is None else [each.id for each in known].index(last.id) + 1
-    return next((each for each in [*known[begin:], *known[:begin]] if not stands[each.id].passed), known[-1])
+    stands, last = standings(exercises, folder), last_exercise(exercises, folder)
+    begin = 0 if last is None else [exercise.id for exercise in exercises].index(last.id) + 1
+    return next(
+        (exercise for exercise in [*exercises[begin:], *exercises[:begin]] if not stands[exercise.id].passed),
+        exercises[-1],
+    )
 
 
 def _standing(of_one: list[dict[str, Any]]) -> Standing:
@@ -100,10 +103,10 @@ def predictions(folder: Path | None = None) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     last, waiting = dict[Any, dict[str, Any]](), defaultdict[Any, list[dict[str, Any]]](list)
     for event in events(folder):
-        key, said = (event["of"], event.get("hash")), {name: event[name] for name in event.keys() - {"at", "found"}}
-        if event["what"] == "predict" and said != last.get(key):
+        key, answer = (event["of"], event.get("hash")), {name: event[name] for name in event.keys() - {"at", "found"}}
+        if event["what"] == "predict" and answer != last.get(key):
             made.append({**event, "locked": key not in last})
-            last[key] = said
+            last[key] = answer
             waiting[key].append(made[-1])
         elif event["what"] == "found":
             for prediction in waiting.pop(key, []):

@@ -18,9 +18,9 @@ import torch
 from common.checks.poisoned_memory import filled_memory
 from common.isolation import worker
 from common.isolation.pipe import End
-from common.learn.access_trace import Arrays, Made, apart, extent, outside
-from common.learn.errors import explained, here, is_own
-from common.learn.failure_text import sized
+from common.learn.access_trace import Arrays, CreatedTensors, extent, out_of_bounds, with_margins
+from common.learn.errors import explain_error, here, is_own
+from common.learn.failure_text import size_text
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair, load
 from common.traffic.data import Access, Addresses, Mask
@@ -31,7 +31,7 @@ MAKERS = ("empty", "zeros", "ones", "full")  # functions of torch, whose names m
 
 
 @dataclass(frozen=True)
-class Looked:
+class MemcheckResult:
     """`fatal`: the first access outside of its tensor, or a hang: the file cannot be judged.
 
     `error`: the first one that the file raises, with its line, and the `size` at which; an empty grid is one, too.
@@ -42,19 +42,19 @@ class Looked:
     size: str = ""
 
 
-NOTHING = Looked()
+NOTHING = MemcheckResult()
 
 
-class Outside(Exception):
+class OutOfBounds(Exception):
     """A program asks for an address outside of all tensors."""
 
 
-def look(pair: Pair) -> Looked:
+def memcheck(pair: Pair) -> MemcheckResult:
     """Of the pair's variant, in a child process. Of one that does not end well, the harness has more to say."""
     sizes: list[str] = []
     try:
-        found: Looked = worker.call(
-            _look,
+        result: MemcheckResult = worker.call(
+            _memcheck,
             pair,
             environment=INTERPRETED,
             on_progress=lambda size, _: sizes.append(size),
@@ -62,65 +62,67 @@ def look(pair: Pair) -> Looked:
         )
     except worker.ChildFailed as death:
         hangs = sizes and death.end == End.HUNG
-        return Looked(fatal=f"at size {sized(sizes[-1], pair)}: {death}: does each loop end?" if hangs else "")
-    return found
+        return MemcheckResult(
+            fatal=f"at size {size_text(sizes[-1], pair)}: {death}: does each loop end?" if hangs else ""
+        )
+    return result
 
 
-def _look(pair: Pair, say: worker.Say) -> Looked:
+def _memcheck(pair: Pair, say: worker.Say) -> MemcheckResult:
     for number, size in enumerate(pair.check_sizes):
         say(size, number / len(pair.check_sizes))
-        at = f"at size {sized(size, pair)}: "
+        at = f"at size {size_text(size, pair)}: "
         try:
             if problem := _run(pair, size):
-                return Looked(error=f"{at}{problem}", size=size)
+                return MemcheckResult(error=f"{at}{problem}", size=size)
         except Exception as error:  # noqa: BLE001 (a reader's kernel may raise anything)
             if refused := _cause(error):
-                return Looked(fatal=f"{at}{refused}")
-            said = explained(error)
-            return Looked(error=said and f"{at}{said}", size=size)
+                return MemcheckResult(fatal=f"{at}{refused}")
+            explanation = explain_error(error)
+            return MemcheckResult(error=explanation and f"{at}{explanation}", size=size)
     return NOTHING
 
 
-def _cause(error: BaseException | None) -> Outside | None:
-    return error if error is None or isinstance(error, Outside) else _cause(error.__cause__)
+def _cause(error: BaseException | None) -> OutOfBounds | None:
+    return error if error is None or isinstance(error, OutOfBounds) else _cause(error.__cause__)
 
 
 def _run(pair: Pair, size: str) -> str:
     """Why no program runs at all; empty if one does. Raises Outside, below Triton's own error."""
     from common.traffic.triton_hooks import Builder, interpreter_hooks  # imports triton
 
-    oracle, own = (load(version.path) for version in pair.versions)
+    oracle, variant = (load(version.path) for version in pair.versions)
     torch.manual_seed(0)
     inputs = oracle.inputs(**pair.sizes[size], device="cpu")
-    inputs |= {name: apart(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
+    inputs |= {name: with_margins(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     grids: list[str] = []
 
     def set_grid_dim(self: Any, x: int, y: int, z: int) -> None:
         grids.append(f"({x},)" if y == z == 1 else f"({x}, {y})" if z == 1 else f"({x}, {y}, {z})")
         own_set(self, x, y, z)
 
-    own_set, looking = Builder.set_grid_dim, _Looking(inputs, made := _Spaced())
-    with made, filled_memory(), interpreter_hooks(looking), patch.object(Builder, "set_grid_dim", set_grid_dim):
-        state = own.setup(**inputs) if hasattr(own, "setup") else {}
-        own.run(**inputs, **state)
-    return f"the grid is {grids[0]}: no program was launched" if grids and not looking.programs else ""
+    own_set, meter = Builder.set_grid_dim, _BoundsMeter(inputs, made := _TensorsWithMargins())
+    with made, filled_memory(), interpreter_hooks(meter), patch.object(Builder, "set_grid_dim", set_grid_dim):
+        state = variant.setup(**inputs) if hasattr(variant, "setup") else {}
+        variant.run(**inputs, **state)
+    return f"the grid is {grids[0]}: no program was launched" if grids and not meter.programs else ""
 
 
-class _Spaced(Made):
+class _TensorsWithMargins(CreatedTensors):
     """Tensors that torch makes have nothing but NaN around them, as inputs have."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = super().__torch_function__(func, types, args, kwargs)
+        result = super().__torch_function__(func, types, args, kwargs)
         is_made = getattr(func, "__name__", "").removeprefix("new_").startswith(MAKERS) and "out" not in (kwargs or {})
-        if is_made and found.is_contiguous():
-            self.tensors[-1] = found = apart(found)
-        return found
+        if is_made and result.is_contiguous():
+            self.tensors[-1] = result = with_margins(result)
+        return result
 
 
-class _Looking(Meter):
+class _BoundsMeter(Meter):
     """Counts nothing, but looks at each access before it is made."""
 
-    def __init__(self, inputs: Mapping[str, Any], made: Made) -> None:
+    def __init__(self, inputs: Mapping[str, Any], made: CreatedTensors) -> None:
         super().__init__()
         self._inputs = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
         self._made, self.programs = made, 0
@@ -136,35 +138,37 @@ class _Looking(Meter):
         if not active.size or _holds(tensors, int(active.min()), int(active.max()) + size):
             return
         access = Access(0, self._launch.kernel.programs - 1, kind, addresses, mask, size)
-        named, line = _named(self._inputs, self._made.tensors), f" ({here()})"
-        meant = _meant(named)
-        if problem := outside([access], named, meant=meant, line=line):
-            raise Outside(problem)
+        named, line = _tensors_by_name(self._inputs, self._made.tensors), f" ({here()})"
+        meant = _addressed_tensor(named)
+        if problem := out_of_bounds([access], named, meant=meant, line=line):
+            raise OutOfBounds(problem)
 
 
 def _holds(tensors: Sequence[torch.Tensor], first: int, end: int) -> bool:
     """Whether one of them holds all these bytes: the usual case, which costs little."""
-    return any(each.data_ptr() <= first and end <= each.data_ptr() + extent(each) for each in tensors)
+    return any(tensor.data_ptr() <= first and end <= tensor.data_ptr() + extent(tensor) for tensor in tensors)
 
 
-def _named(inputs: Arrays, made: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
+def _tensors_by_name(inputs: Arrays, made: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
     """All tensors under the names that the functions have for them which are being called; of others, a number."""
-    found = dict(inputs)
+    by_name = dict(inputs)
     for frame in _own_frames():
-        found |= {name: each for name, each in frame.f_locals.items() if isinstance(each, torch.Tensor)}
-    known = {each.data_ptr() for each in found.values()}
-    others = {f"tensor {number} that torch made": each for number, each in enumerate(made)}
-    return found | {name: each for name, each in others.items() if each.data_ptr() not in known}
+        by_name |= {name: value for name, value in frame.f_locals.items() if isinstance(value, torch.Tensor)}
+    addresses = {tensor.data_ptr() for tensor in by_name.values()}
+    others = {f"tensor {number} that torch made": tensor for number, tensor in enumerate(made)}
+    return by_name | {name: tensor for name, tensor in others.items() if tensor.data_ptr() not in addresses}
 
 
-def _meant(named: Arrays) -> str:
+def _addressed_tensor(named: Arrays) -> str:
     """The tensor whose pointer is written in the line that runs now, if there is one such; else empty."""
     frame = next(_own_frames())
     words = re.findall(r"\w+", linecache.getline(frame.f_code.co_filename, frame.f_lineno))
     values = (getattr(getattr(frame.f_locals.get(word), "handle", None), "data", None) for word in words)
-    pointers = {int(each.item()) for each in values if each is not None and each.size == 1 and each.dtype == np.uint64}
-    found = {each.data_ptr(): name for name, each in named.items() if each.data_ptr() in pointers}
-    return next(iter(found.values())) if len(found) == 1 else ""
+    pointers = {
+        int(value.item()) for value in values if value is not None and value.size == 1 and value.dtype == np.uint64
+    }
+    names = {tensor.data_ptr(): name for name, tensor in named.items() if tensor.data_ptr() in pointers}
+    return next(iter(names.values())) if len(names) == 1 else ""
 
 
 def _own_frames() -> Iterator[FrameType]:

@@ -49,12 +49,12 @@ def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], line: 
     """In the process of a rank."""
     dist.init_process_group("gloo", timeout=LONG)
     ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), line)
-    modules, found = {path: load(path) for path, _ in targets}, []
+    modules, counts = {path: load(path) for path, _ in targets}, []
     for number, size in enumerate(sizes):
         line("count", number / len(sizes))
-        found.append([_sends(ranks, modules[path], run, size) for path, run in targets])
+        counts.append([_sends(ranks, modules[path], run, size) for path, run in targets])
     dist.destroy_process_group()
-    return found
+    return counts
 
 
 def _sends(ranks: Ranks, module: Any, run: str, size: Mapping[str, Any]) -> Sends:
@@ -63,10 +63,10 @@ def _sends(ranks: Ranks, module: Any, run: str, size: Mapping[str, Any]) -> Send
     with filled_memory(), Sent() as sent:
         ranks.stagger(random.Random(0))
         answer = getattr(module, run)(**inputs)
-    early = any(bool(each.isnan().any()) for _, each in tensors(answer))
+    early = any(bool(tensor.isnan().any()) for _, tensor in tensors(answer))
     names = tuple(name.strip("_") for name in sent.calls if name != SEND)
-    mine = sent.total, sent.calls[SEND], sent.calls.total() - sent.calls[SEND], names, early
-    return Sends(*map(max, zip(*ranks.share(mine, "sent"), strict=True)))
+    counts = sent.total, sent.calls[SEND], sent.calls.total() - sent.calls[SEND], names, early
+    return Sends(*map(max, zip(*ranks.share(counts, "sent"), strict=True)))
 
 
 def trial(pair: Pair, line: worker.Line) -> Any:
@@ -75,15 +75,17 @@ def trial(pair: Pair, line: worker.Line) -> Any:
     return count([(version.path, "run") for version in pair.versions], sizes, pair.ranks, line)
 
 
-def gate(wanted: Mapping[str, float], found: Sequence[tuple[Sends, Sends]]) -> Gate:
+def gate(wanted: Mapping[str, float], counts: Sequence[tuple[Sends, Sends]]) -> Gate:
     """What a process may send: so many `collectives` and `sends`, and `link`: the bytes over the solution's."""
-    for ours, own in found:
-        names = f" ({', '.join(own.names)})" * bool(own.names)
-        said = f"a process sends {own.most_bytes:,} bytes; collectives: {own.collectives}{names}, sends: {own.sends}"
+    for ours, sends in counts:
+        names = f" ({', '.join(sends.names)})" * bool(sends.names)
+        text = (
+            f"a process sends {sends.most_bytes:,} bytes; collectives: {sends.collectives}{names}, sends: {sends.sends}"
+        )
         for what in ("collectives", "sends"):
-            if getattr(own, what) > wanted.get(what, math.inf):
-                return Gate("sent", False, f"{said}. At most {wanted[what]} {what} pass")
-        times = own.most_bytes / ours.most_bytes
+            if getattr(sends, what) > wanted.get(what, math.inf):
+                return Gate("sent", False, f"{text}. At most {wanted[what]} {what} pass")
+        times = sends.most_bytes / ours.most_bytes
         if not 0 < times <= wanted.get("link", math.inf):
-            return Gate("sent", False, f"{said}. That is {times:.2f}x of the solution's bytes")
-    return Gate("sent", True, said)
+            return Gate("sent", False, f"{text}. That is {times:.2f}x of the solution's bytes")
+    return Gate("sent", True, text)

@@ -12,7 +12,7 @@ from common.learn.gate import Grade
 from common.record.files import RecordError, write_file, write_text
 
 
-def named(path: Path) -> str:
+def course_path(path: Path) -> str:
     """From the course's folder on."""
     return path.relative_to(WORK.parent).as_posix()
 
@@ -30,7 +30,7 @@ def _put(source: Path, path: Path) -> None:
         names = chain([".before.py"], (f".before.{number}.py" for number in count(2)))
         copy = next(name for name in map(path.with_suffix, names) if not os.path.lexists(name))
         write_file(copy, lambda file: file.write(changed))
-        print(f"your file is kept as {named(copy)}")
+        print(f"your file is kept as {course_path(copy)}")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, lambda file: file.write(start))
 
@@ -45,7 +45,7 @@ def answer(exercise: Exercise, values: dict[str, Any]) -> None:
             content = _with_value(content, name, repr(value).encode())
     except (SyntaxError, ValueError) as error:
         way = f"mend it, or `python learn.py reset {exercise.id}` keeps a copy of it and begins anew"
-        raise RecordError(f"{named(exercise.work)}: not Python ({error}): {way}") from None
+        raise RecordError(f"{course_path(exercise.work)}: not Python ({error}): {way}") from None
     write_file(exercise.work, lambda file: file.write(content))
 
 
@@ -65,14 +65,16 @@ def from_cell(exercise: Exercise, text: str) -> Path | None:
     What the start has beside them (imports, `inputs`, what is given) goes before. The reader's file stays as it is.
     """
     start = exercise.start.read_text(encoding="utf-8")
-    mine = [node for node in ast.parse(text).body if _names(node)]
-    names = {name for node in mine for name in _names(node)}
-    if not any(isinstance(node, ast.FunctionDef) for node in mine) and not names & exercise.answers.keys():
+    defined = [node for node in ast.parse(text).body if _names(node)]
+    names = {name for node in defined for name in _names(node)}
+    if not any(isinstance(node, ast.FunctionDef) for node in defined) and not names & exercise.answers.keys():
         return None
     kept = [node for node in ast.parse(start).body if not _names(node) & names]
     path = exercise.work.parent / "cells" / exercise.work.name
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, "\n\n\n".join([*(_source(start, node) for node in kept), *(_source(text, node) for node in mine)]))
+    write_text(
+        path, "\n\n\n".join([*(_source(start, node) for node in kept), *(_source(text, node) for node in defined)])
+    )
     return path
 
 
@@ -81,19 +83,19 @@ def _names(node: ast.stmt) -> set[str]:
     if isinstance(node, ast.FunctionDef):
         return {node.name}
     stores = ast.walk(node) if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) else ()
-    return {each.id for each in stores if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    return {name.id for name in stores if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
 
 
 def _source(text: str, node: ast.stmt) -> str:
-    first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
     return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
 
 
-def note(found: Grade) -> None:
+def note(grade: Grade) -> None:
     """Keeps a grade. The first range of each question is locked, later ones are kept. Raises RecordError."""
-    exercise = found.exercise
-    for gate in found.gates:
+    exercise = grade.exercise
+    for gate in grade.gates:
         if gate.scored:
             low, high, right = gate.scored
             learner_log.add("predict", f"{exercise.id} {gate.name}", hash=exercise.hash, range=(low, high), found=right)
-    learner_log.add("check", exercise.id, hash=exercise.hash, status=found.status, star=found.star)
+    learner_log.add("check", exercise.id, hash=exercise.hash, status=grade.status, star=grade.star)

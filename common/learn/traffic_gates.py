@@ -6,8 +6,8 @@ from typing import Any
 
 from common.isolation import worker
 from common.learn.access_trace import DOES
-from common.learn.diagnosis import followed
-from common.learn.errors import spilled
+from common.learn.diagnosis import run_traced
+from common.learn.errors import spill_advice
 from common.learn.gate import Gate
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import Pair
@@ -35,42 +35,46 @@ def traffic(wanted: Gates, pair: Pair) -> Iterator[Gate]:
     machine = MACHINES["sm_90"]
     if "l2_kib" in wanted:  # in proportion to the size `count`
         machine = replace(machine, l2_bytes=int(wanted["l2_kib"]) << 10, sms=int(wanted.get("sms", machine.sms)))
-    ours, own = count_pair(pair, size, machine, models_l2="l2" in wanted)
-    if not own.traffic or not ours.traffic:
-        yield Gate("traffic", False if own.failed else None, f"not counted at size {size}: {own.reason or ours.reason}")
+    ours, variant = count_pair(pair, size, machine, models_l2="l2" in wanted)
+    if not variant.traffic or not ours.traffic:
+        yield Gate(
+            "traffic", False if variant.failed else None, f"not counted at size {size}: {variant.reason or ours.reason}"
+        )
         return
-    by_torch = sum(k.read_sectors + k.written_sectors for k in own.traffic.kernels if k.name.startswith("torch."))
-    if by_torch > TORCH * own.traffic.sectors and "torch" not in wanted:
-        names = ", ".join(k.name for k in own.traffic.kernels if k.name.startswith("torch."))
-        text = f"{by_torch / own.traffic.sectors:.0%} of the traffic is torch's own ({names}): the kernel has to do it"
+    by_torch = sum(k.read_sectors + k.written_sectors for k in variant.traffic.kernels if k.name.startswith("torch."))
+    if by_torch > TORCH * variant.traffic.sectors and "torch" not in wanted:
+        names = ", ".join(k.name for k in variant.traffic.kernels if k.name.startswith("torch."))
+        text = (
+            f"{by_torch / variant.traffic.sectors:.0%} of the traffic is torch's own ({names}): the kernel has to do it"
+        )
         yield Gate("traffic", False, text)
         return
-    yield _sectors(own, own.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
+    yield _sectors(variant, variant.traffic, ours.traffic, wanted, lambda: repeats(pair, size))
 
 
-def _sectors(own: VersionTraffic, found: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
+def _sectors(variant: VersionTraffic, traffic: Traffic, ours: Traffic, wanted: Gates, often: Callable[[], str]) -> Gate:
     """Atomic operations, launches, sectors over the least, and what an L2 would leave to the memory.
 
     `often()`: which arrays are asked for more than once.
     """
-    if found.total.atomics > wanted.get("atomics", found.total.atomics):
-        names = ", ".join(kernel.name for kernel in found.kernels if kernel.atomics)
-        text = f"{found.total.atomics:,.0f} atomic operations ({names}), where at most {wanted['atomics']} pass"
+    if traffic.total.atomics > wanted.get("atomics", traffic.total.atomics):
+        names = ", ".join(kernel.name for kernel in traffic.kernels if kernel.atomics)
+        text = f"{traffic.total.atomics:,.0f} atomic operations ({names}), where at most {wanted['atomics']} pass"
         why = "their order, so the last bits of a sum, differs from run to run. Can a program store its own sum?"
         return Gate("traffic", False, f"{text}: {why}")
-    if found.launches > wanted.get("launches", found.launches):
+    if traffic.launches > wanted.get("launches", traffic.launches):
         enough = f"{wanted['launches']} {'is' if wanted['launches'] == 1 else 'are'} enough"
-        text = f"{_launches(found)}, where {enough}"
-        return Gate("traffic", False, f"{text}: {', '.join(kernel.name for kernel in found.kernels)}")
-    if "sectors" in wanted and not own.unit > 0:
+        text = f"{_launches(traffic)}, where {enough}"
+        return Gate("traffic", False, f"{text}: {', '.join(kernel.name for kernel in traffic.kernels)}")
+    if "sectors" in wanted and not variant.unit > 0:
         return Gate("traffic", False, "the least traffic is not known: `cost` of the solution has to name its bytes")
-    times = found.sectors * SECTOR / own.unit
-    text = f"traffic {digits(times)}x of the least ({found.sectors:,.0f} sectors), {_launches(found)}"
+    times = traffic.sectors * SECTOR / variant.unit
+    text = f"traffic {digits(times)}x of the least ({traffic.sectors:,.0f} sectors), {_launches(traffic)}"
     if times > wanted.get("sectors", times):
-        why = _too_many(found, own.unit, often)
+        why = _why_too_many(traffic, variant.unit, often)
         return Gate("traffic", False, f"{text}; at most {digits(wanted['sectors'])}x passes. It {why}")
-    if "l2" in wanted and found.dram_bytes and ours.dram_bytes:
-        of_ours = found.dram_bytes / ours.dram_bytes
+    if "l2" in wanted and traffic.dram_bytes and ours.dram_bytes:
+        of_ours = traffic.dram_bytes / ours.dram_bytes
         text += f"; behind a modelled L2 {digits(of_ours)}x of the solution's"
         if of_ours > wanted["l2"]:
             return Gate(
@@ -82,12 +86,12 @@ def _sectors(own: VersionTraffic, found: Traffic, ours: Traffic, wanted: Gates, 
     return Gate("traffic", True, text)
 
 
-def _too_many(found: Traffic, unit: float, often: Callable[[], str]) -> str:
+def _why_too_many(traffic: Traffic, unit: float, often: Callable[[], str]) -> str:
     """Why a kernel asks for more sectors than needed: its lanes lie apart, or it asks for arrays more than once."""
-    useful = found.asked_bytes / found.sector_bytes
+    useful = traffic.asked_bytes / traffic.sector_bytes
     if useful < APART:
         return f"uses only {useful:.0%} of each sector: are the lanes of a warp side by side?"
-    what = f"reads and writes {digits(found.asked_bytes / unit)}x of the bytes that are needed"
+    what = f"reads and writes {digits(traffic.asked_bytes / unit)}x of the bytes that are needed"
     what = what if useful > USED else f"uses {useful:.0%} of each sector and {what}"
     return ": it ".join(filter(None, [what, often()]))
 
@@ -95,30 +99,30 @@ def _too_many(found: Traffic, unit: float, often: Callable[[], str]) -> str:
 def repeats(pair: Pair, size: str) -> str:
     """Of the pair's variant, in a child process: `loads x 2.00 times, stores to answer 1.33 times`; else empty."""
     try:
-        found: str = worker.call(_repeats, pair, size, environment=INTERPRETED, deadline_s=DEADLINE_S)
+        text: str = worker.call(_repeats, pair, size, environment=INTERPRETED, deadline_s=DEADLINE_S)
     except worker.ChildFailed:  # the counts are known: this would only have said of which arrays they are
         return ""
-    return found
+    return text
 
 
 def _repeats(pair: Pair, size: str, say: worker.Say) -> str:
-    arrays, _, heard = followed(pair, size)
+    arrays, _, trace = run_traced(pair, size)
     named = {array.data_ptr(): name for name, array in reversed([*arrays.items()])}  # the first name of several
-    said = []
+    phrases = []
     for name, array in arrays.items():
         if named[array.data_ptr()] != name or not array.numel():
             continue
         begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
         for kind, does in DOES.items():
-            of_kind = (each.addresses[each.mask] for each in heard.accesses if each.kind == kind)
+            of_kind = (access.addresses[access.mask] for access in trace.accesses if access.kind == kind)
             inside = (places[(places >= begin) & (places < end)] for places in of_kind)
             times = sum(unique_sectors(places // SECTOR).size for places in inside) / -(-array.nbytes // SECTOR)
-            said += [f"{does} {name} {digits(times)} times"] * (times > MORE)
-    return ", ".join(said)
+            phrases += [f"{does} {name} {digits(times)} times"] * (times > MORE)
+    return ", ".join(phrases)
 
 
-def _launches(found: Traffic) -> str:
-    return f"{found.launches} launch{'es' * (found.launches != 1)}"
+def _launches(traffic: Traffic) -> str:
+    return f"{traffic.launches} launch{'es' * (traffic.launches != 1)}"
 
 
 def code(wanted: Gates, pair: Pair) -> Iterator[Gate]:
@@ -127,7 +131,7 @@ def code(wanted: Gates, pair: Pair) -> Iterator[Gate]:
     if unknown := [size for size in wanted.get("spills_at", {}) if size not in pair.sizes]:
         yield Gate("code", False, f"spills_at: there is no size {unknown[0]}")
         return
-    said = []
+    texts = []
     for size, most in {"default": wanted.get("spills"), **wanted.get("spills_at", {})}.items():
         is_default = size == "default"
         for picture in xray(Pair(pair.chapter, pair.name, pair.variants[0], (), pair.sizes), FOR, size):
@@ -136,8 +140,8 @@ def code(wanted: Gates, pair: Pair) -> Iterator[Gate]:
             if not gate.passed:
                 yield gate
                 return
-            said.append(gate.text)
-    yield Gate("code", True, "; ".join(said))
+            texts.append(gate.text)
+    yield Gate("code", True, "; ".join(texts))
 
 
 def _code(picture: Picture, where: str, most: int | None, least_bits: int) -> Gate:
@@ -149,7 +153,7 @@ def _code(picture: Picture, where: str, most: int | None, least_bits: int) -> Ga
     if most is not None and spills > most:
         text = f"{spills} spills on {where}" + f", where at most {most} pass" * (most > 0)
         threads = max(picture.kernels, key=lambda kernel: kernel.spills).threads
-        return Gate("code", False, f"{text}: {spilled(threads)}")
+        return Gate("code", False, f"{text}: {spill_advice(threads)}")
     if bits < least_bits:
         text = f"the widest load on {where} has {bits} bits, where {least_bits} are possible"
         helps = "(A larger block, or fewer warps)"

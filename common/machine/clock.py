@@ -51,7 +51,7 @@ class Sample:
     by_rank: tuple[float, ...] = ()
 
 
-def _nothing(device: str) -> None:
+def _no_wait(device: str) -> None:
     pass
 
 
@@ -64,7 +64,7 @@ class WallClock:
 
     name = "wall"
 
-    def __init__(self, device: str, together: Together = _nothing) -> None:
+    def __init__(self, device: str, together: Together = _no_wait) -> None:
         self._device, self._together = device, together
 
     def sample(self, calls: list[Call], host_s: float = 0.0, after: int = 0, look: Look = _no_look) -> Sample:
@@ -105,7 +105,7 @@ class DeviceClock:
 
     name = "device"
 
-    def __init__(self, device: str, together: Together = _nothing) -> None:
+    def __init__(self, device: str, together: Together = _no_wait) -> None:
         self._device, self._together = device, together
         l2 = torch.cuda.get_device_properties(device).L2_cache_size
         self._flushed = torch.zeros(max(2 * l2, 32 << 20) // 4, device=device)
@@ -165,7 +165,7 @@ class GroupClock:
 Clock = WallClock | DeviceClock | GroupClock
 
 
-def make_clock(name: str, device: str, together: Together = _nothing) -> WallClock | DeviceClock:
+def make_clock(name: str, device: str, together: Together = _no_wait) -> WallClock | DeviceClock:
     return DeviceClock(device, together) if name == "device" else WallClock(device, together)
 
 

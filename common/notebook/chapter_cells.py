@@ -43,10 +43,10 @@ class Chapter:
 
         Pairs that have changed since are left out. None without a record.
         """
-        with _named() as problems:
+        with _note_problems() as problems:
             records = [record for _, record in on_one_gpu(recorded(self.name, class_of(size), problems=problems))]
-        found = together(records)
-        return found and self._only(found, lambda pair: size in (pair.size, class_of(pair.size)))
+        record = together(records)
+        return record and self._only(record, lambda pair: size in (pair.size, class_of(pair.size)))
 
     def _only(self, record: Record, wanted: Callable[[PairResult], bool]) -> Record:
         """The wanted results of a record that are unchanged since."""
@@ -93,10 +93,10 @@ class Chapter:
 
         As `benchmark.py --size all --plot`: ratio over size, and bandwidth over bytes if memory is the limit.
         """
-        with _named() as problems:
+        with _note_problems() as problems:
             there = recorded_sizes(self.name, problems=problems)
-        found = [self._only(record, lambda pair: pair.name == name) for _, record in there]
-        records = [record for record in found if record.pairs]
+        parts = [self._only(record, lambda pair: pair.name == name) for _, record in there]
+        records = [record for record in parts if record.pairs]
         return plot.sweep(*records) if records else Markdown("*No figure: nothing is recorded at several sizes.*")
 
     def kernels(self, name: str, size: str = "default", label: str = "optimized", arch: str = "") -> list[Anatomy]:
@@ -108,7 +108,7 @@ class Chapter:
 
 
 @contextmanager
-def _named() -> Iterator[Problems]:
+def _note_problems() -> Iterator[Problems]:
     """Inside, bad files are noted; at the end they are printed."""
     problems: Problems = {}
     yield problems
@@ -164,11 +164,11 @@ def show_counts(pair: Pair, size: str = "count", labels: Sequence[str] | None = 
     count with the baseline; None for all.
     """
     variants = tuple(version for version in pair.variants if labels is None or version.label in labels)
-    found = count_pair(replace(pair, variants=variants), size, MACHINES[gpu().arch])
-    headings, rows = traffic_tables.rows(found, {}, "")
-    lines = [f"**{traffic_tables.title(pair.name, size, found)}**", "", table(headings, rows).data if rows else ""]
-    display(Markdown("\n".join([*lines, "", *(f"- {text}" for text in traffic_tables.footnotes(found))])))
-    return {each.label: each.traffic for each in found if each.traffic}
+    versions = count_pair(replace(pair, variants=variants), size, MACHINES[gpu().arch])
+    headings, rows = traffic_tables.rows(versions, {}, "")
+    lines = [f"**{traffic_tables.title(pair.name, size, versions)}**", "", table(headings, rows).data if rows else ""]
+    display(Markdown("\n".join([*lines, "", *(f"- {text}" for text in traffic_tables.footnotes(versions))])))
+    return {version.label: version.traffic for version in versions if version.traffic}
 
 
 def show_another(chapter: str) -> dict[str, float]:
@@ -178,23 +178,23 @@ def show_another(chapter: str) -> dict[str, float]:
     the newest machine's measured ratios of the chapter, by pair and variant: `coalescing optimized`.
     """
     ratios: dict[str, float] = {}
-    for _, predicted, found in page.predictions({}):
-        if mine := [each for each in found if each.row.chapter == chapter]:
-            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst(found))
+    for _, predicted, pairs in page.predictions({}):
+        if of_chapter := [pair for pair in pairs if pair.row.chapter == chapter]:
+            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst(pairs))
             legend = page.EXPLAINED.format(first=predicted.environment["machine"], name=name)
             lines = [
                 f"**{name}**, this chapter",
                 "",
-                *page.table(predicted, mine),
+                *page.table(predicted, of_chapter),
                 "",
                 legend,
                 "",
                 "All chapters:",
                 "",
             ]
-            lines += [*page.summary(predicted, found), "", f"The {page.WORST} worst:", "", *worst]
+            lines += [*page.summary(predicted, pairs), "", f"The {page.WORST} worst:", "", *worst]
             display(Markdown("\n".join(lines)))
-            ratios = ratios or {" ".join(each.cells()[:2]): each.measured for each in mine}
+            ratios = ratios or {" ".join(pair.cells()[:2]): pair.measured for pair in of_chapter}
     if not ratios:
         print("no machine that was predicted has been measured since")
     return ratios

@@ -33,7 +33,7 @@ def show(name: str) -> Markdown:
     questions = [f"- {question.removesuffix(': ')}" for question in exercise.questions]
     asked = "\n".join([exercise.spec.strip(), "", *questions])
     how = f"Put `nb.learn.check({exercise.id!r})` at the end of a cell with your code to grade that cell."
-    how += f" Alone in a cell, this line grades your file `{submission.named(exercise.work)}`;"
+    how += f" Alone in a cell, this line grades your file `{submission.course_path(exercise.work)}`;"
     how += " it creates the file if there is none."
     how += " In a terminal: `python learn.py start`, `check`, `hint`."
     return Markdown(
@@ -49,17 +49,17 @@ def check(name: str) -> None:
     path = submission.from_cell(exercise, shell.user_ns["In"][-1] if shell else "") or exercise.work
     if not path.exists():
         submission.begin(exercise)
-        print(f"{submission.named(path)} is yours: change it, and run this cell again")
+        print(f"{submission.course_path(path)} is yours: change it, and run this cell again")
         return
     where = " (this cell)" if path != exercise.work else ""
-    print(f"{exercise.id}: grading {submission.named(path)}{where}", flush=True)
-    found = grade(exercise, path, _say)
-    print(f"{exercise.id}: {ENDS[found.status]}")
+    print(f"{exercise.id}: grading {submission.course_path(path)}{where}", flush=True)
+    result = grade(exercise, path, _say)
+    print(f"{exercise.id}: {ENDS[result.status]}")
     try:
-        submission.note(found)
+        submission.note(result)
     except RecordError as error:
         print(f"this grade is not kept: {error}")
-    _draw(found)
+    _draw(result)
 
 
 def _say(gate: Gate) -> None:
@@ -75,31 +75,31 @@ def _draw(grade: Grade) -> None:
         return
     reached = {gate.name for gate in grade.gates}
     if "traffic" in reached:
-        if (lanes := _seen(_widest, grade.exercise, grade.file)) is not None:
+        if (lanes := _interpret(_worst_access, grade.exercise, grade.file)) is not None:
             size, *addresses = lanes.tolist()
             name = "the access of your kernel that uses least of its sectors"
             display(lanes_to_sectors({name: np.array(addresses, np.uint64)}, size))
-    elif (drawn := _seen(_stored, grade.exercise, grade.file)) is not None and (drawn == NOT_TOUCHED).any():
+    elif (drawn := _interpret(_writers, grade.exercise, grade.file)) is not None and (drawn == NOT_TOUCHED).any():
         display(programs_to_tiles({"your answer: white elements are never written": drawn}))
 
 
-def _seen(function: Any, exercise: Exercise, path: Path) -> Drawn:
+def _interpret(function: Any, exercise: Exercise, path: Path) -> Drawn:
     """What a function sees of the file's accesses at the first check size, in a process of its own."""
     with as_pair(exercise, path) as folder:
         (pair,) = discover(folder)
         try:
-            found: Drawn = worker.call(function, pair, pair.check_sizes[0], environment=INTERPRETED, deadline_s=60.0)
+            picture: Drawn = worker.call(function, pair, pair.check_sizes[0], environment=INTERPRETED, deadline_s=60.0)
         except worker.ChildFailed:  # the grade has said why: without all accesses there is no picture
             return None
-    return found
+    return picture
 
 
-def _stored(pair: Pair, size: str, say: Say) -> Drawn:
+def _writers(pair: Pair, size: str, say: Say) -> Drawn:
     """Which program writes each element of the answer; None if none stores to it."""
-    _, answers, heard = diagnosis.followed(pair, size)
+    _, answers, trace = diagnosis.run_traced(pair, size)
     answer, _ = answers[0]
     try:
-        return tile_map(heard.accesses, answer if answer.dim() > 1 else answer.view(1, -1), columns=_columns(answer))
+        return tile_map(trace.accesses, answer if answer.dim() > 1 else answer.view(1, -1), columns=_columns(answer))
     except ValueError:
         return None
 
@@ -109,16 +109,16 @@ def _columns(answer: Any) -> int:
     return int(answer.shape[-1]) if answer.dim() > 1 else min(64, answer.numel())
 
 
-def _widest(pair: Pair, size: str, say: Say) -> Drawn:
+def _worst_access(pair: Pair, size: str, say: Say) -> Drawn:
     """A warp of the load or store that uses the smallest share of its sectors: bytes of an element, then addresses."""
-    _, _, heard = diagnosis.followed(pair, size)
-    warps = [(each.size, each.addresses[each.mask].reshape(-1)[:WARP]) for each in heard.accesses]
+    _, _, trace = diagnosis.run_traced(pair, size)
+    warps = [(access.size, access.addresses[access.mask].reshape(-1)[:WARP]) for access in trace.accesses]
     if not (warps := [(size, lanes) for size, lanes in warps if len(lanes) == WARP]):
         return None
-    bytes_, lanes = min(warps, key=lambda warp: _used(*warp))
+    bytes_, lanes = min(warps, key=lambda warp: _used_share(*warp))
     return np.array([bytes_, *(lanes - lanes.min() // SECTOR * SECTOR).tolist()])
 
 
-def _used(size: int, lanes: NDArray[np.uint64]) -> float:
+def _used_share(size: int, lanes: NDArray[np.uint64]) -> float:
     touched = sectors_of(lanes, size)
     return sum(map(len, touched.values())) / len(touched)

@@ -39,12 +39,12 @@ def predict(name: str, pair: str = "", again: Sequence[str] = (), **answers: Any
     missing = [key for key, answer in answers.items() if answer is None]
     naive = tomllib.loads(NAIVE.read_text(encoding="utf-8")).get(name, {})
     is_naive = os.environ.get(FORECASTER) == "naive"
-    for reminder in filter(None, map(questions.first, () if is_naive else again)):
+    for reminder in filter(None, map(questions.first_answer, () if is_naive else again)):
         print(f"asked before, {reminder}")
     if missing and is_naive:
         answers |= {key: naive[key] for key in missing}
-        said = ", ".join(f"{key} = {naive[key]}" for key in missing)
-        print(f"No reader answered here. The naive forecaster says: {said}")
+        forecasts = ", ".join(f"{key} = {naive[key]}" for key in missing)
+        print(f"No reader answered here. The naive forecaster says: {forecasts}")
     elif missing:
         raise NoPrediction(f"Your prediction first: in this cell, replace None by your answer ({', '.join(missing)}).")
     values = {key: questions.value(key, answer, naive.get(key)) for key, answer in answers.items()}
@@ -54,41 +54,41 @@ def predict(name: str, pair: str = "", again: Sequence[str] = (), **answers: Any
     return values
 
 
-def off(said: float, found: float) -> str:
+def off(prediction: float, figure: float) -> str:
     """How far a prediction is from what was found: `6% too high`; of a range, how far its nearest end is."""
-    questions.found(said, found)
-    return _off(said, found)
+    questions.keep_figure(prediction, figure)
+    return _off(prediction, figure)
 
 
-def _off(said: float, found: float) -> str:
-    low, high = _ends(said)
-    if low < high and low <= found <= high:
+def _off(prediction: float, figure: float) -> str:
+    low, high = _ends(prediction)
+    if low < high and low <= figure <= high:
         return "your range holds it"
-    return forecast_score.off(low if found < low else high, found)
+    return forecast_score.off(low if figure < low else high, figure)
 
 
-def _ends(said: float) -> tuple[float, float]:
-    return getattr(said, "ends", None) or (said, said)
+def _ends(prediction: float) -> tuple[float, float]:
+    return getattr(prediction, "ends", None) or (prediction, prediction)
 
 
-def _told(said: float, written: Any) -> str:
-    low, high = map(written, _ends(said))
+def _answer_text(prediction: float, written: Any) -> str:
+    low, high = map(written, _ends(prediction))
     return f"{low} to {high}" if low != high else str(low)
 
 
-def compared(said: float | str, found: float | str, unit: str = "", how: str = "counted") -> str:
+def compared(prediction: float | str, figure: float | str, unit: str = "", how: str = "counted") -> str:
     """What was said and what was found. A word is right or it is not.
 
     `how`: whether the figure was counted, measured or computed.
     """
-    questions.found(said, found)
-    if isinstance(said, str) or isinstance(found, str):
-        return f"you said {said}: " + ("right" if said == found else f"it is {found}")
-    told = _told(said, "{:,.10g}".format)
-    return f"you said {told} {unit}".rstrip() + f", {how} {found:,.10g}: {_off(said, found)}"
+    questions.keep_figure(prediction, figure)
+    if isinstance(prediction, str) or isinstance(figure, str):
+        return f"you said {prediction}: " + ("right" if prediction == figure else f"it is {figure}")
+    answer = _answer_text(prediction, "{:,.10g}".format)
+    return f"you said {answer} {unit}".rstrip() + f", {how} {figure:,.10g}: {_off(prediction, figure)}"
 
 
-def against(said: float, row: Row, terms: Mapping[str, float] | None = None) -> str:
+def against(prediction: float, row: Row, terms: Mapping[str, float] | None = None) -> str:
     """A predicted speedup and the measured one, as a factor; a figure that the interval and its margin hold is right.
 
     Where the interval is wide, the line says that it holds the figure and shows little.
@@ -97,25 +97,25 @@ def against(said: float, row: Row, terms: Mapping[str, float] | None = None) -> 
     is nearest to the prediction, which to the measurement, and what none of them explains. The first that is called by
     bytes (not by bytes in flight) is kept with the figure: it is what one says who counts nothing but bytes.
     """
-    told = _told(said, digits)
+    answer = _answer_text(prediction, digits)
     if row.ratio is None or row.interval is None:
-        return f"you said {told}x; {words.word(row.verdict)}: {words.text(row.reason)}"
+        return f"you said {answer}x; {words.word(row.verdict)}: {words.text(row.reason)}"
     counted = next((term for name, term in (terms or {}).items() if BYTES.search(name)), None)
-    questions.found(said, row.ratio, interval=row.interval, bytes=counted)
+    questions.keep_figure(prediction, row.ratio, interval=row.interval, bytes=counted)
     low, high = row.interval[0] / (1 + MARGIN), row.interval[1] * (1 + MARGIN)
-    judged = _off(said, row.ratio)
-    if low <= said <= high and _ends(said) == (said, said):
+    judged = _off(prediction, row.ratio)
+    if low <= prediction <= high and _ends(prediction) == (prediction, prediction):
         wide = row.interval[1] / row.interval[0] > WIDE
         judged = "within the interval, which is wide: it says little" if wide else "right"
-    text = f"you said {told}x, measured {ratio(row)}: {judged}"
-    return "\n".join([text, *([_missed(said, row.ratio, terms)] if terms else [])])
+    text = f"you said {answer}x, measured {ratio(row)}: {judged}"
+    return "\n".join([text, *([_nearest_explanation(prediction, row.ratio, terms)] if terms else [])])
 
 
-def _missed(said: float, measured: float, terms: Mapping[str, float]) -> str:
+def _nearest_explanation(prediction: float, measured: float, terms: Mapping[str, float]) -> str:
     def nearest(value: float) -> str:
         return min(terms, key=lambda name: abs(math.log(terms[name] / value)))
 
-    yours, best = nearest(said), nearest(measured)
+    yours, best = nearest(prediction), nearest(measured)
     left = measured / terms[best]
     parts = [f"nearest to the measured speedup: {best} ({digits(terms[best])}x)"]
     if yours != best:

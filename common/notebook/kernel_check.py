@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import torch
 
-from common.learn.access_trace import Arrays, Heard, apart, hear, outside, uses_undefined
-from common.learn.errors import explained, not_compiled
-from common.learn.first_mismatch import wrong
+from common.learn.access_trace import AccessTrace, Arrays, out_of_bounds, trace_accesses, uses_undefined, with_margins
+from common.learn.errors import explain_error, not_compiled
+from common.learn.first_mismatch import mismatch_text
 from common.machine.device import has_gpu
 from common.pairs.user_error import UserError
 from common.show.formats import digits
@@ -62,7 +62,7 @@ def check_kernel(run: Run, expected: Expected, shapes: Sequence[Shape], block: i
     try:
         problem = next(filter(None, _problems(run, expected, shapes, block)), "")
     except Exception as error:
-        if not (problem := explained(error)):
+        if not (problem := explain_error(error)):
             raise
     print(f"not yet: {problem}" if problem else _praise(run, expected, shapes))
 
@@ -71,71 +71,71 @@ def _problems(run: Run, expected: Expected, shapes: Sequence[Shape], block: int 
     """What is wrong, in the order in which it is looked for; empty where nothing is."""
     for shape in shapes:
         problem = _wrong_call(run, expected, shape, block)
-        yield problem and f"inputs of {_written(shape)}: {problem}"
+        yield problem and f"inputs of {_shape_text(shape)}: {problem}"
     problem = _not_compiled(run, _arrays(run, expected, shapes[0])[0])
     yield problem and f"right in the interpreter, but the compiler refuses it: {problem}"
     for shape in shapes if has_gpu() else ():
         problem = _wrong_on_gpu(run, expected, shape)
-        yield problem and f"right in the interpreter, but on this GPU, inputs of {_written(shape)}: {problem}"
+        yield problem and f"right in the interpreter, but on this GPU, inputs of {_shape_text(shape)}: {problem}"
 
 
 def _praise(run: Run, expected: Expected, shapes: Sequence[Shape]) -> str:
     """What is right, and what it costs."""
     arrays, _ = _arrays(run, expected, shapes[0])
-    found = count(run, *arrays.values())
+    traffic = count(run, *arrays.values())
     least = sum(-(-array.nbytes // SECTOR) for array in arrays.values())
-    at = f"traffic at {_written(shapes[0])}: {found.sectors:,.0f} sectors by {found.programs:,.0f} programs"
-    times = f"{digits(found.sectors / least)} times the least ({least:,})"
-    asks = ". Which sectors does it ask for more than once?" * (found.sectors > MUCH * least)
-    busy = {each.program for each in hear(run, arrays, is_real=False).accesses if each.mask.any()}
-    idle = found.programs - len(busy)
+    at = f"traffic at {_shape_text(shapes[0])}: {traffic.sectors:,.0f} sectors by {traffic.programs:,.0f} programs"
+    times = f"{digits(traffic.sectors / least)} times the least ({least:,})"
+    asks = ". Which sectors does it ask for more than once?" * (traffic.sectors > MUCH * least)
+    busy = {access.program for access in trace_accesses(run, arrays, is_real=False).accesses if access.mask.any()}
+    idle = traffic.programs - len(busy)
     asks += f". {idle:,.0f} programs have masked lanes only: is the grid too large?" * (idle > 0)
     where = "also compiled for an H100" + ", and on this GPU" * has_gpu()
-    return f"right: inputs of {', '.join(map(_written, shapes))}, {where}\n{at}, {times}{asks}"
+    return f"right: inputs of {', '.join(map(_shape_text, shapes))}, {where}\n{at}, {times}{asks}"
 
 
 def _arrays(run: Run, expected: Expected, shape: Shape) -> tuple[Arrays, torch.Tensor]:
     """Inputs by the names of `run`'s parameters, an output that holds nothing but NaN, and what should be in it."""
     *names, last = inspect.signature(run).parameters
     draw = torch.Generator().manual_seed(0)
-    inputs = {name: apart(torch.randn(shape, generator=draw)) for name in names}
+    inputs = {name: with_margins(torch.randn(shape, generator=draw)) for name in names}
     want = expected(*(x.double() for x in inputs.values()))
-    return {**inputs, last: apart(torch.full(tuple(want.shape), float("nan")))}, want
+    return {**inputs, last: with_margins(torch.full(tuple(want.shape), float("nan")))}, want
 
 
 def _wrong_call(run: Run, expected: Expected, shape: Shape, block: int | None) -> str:
     """What is wrong with one call; empty if nothing."""
     arrays, want = _arrays(run, expected, shape)
-    if problem := _wrong_accesses(hear(run, arrays, is_real=False), arrays, block):
+    if problem := _wrong_accesses(trace_accesses(run, arrays, is_real=False), arrays, block):
         return problem
     (name, out) = list(arrays.items())[-1]
-    heard = hear(run, arrays)
-    if problem := wrong(name, out, want, heard.accesses):
+    trace = trace_accesses(run, arrays)
+    if problem := mismatch_text(name, out, want, trace.accesses):
         return problem
 
     def is_wrong(undefined: float) -> bool:
         arrays, want = _arrays(run, expected, shape)
-        hear(run, arrays, undefined=undefined)
-        return bool(wrong(name, arrays[name], want, []))
+        trace_accesses(run, arrays, undefined=undefined)
+        return bool(mismatch_text(name, arrays[name], want, []))
 
-    return uses_undefined(is_wrong, heard)
+    return uses_undefined(is_wrong, trace)
 
 
-def _wrong_accesses(heard: Heard, arrays: Arrays, block: int | None) -> str:
-    stores = [each for each in heard.accesses if each.kind != "load" and each.mask.any()]
+def _wrong_accesses(trace: AccessTrace, arrays: Arrays, block: int | None) -> str:
+    stores = [access for access in trace.accesses if access.kind != "load" and access.mask.any()]
     if not stores:
         return "no program has stored anything: the result must come from a kernel"
-    if others := [name for name in heard.operations if not name.startswith(FILLS)]:
+    if others := [name for name in trace.operations if not name.startswith(FILLS)]:
         return f"{others[0]} did part of the work: the result must come from a kernel"
-    if problem := outside(heard.accesses, arrays):
+    if problem := out_of_bounds(trace.accesses, arrays):
         return problem
     *inputs, (out, _) = arrays.items()
     for name, array in inputs:
         begin, end = array.data_ptr(), array.data_ptr() + array.nbytes
-        for each in stores:
-            if ((each.addresses >= begin) & (each.addresses < end) & each.mask).any():
-                return f"program {each.program} stores to {name}, an input: are {name} and {out} swapped?"
-    widest = max(each.mask.size for each in heard.accesses)
+        for store in stores:
+            if ((store.addresses >= begin) & (store.addresses < end) & store.mask).any():
+                return f"program {store.program} stores to {name}, an input: are {name} and {out} swapped?"
+    widest = max(access.mask.size for access in trace.accesses)
     if block and widest > block:
         return f"a load or store has {widest:,} lanes: the block has to keep its {block}"
     return ""
@@ -165,8 +165,8 @@ def _wrong_on_gpu(run: Run, expected: Expected, shape: Shape) -> str:
     on_gpu = {name: array.cuda() for name, array in arrays.items()}
     run(*on_gpu.values())
     name, out = list(on_gpu.items())[-1]
-    return wrong(name, out.cpu(), want, [])
+    return mismatch_text(name, out.cpu(), want, [])
 
 
-def _written(shape: Shape) -> str:
+def _shape_text(shape: Shape) -> str:
     return " x ".join(map(str, shape))

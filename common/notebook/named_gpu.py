@@ -57,10 +57,10 @@ def gpu() -> Gpu:
     if sheet is None:
         peaks = datasheet("NVIDIA H200")[0]
         return Gpu(None, ASSUMED, {key: {"measured": peak, "datasheet": peak} for key, peak in peaks.items()})
-    known, held, (l1, l2, dram) = facts(sheet), caches(sheet), (sheet.levels[name] for name in ("L1", "L2", "DRAM"))
-    arch = "sm_" + known["compute capability"].replace(".", "")
+    values, held, (l1, l2, dram) = facts(sheet), caches(sheet), (sheet.levels[name] for name in ("L1", "L2", "DRAM"))
+    arch = "sm_" + values["compute capability"].replace(".", "")
     return Gpu(
-        sheet, origin(sheet), sheet.limits, arch if arch in MACHINES else Gpu.arch, known["streaming multiprocessors"],
+        sheet, origin(sheet), sheet.limits, arch if arch in MACHINES else Gpu.arch, values["streaming multiprocessors"],
         held["L1"], held["L2"], l1["read"], l2["read"], l2["copy"], l2["seconds"], dram["seconds"],
         l2["cycles"] / l2["seconds"],
     )  # fmt: skip

@@ -29,11 +29,11 @@ def strided(stride: int, size: int = 4) -> Addresses:
 
 def sectors_of(addresses: Addresses, size: int = 4) -> dict[int, set[int]]:
     """The bytes that lanes use of each sector they touch: by the sector's number, from 0 to 31."""
-    found: dict[int, set[int]] = {}
+    by_sector: dict[int, set[int]] = {}
     for address in addresses.reshape(-1).tolist():
         for byte in range(address, address + size):
-            found.setdefault(byte // SECTOR, set()).add(byte % SECTOR)
-    return dict(sorted(found.items()))
+            by_sector.setdefault(byte // SECTOR, set()).add(byte % SECTOR)
+    return dict(sorted(by_sector.items()))
 
 
 def lanes_to_sectors(loads: Mapping[str, Addresses], size: int = 4) -> Figure:
@@ -83,18 +83,18 @@ def tile_map(accesses: Sequence[Access], tensor: torch.Tensor, kind: str = "stor
     """
     columns = columns or tensor.shape[-1]
     begin, size = tensor.data_ptr(), tensor.element_size()
-    of_kind = [each for each in accesses if each.kind == kind]
-    inside = [each for each in of_kind if begin <= int(each.addresses.min()) < begin + tensor.nbytes]
+    of_kind = [access for access in accesses if access.kind == kind]
+    inside = [access for access in of_kind if begin <= int(access.addresses.min()) < begin + tensor.nbytes]
     if not inside:
         raise ValueError(f"no {kind} of these accesses touches the tensor")
-    found = [_places(each, begin, size, columns) for each in inside]
-    rows = max(-(-tensor.numel() // columns), *(1 + int(row.max()) for row, _ in found))
-    drawn = np.full((rows, max(columns, *(1 + int(column.max()) for _, column in found))), NOT_TOUCHED)
-    for (row, column), each in zip(found, inside, strict=True):
-        there = each.mask.reshape(-1)
+    places = [_places(access, begin, size, columns) for access in inside]
+    rows = max(-(-tensor.numel() // columns), *(1 + int(row.max()) for row, _ in places))
+    drawn = np.full((rows, max(columns, *(1 + int(column.max()) for _, column in places))), NOT_TOUCHED)
+    for (row, column), access in zip(places, inside, strict=True):
+        there = access.mask.reshape(-1)
         free = ~there & (drawn[row, column] == NOT_TOUCHED)
         drawn[row[free], column[free]] = BEYOND
-        drawn[row[there], column[there]] = each.program
+        drawn[row[there], column[there]] = access.program
     return drawn
 
 
@@ -147,8 +147,8 @@ def queues(waiting: Mapping[str, float], title: str = "") -> Figure:
     figure, axes = new_figure(height=1.4 + 0.45 * len(waiting))
     for place, (color, hatch, (name, longest)) in enumerate(zip(SERIES, HATCHES, waiting.items(), strict=False)):
         axes.barh(place, longest, color=color, hatch=hatch, edgecolor="white", label=name, height=0.6)
-        told = f"{longest:,.0f}" if longest else "none"
-        axes.annotate(told, (max(longest, 1), place), (5, 0), textcoords="offset points", va="center", fontsize=9)
+        label = f"{longest:,.0f}" if longest else "none"
+        axes.annotate(label, (max(longest, 1), place), (5, 0), textcoords="offset points", va="center", fontsize=9)
     axes.set(xscale="log", xlim=(0.8, 4 * max(waiting.values())), title=title)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel("atomic additions to the same address, one after the other")

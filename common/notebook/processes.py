@@ -43,32 +43,34 @@ def in_ranks(function: Callable[..., Any], ranks: int = 2) -> list[Any]:
     NoResult.
     """
     try:
-        found: list[Any] = worker.call(_lead, _parts(function), function.__name__, ranks, deadline_s=DEADLINE_S)
+        results: list[Any] = worker.call(_lead, _parts(function), function.__name__, ranks, deadline_s=DEADLINE_S)
     except worker.ChildFailed as death:
         raise NoResult(str(death)) from None
-    return found
+    return results
 
 
 def _parts(function: Any) -> Parts:
     """The function and all that it uses of its module."""
-    found, todo = Parts(), [function]
+    parts, todo = Parts(), [function]
     while todo:
         one = todo.pop()
         text = inspect.getsource(one)
-        found[one.__name__] = ("text", text)
+        parts[one.__name__] = ("text", text)
         names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-        for name in (names & _outer(one.__code__) & one.__globals__.keys()) - found.keys():
+        for name in (names & _outer(one.__code__) & one.__globals__.keys()) - parts.keys():
             value = one.__globals__[name]
             if isinstance(value, FunctionType) and value.__module__ == function.__module__:
                 todo.append(value)
             else:
-                found[name] = ("module", value.__name__) if isinstance(value, ModuleType) else ("value", value)
-    return found
+                parts[name] = ("module", value.__name__) if isinstance(value, ModuleType) else ("value", value)
+    return parts
 
 
 def _outer(code: CodeType) -> set[str]:
     """Names in a function's code that are not its own: globals and attributes."""
-    return set(code.co_names).union(*(_outer(each) for each in code.co_consts if isinstance(each, CodeType)))
+    return set(code.co_names).union(
+        *(_outer(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    )
 
 
 def _lead(parts: Parts, name: str, ranks: int, line: worker.Line) -> Any:
@@ -132,13 +134,13 @@ def show_sent(pair: Pair, size: str = "cpu", ranks: Sequence[int] = (2, 8)) -> d
     rows = []
     for version in pair.versions:
         by_rank = [count[version.label] for count in counts]
-        rows.append([version.label, _called(by_rank[0][0]), *map(_most, by_rank)])
+        rows.append([version.label, _call_list(by_rank[0][0]), *map(_most, by_rank)])
     headings = ["version", f"calls of process 0 of {ranks[0]}", *(f"sent, {number} processes" for number in ranks)]
     display(Markdown(f"**{pair.name}**, size {size}\n\n{table(headings, rows).data}"))
     return counts[0]
 
 
-def _called(sends: Sends) -> str:
+def _call_list(sends: Sends) -> str:
     names = {name: name.strip("_").replace("_base", "") for name in sends.calls}
     return ", ".join(f"{number} x {names[name]}" for name, number in sends.calls.items())
 

@@ -29,14 +29,14 @@ def touched(accesses: Sequence[Access], tensor: torch.Tensor, program: int) -> N
     drawn = np.full(tensor.shape if tensor.dim() > 1 else (1, tensor.numel()), UNTOUCHED)
     begin, end = tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
     for kind, code in {"load": LOADED, "store": STORED, "atomic": STORED}.items():
-        mine = [each for each in accesses if (each.program, each.kind) == (program, kind)]
-        if any(begin <= int(each.addresses.min()) < end for each in mine):
-            found = tile_map(mine, tensor, kind)
-            more = [(0, max(0, new - old)) for new, old in zip(found.shape, drawn.shape, strict=True)]
+        own_accesses = [access for access in accesses if (access.program, access.kind) == (program, kind)]
+        if any(begin <= int(access.addresses.min()) < end for access in own_accesses):
+            programs = tile_map(own_accesses, tensor, kind)
+            more = [(0, max(0, new - old)) for new, old in zip(programs.shape, drawn.shape, strict=True)]
             drawn = np.pad(drawn, more, constant_values=OUTSIDE)
-            part = drawn[: found.shape[0], : found.shape[1]]
-            part[found == BEYOND] = MASKED
-            part[(found != BEYOND) & (found != NOT_TOUCHED)] = code
+            part = drawn[: programs.shape[0], : programs.shape[1]]
+            part[programs == BEYOND] = MASKED
+            part[(programs != BEYOND) & (programs != NOT_TOUCHED)] = code
     return drawn
 
 
@@ -62,10 +62,10 @@ def _panel(axes: Any, drawn: NDArray[np.int64], tensor: torch.Tensor) -> None:
     axes.imshow(drawn, cmap=ListedColormap(COLORS), vmin=0, vmax=len(COLORS) - 1, interpolation="nearest")
     axes.set_anchor("NW")
     rows, columns = np.nonzero(drawn != OUTSIDE)
-    own = tensor.shape[-1]
+    width = tensor.shape[-1]
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor="white"))
         if drawn[row, column] != MASKED and rows.size <= LABELS:
-            axes.text(column, row, row * own + column, ha="center", va="center", fontsize=6)
+            axes.text(column, row, row * width + column, ha="center", va="center", fontsize=6)
     axes.set(xticks=(), yticks=())
     axes.spines[:].set_visible(False)

@@ -93,8 +93,8 @@ def question(name: str, key: str, pair: str, naive: Any) -> Question:
 
 def _pair(name: str, called: list[str]) -> Pair | None:
     folder = ROOT / re.match(r"ch\d+|", name)[0]  # type: ignore[index]  # it matches: `ch4b/causal` is of ch4
-    found = [each for each in called if (folder / f"baseline_{each}.py").exists()]
-    return discover(folder, found[0])[0] if found else None
+    names = [word for word in called if (folder / f"baseline_{word}.py").exists()]
+    return discover(folder, names[0])[0] if names else None
 
 
 def keep(answers: Mapping[str, Answer]) -> None:
@@ -108,43 +108,47 @@ def keep(answers: Mapping[str, Answer]) -> None:
 
 
 def _keep(key: str, answer: Answer, asked: Question) -> None:
-    said: dict[str, Any] = {"said": answer, "range": answer.ends and [*answer.ends]}
-    earlier = _kept(asked)
-    if earlier and all(earlier[-1].get(name) == new for name, new in said.items()):
+    record: dict[str, Any] = {"said": answer, "range": answer.ends and [*answer.ends]}
+    earlier = _predictions_for(asked)
+    if earlier and all(earlier[-1].get(name) == new for name, new in record.items()):
         return
-    learner_log.add("predict", asked.of, hash=asked.hash, pair=asked.pair, **said)
+    learner_log.add("predict", asked.of, hash=asked.hash, pair=asked.pair, **record)
     if earlier:
         print(f"{key}: your first answer is locked; this one is kept as a revision")
 
 
-def _kept(asked: Question) -> list[dict[str, Any]]:
+def _predictions_for(asked: Question) -> list[dict[str, Any]]:
     """All predictions for one question. Raises RecordError."""
-    return [each for each in learner_log.predictions() if (each["of"], each.get("hash")) == (asked.of, asked.hash)]
+    return [
+        prediction
+        for prediction in learner_log.predictions()
+        if (prediction["of"], prediction.get("hash")) == (asked.of, asked.hash)
+    ]
 
 
-def first(of: str) -> str:
+def first_answer(of: str) -> str:
     """What was first said to a question, and what it was; empty if nothing was said, or the store cannot be read."""
     try:
-        earlier = next((each for each in learner_log.predictions() if each["of"] == of), None)
+        earlier = next((prediction for prediction in learner_log.predictions() if prediction["of"] == of), None)
     except RecordError:  # `keep` tells it
         return ""
     if earlier is None:
         return ""
-    said = " to ".join(map(_written, earlier.get("range") or [earlier["said"]]))
-    return f"{of}: you said {said}" + (f", it was {_written(earlier['found'])}" if "found" in earlier else "")
+    answer = " to ".join(map(_answer_text, earlier.get("range") or [earlier["said"]]))
+    return f"{of}: you said {answer}" + (f", it was {_answer_text(earlier['found'])}" if "found" in earlier else "")
 
 
-def _written(value: float | str) -> str:
+def _answer_text(value: float | str) -> str:
     return value if isinstance(value, str) else digits(value)
 
 
-def found(said: Any, figure: float | str, **beside: Any) -> None:
+def keep_figure(prediction: Any, figure: float | str, **beside: Any) -> None:
     """Keeps the figure of a prediction that has none yet, with what stands beside it."""
-    asked: Question | None = getattr(said, "asked", None)
+    asked: Question | None = getattr(prediction, "asked", None)
     if asked is None:
         return
     try:
-        if any("found" not in each for each in _kept(asked)):
+        if any("found" not in entry for entry in _predictions_for(asked)):
             kept = figure if isinstance(figure, str) else float(figure)
             learner_log.add("found", asked.of, hash=asked.hash, found=kept, naive=asked.naive, **beside)
     except RecordError as error:

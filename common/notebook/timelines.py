@@ -72,10 +72,10 @@ def timelines(panels: Mapping[str, Sequence[Span]], lanes: Sequence[str] = STAGE
     rows = figure.subplots(len(panels), squeeze=False, sharex=True)[:, 0]
     for axes, (name, spans) in zip(rows, panels.items(), strict=True):
         for span in spans:
-            _bar(axes, span, lanes.index(span.lane), scale, len({each.number for each in spans}) <= SHOWN)
-        busy = {lane: sum(each.end_s - each.start_s for each in spans if each.lane == lane) for lane in lanes}
-        told = ", ".join(f"{lane} busy {time / length_s(spans):.0%}" for lane, time in busy.items())
-        axes.set_title(f"{name}: {seconds(length_s(spans))} ({told})", fontsize=9, loc="left")
+            _bar(axes, span, lanes.index(span.lane), scale, len({span.number for span in spans}) <= SHOWN)
+        busy = {lane: sum(span.end_s - span.start_s for span in spans if span.lane == lane) for lane in lanes}
+        shares = ", ".join(f"{lane} busy {time / length_s(spans):.0%}" for lane, time in busy.items())
+        axes.set_title(f"{name}: {seconds(length_s(spans))} ({shares})", fontsize=9, loc="left")
         axes.set_yticks(range(len(lanes)), lanes, fontsize=8)
         axes.set(xlim=(0, 1.02 * scale * longest), ylim=(len(lanes) - 0.5, -0.5))
         axes.grid(axis="x", alpha=0.2)

@@ -30,7 +30,7 @@ def row_widths(gpu: Gpu, rows_an_sm: int, element_bytes: int = 4, columns: Seque
     width = np.geomspace(min([*limits.values(), *columns]) / 4, max([*limits.values(), *columns]) * 4, 50)
     for place, (name, scale) in enumerate({"in an SM": an_sm, f"in all {gpu.sms} SMs": an_sm * gpu.sms}.items()):
         axes.plot(width, width * scale, "-" if place else "--", color=SERIES[place], label=f"rows in flight {name}")
-        axes.plot(columns, [each * scale for each in columns], linewidth=0, **style(place))
+        axes.plot(columns, [column * scale for column in columns], linewidth=0, **style(place))
     axes.set(xscale="log", yscale="log", xlim=(width[0], width[-1]))
     _thresholds(axes, gpu, limits, width[-1])
     axes.set(xlabel="columns of a row", ylabel="bytes of the rows in flight")

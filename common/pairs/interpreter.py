@@ -16,7 +16,7 @@ from typing import Any
 INTERPRETED = {"TRITON_INTERPRET": "1"}  # the environment of a process in which Triton interprets kernels
 
 
-def quicken() -> None:
+def speed_up_interpreter() -> None:
     """Replace the slow parts of Triton's interpreter, if Triton is loaded and interprets in this process."""
     interpreter: Any = sys.modules.get("triton.runtime.interpreter")
     interprets = interpreter and os.environ.get("TRITON_INTERPRET") == "1"

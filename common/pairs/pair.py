@@ -94,7 +94,9 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
             suffix = stem.removeprefix(name).removeprefix("_")
             variants[name][f"optimized/{suffix}" if suffix else "optimized"] = path
         elif fnmatchcase(stem, only):
-            raise ContractError(f"{path}: has no partner: {_missing(path) or f'add baseline_{stem}.py or rename it'}")
+            raise ContractError(
+                f"{path}: has no partner: {_copy_advice(path) or f'add baseline_{stem}.py or rename it'}"
+            )
     require_of(folder, bool(baselines), "holds no pairs: add baseline_<name>.py and optimized_<name>.py")
     chosen = [name for name in baselines if fnmatchcase(name, only)]
     if not chosen:
@@ -109,7 +111,7 @@ def discover(folder: Path, only: str = "*") -> list[Pair]:
 
 def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path], read: Callable[..., Version]) -> Pair:
     if not variants:
-        fix = _missing(baseline) or f"add optimized_{name}.py or optimized_{name}_<variant>.py beside it"
+        fix = _copy_advice(baseline) or f"add optimized_{name}.py or optimized_{name}_<variant>.py beside it"
         raise ContractError(f"{baseline}: has no partner: {fix}")
     first = read(baseline, "baseline")
     sizes = first.constants["SIZES"]
@@ -121,7 +123,7 @@ def _pair(folder: Path, name: str, baseline: Path, variants: dict[str, Path], re
     return Pair(folder.resolve().name, name, first, _ladder(name, others), sizes)
 
 
-def _missing(path: Path) -> str:
+def _copy_advice(path: Path) -> str:
     """What else to copy, for a chapter's file that was copied alone; empty for other files."""
     home = next((folder for folder in chapters().values() if (folder / path.name).is_file()), path.parent)
     if home.resolve() == path.parent.resolve():
@@ -169,7 +171,7 @@ def load(path: Path) -> ModuleType:
 
     Helper packages are kept: torch's operators are unique in a process, and torch.compile looks theirs up by name.
     """
-    from common.pairs.interpreter import quicken  # --list needs none of its compiling
+    from common.pairs.interpreter import speed_up_interpreter  # --list needs none of its compiling
 
     path = path.resolve()
     name = f"_{path.parent.name}_{path.stem}_{next(_serial)}"
@@ -181,7 +183,7 @@ def load(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
-        quicken()
+        speed_up_interpreter()
     finally:
         sys.path.remove(str(path.parent))
         for helper in set(sys.modules) - before - {name}:

@@ -98,14 +98,14 @@ def cells_of(counted: VersionTraffic, traffic: Traffic, prediction: Prediction |
         time(prediction),
         ", ".join(f"{key.removesuffix('_bytes')} {binary(amount)}" for key, amount in traffic.copied.items()),
         f"{total.atomics:,.0f} ({total.queue:,.0f})" if total.atomics else "",
-        of_unit(_modelled(traffic), unit),
+        of_unit(_modelled_bytes(traffic), unit),
         f"{total.programs:,.0f}" if total.programs else "",
         f"{total.masked / total.lanes:.1%}" if total.masked else "",
         binary(traffic.allocated_bytes) if traffic.allocated_bytes else "",
     ]
 
 
-def _modelled(traffic: Traffic) -> float:
+def _modelled_bytes(traffic: Traffic) -> float:
     """DRAM bytes of the model; 0 if the model did not see everything: only Triton kernels feed it."""
     has_torch = any(kernel.name.startswith("torch.") for kernel in traffic.kernels)
     return 0.0 if has_torch else traffic.dram_bytes or 0.0

@@ -27,13 +27,13 @@ Undefined = Callable[[], float | None] | None
 Run = Callable[..., tuple[Kernel, float]]  # (kernel, arguments, `grid`, options) -> arguments of Meter.add
 
 
-class Unseen(UserError):
+class UnseenLaunch(UserError):
     """A kernel is launched in a way that no hook sees."""
 
 
 class _NoBinary:  # stands for the compiled kernel that a launch returns
     def __getattr__(self, name: str) -> Any:
-        raise Unseen("launches a compiled kernel itself, which no hook sees")
+        raise UnseenLaunch("launches a compiled kernel itself, which no hook sees")
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def interpreter_hooks(
 
     def call_device_function(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not running:  # not by a kernel
-            raise Unseen(f"{self.__name__} is called without a grid: a launch is {self.__name__}[grid](...)")
+            raise UnseenLaunch(f"{self.__name__} is called without a grid: a launch is {self.__name__}[grid](...)")
         return interpreter.InterpretedFunction(self.fn)(*args, **kwargs)
 
     def run_first_config(self: Any, *args: Any, **options: Any) -> Any:

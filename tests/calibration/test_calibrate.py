@@ -25,10 +25,10 @@ from common.calibration.findings import (
     PAIRS,
     SCHEMA,
     Findings,
-    Known,
+    KnownTimes,
     Run,
-    Said,
     Spin,
+    VariantResult,
     keep,
     to_json,
 )
@@ -39,6 +39,7 @@ from common.pairs.pair import ROOT, discover
 from common.pairs.pair import load as load_version
 from common.pairs.source import source_hash
 from common.record.files import RecordError
+from common.record.outcome import Cause
 from common.record.result import Record
 from common.show import tables
 
@@ -46,20 +47,20 @@ from common.show import tables
 
 RUNS = 200
 REPETITIONS = {"baseline": 100, "copy": 100, "plus_1": 101, "plus_5": 105}
-FALSE_CALL = Said("faster", 1.03, 1.025, 1.035)
+FALSE_CALL = VariantResult("faster", 1.03, 1.025, 1.035)
 CALIBRATED = {
-    "copy": Said("same", 1.0, 0.99, 1.01),
-    "plus_1": Said("same", 100 / 101, 0.985, 0.995),
-    "plus_5": Said("slower", 100 / 105, 0.945, 0.96),
+    "copy": VariantResult("same", 1.0, 0.99, 1.01),
+    "plus_1": VariantResult("same", 100 / 101, 0.985, 0.995),
+    "plus_5": VariantResult("slower", 100 / 105, 0.945, 0.96),
 }
 MISSES = {  # the right verdict, but the truth is not in the interval
-    "copy": Said("same", 1.01, 1.005, 1.015),
-    "plus_1": Said("same", 1.0, 0.995, 1.005),
-    "plus_5": Said("slower", 0.94, 0.93, 0.95),
+    "copy": VariantResult("same", 1.01, 1.005, 1.015),
+    "plus_1": VariantResult("same", 1.0, 0.995, 1.005),
+    "plus_5": VariantResult("slower", 0.94, 0.93, 0.95),
 }
-INVALID = Said("invalid", None, None, None, "wrong answer")
-UNSURE = Said("unsure", 0.97, 0.95, 0.99)
-REFUSED = Said("too short", None, None, None, "below the timer's resolution")
+INVALID = VariantResult("invalid", None, None, None, "wrong answer")
+UNSURE = VariantResult("unsure", 0.97, 0.95, 0.99)
+REFUSED = VariantResult("too short", None, None, None, "below the timer's resolution")
 
 
 def planted(times=0, version="copy", said=FALSE_CALL, runs=RUNS):
@@ -73,7 +74,7 @@ def spins(off=1.0, clock="CLOCK_MONOTONIC_RAW"):
 
 def known(own=0.0, cold=18e-6, **off):
     """What `own` repetitions cost in vain, and reads of a cold L2 that take so long."""
-    return Known(spins(**off), [1e-5 * (1 + own)] * 9, [1e-5 * (200 + own)] * 9, 200, [cold] * 5, [10e-6] * 5)
+    return KnownTimes(spins(**off), [1e-5 * (1 + own)] * 9, [1e-5 * (200 + own)] * 9, 200, [cold] * 5, [10e-6] * 5)
 
 
 def sound(quiet=None, busy=None, kind="cuda", name="NVIDIA H200", date="2026-01-02T03:04:05+00:00", **changes):
@@ -112,7 +113,7 @@ SPIN = "a spin is as long as by CLOCK_MONOTONIC_RAW"
 READ = "a read with a cold L2 is slower than with a warm one"
 
 
-DOUBTED = Said("unsure", 1.05, 1.04, 1.06, "contradicted_alone")
+DOUBTED = VariantResult("unsure", 1.05, 1.04, 1.06, Cause.CONTRADICTED_ALONE.value)
 
 
 def alone(times=16, **of):
@@ -120,7 +121,7 @@ def alone(times=16, **of):
     return {"quiet": planted(), "alone": planted(times, **of), "busy": planted()}
 
 
-GIVEN = ({"optimized": CALIBRATED["copy"]}, {"optimized": Said("verified", None, None, None)}, {})
+GIVEN = ({"optimized": CALIBRATED["copy"]}, {"optimized": VariantResult("verified", None, None, None)}, {})
 NOT_NOTHING = [[], *([Run(0, 12, 0.005, said)] * 2 for said in GIVEN)]
 
 
@@ -156,7 +157,7 @@ def test_each_fault_is_found_by_its_own_check(faults, found_by):
         {"quiet": planted(10, "plus_5", UNSURE)},  # 95 % found
         {"quiet": planted(14, "plus_1", MISSES["plus_1"])},  # 93 % held
         {"busy": planted(RUNS, "plus_5", UNSURE)},  # power is promised on a quiet machine only
-        {"quiet": planted(RUNS, "plus_1", Said("slower", 0.97, 0.96, 0.979)),
+        {"quiet": planted(RUNS, "plus_1", VariantResult("slower", 0.97, 0.96, 0.979)),
          "repetitions": {"baseline": 97, "copy": 97, "plus_1": 100, "plus_5": 102}},
         {"known": known(off=1.04)},
         {"known": known(own=1.9)},
@@ -341,7 +342,7 @@ def job(device):
 def test_spins_on_a_cpu_are_read_with_the_harness(monkeypatch):
     monkeypatch.setattr(known_times, "SPINS", {"cpu": {1e-3: 5, 5e-3: 3}})
     monkeypatch.setattr(known_times, "SAMPLES", 7)
-    found = known_times.look(job("cpu"), lambda stage, fraction: None)
+    found = known_times.measure_known_times(job("cpu"), lambda stage, fraction: None)
     assert [(spin.nominal_s, len(spin.read_s)) for spin in found.spins] == [(1e-3, 5), (5e-3, 3)]
     for spin in found.spins:
         ((_, true_s),) = spin.true_s.items()
@@ -355,7 +356,7 @@ def test_spins_on_a_cpu_are_read_with_the_harness(monkeypatch):
 @pytest.mark.gpu
 @pytest.mark.alone
 def test_known_times_on_a_gpu():
-    found = trials.apart(known_times.look, job("cuda:0"))
+    found = trials.run_in_child(known_times.measure_known_times, job("cuda:0"))
     for spin in found.spins:
         assert list(spin.true_s) == ["its cycles at the SM clock", "%globaltimer"]
         assert all(math.isclose(true, spin.nominal_s, rel_tol=0.3) for true in spin.true_s["%globaltimer"])
@@ -384,7 +385,7 @@ def test_all_cores_are_kept_busy_and_no_longer():
 
 def test_a_core_that_was_not_busy_all_the_time_fails_the_calibration(monkeypatch):
     monkeypatch.setattr(trials, "HOG", "pass")
-    with pytest.raises(trials.Failed, match="with status 0"), trials.all_cores_busy() as hogs:
+    with pytest.raises(trials.TrialError, match="with status 0"), trials.all_cores_busy() as hogs:
         hogs[0].wait()
 
 
@@ -406,8 +407,8 @@ def test_cores_are_free_again_when_whoever_kept_them_busy_is_killed():
 
 
 def test_a_measurement_that_cannot_be_made_is_one_line():
-    with pytest.raises(trials.Failed, match=r"^AttributeError: .*$"):
-        trials.apart(trials.measure_all, [None])
+    with pytest.raises(trials.TrialError, match=r"^AttributeError: .*$"):
+        trials.run_in_child(trials.measure_all, [None])
 
 
 # From end to end
@@ -458,7 +459,7 @@ def test_bad_input_is_one_line_and_status_2(arguments, complaint, capsys):
 
 def test_a_measurement_that_dies_is_status_1(monkeypatch, capsys):
     def dies(*_):
-        raise trials.Failed("killed by SIGKILL")
+        raise trials.TrialError("killed by SIGKILL")
 
     monkeypatch.setattr(calibrate, "calibrate", dies)
     assert calibrate.main(["--device", "cpu"]) == 1

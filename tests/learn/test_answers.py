@@ -14,7 +14,7 @@ from common.learn import answer_gates
     ],
 )
 def test_what_is_said_and_what_is_counted_have_one_format(value, words):
-    assert answer_gates._said_of(value, 36000.0) == words
+    assert answer_gates._count_text(value, 36000.0) == words
 
 
 @pytest.mark.parametrize(("high", "fits"), [(0.27, True), (0.28, False)])

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("triton")
 
 from common.learn import diagnosis
-from common.learn.errors import not_compiled, plain, spilled
+from common.learn.errors import not_compiled, plain, spill_advice
 from common.learn.exercise import find
 from common.learn.failure_text import wrong_answer
 from common.learn.gate import NOT_YET
@@ -46,7 +46,7 @@ HINTS = {
 def said(tmp_path):
     """said(changes, function): what one of the two functions says of the changed solution."""
 
-    def of(changes, function=diagnosis.look, of=TOLD):
+    def of(changes, function=diagnosis.diagnose, of=TOLD):
         path = tmp_path / "own.py"
         path.write_text(changed(changes), encoding="utf-8")
         with as_pair(EXERCISE, path) as folder:
@@ -101,7 +101,7 @@ MAXIMUM = (", other=0.0)", ")", "tl.sum(x * x, axis=1)", "tl.sum(x * x, axis=1) 
 
 
 @pytest.mark.parametrize("changes", [UNDEFINED, MAXIMUM], ids=["sum", "maximum"])
-@pytest.mark.parametrize("function", [(diagnosis.look, TOLD), (diagnosis.bounds, "check")])
+@pytest.mark.parametrize("function", [(diagnosis.diagnose, TOLD), (diagnosis.bounds, "check")])
 def test_a_right_answer_that_needs_zeros_in_masked_lanes_is_luck(changes, function, said):
     words = (
         r"ine 34, `x = tl.load\(.*\)`: without `other`, a masked lane holds any value, and the result depends on it$"
@@ -151,4 +151,4 @@ def test_a_compilers_error_names_the_kernels_line():
     ],
 )
 def test_spills_are_told_by_values_per_thread(threads, words):
-    assert re.search(words, spilled(threads))
+    assert re.search(words, spill_advice(threads))

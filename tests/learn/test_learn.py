@@ -15,7 +15,7 @@ from samples import refused
 from common.cli import learn_commands, learn_text
 from common.learn import learner_log, submission
 from common.learn.exercise import ExerciseError, exercises, find
-from common.learn.forecast_score import Scored, off, sureness
+from common.learn.forecast_score import ScoredForecast, off, sureness
 from common.learn.gate import CANNOT, PASSED, UNSURE, Gate, Grade
 from common.pairs.pair import ROOT
 
@@ -125,7 +125,7 @@ def test_next_says_what_stays_open(course, capsys):
 def test_a_failed_check_and_a_hint_of_another_do_not_move_next(course, capsys):
     run("start", "ch1/one")
     run("hint", "ch1/two")
-    assert learner_log.upcoming(exercises()).id == "ch1/two"
+    assert learner_log.next_exercise(exercises()).id == "ch1/two"
     run("check")
     assert learner_log.standings(exercises())["ch1/one"].tries == 1
     run("list")
@@ -485,12 +485,12 @@ def test_an_unknown_exercise_names_those_that_are_near(course):
 
 
 def test_interval_scores_and_sureness():
-    assert Scored("a", 1.0, 2.0, 1.5).score == pytest.approx(0.6931, abs=1e-4)
-    assert Scored("a", 1.0, 2.0, 4.0).score == pytest.approx(0.6931 + 20 * 0.6931, abs=1e-3)
-    assert "fewer than 20" in sureness([Scored("a", 1, 2, 1.5)] * 19)
-    assert "too narrow" in sureness([Scored("a", 1, 2, 1.5)] * 10 + [Scored("a", 1, 2, 3)] * 10)
-    assert "too wide" in sureness([Scored("a", 1, 2, 1.5)] * 40)
-    assert "That fits" in sureness([Scored("a", 1, 2, 1.5)] * 27 + [Scored("a", 1, 2, 3)] * 3)
+    assert ScoredForecast("a", 1.0, 2.0, 1.5).score == pytest.approx(0.6931, abs=1e-4)
+    assert ScoredForecast("a", 1.0, 2.0, 4.0).score == pytest.approx(0.6931 + 20 * 0.6931, abs=1e-3)
+    assert "fewer than 20" in sureness([ScoredForecast("a", 1, 2, 1.5)] * 19)
+    assert "too narrow" in sureness([ScoredForecast("a", 1, 2, 1.5)] * 10 + [ScoredForecast("a", 1, 2, 3)] * 10)
+    assert "too wide" in sureness([ScoredForecast("a", 1, 2, 1.5)] * 40)
+    assert "That fits" in sureness([ScoredForecast("a", 1, 2, 1.5)] * 27 + [ScoredForecast("a", 1, 2, 3)] * 3)
 
 
 def test_off_knows_both_sides():

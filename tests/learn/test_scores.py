@@ -8,7 +8,7 @@ from samples import pair_result, record
 from common.cli import forecasts, learn_commands
 from common.learn import learner_log
 from common.learn.exercise import find
-from common.learn.forecast_score import Scored, beside, between, sureness
+from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
 from common.record.files import RecordError
 from common.record.store import keep_record
 
@@ -45,24 +45,24 @@ def shown(capsys):
     ],
 )  # fmt: skip
 def test_intervals_of_hit_rates_are_those_of_tables(hits, n, says):
-    assert between(hits, n) == says
+    assert hit_rate_interval(hits, n) == says
 
 
 def test_no_word_is_said_of_fewer_than_twenty_ranges():
-    wrong = Scored("a", 1, 2, 9)
+    wrong = ScoredForecast("a", 1, 2, 9)
     assert sureness([wrong] * 19).endswith("Nothing is concluded from fewer than 20.")
     assert sureness([wrong] * 20).endswith("Your ranges are too narrow.")
 
 
 def test_scores_stand_beside_those_of_forecasters_of_the_same_figures():
     e = 2.718281828459045
-    both = Scored("a", 1.0, e, e, naive=1.0, bytes=e)  # scores 1; a number that misses by e scores 20
-    neither = Scored("b", 1.0, 2.0, 100.0)
-    assert beside([both, neither]) == [
+    both = ScoredForecast("a", 1.0, e, e, naive=1.0, bytes=e)  # scores 1; a number that misses by e scores 20
+    neither = ScoredForecast("b", 1.0, 2.0, 100.0)
+    assert compare_forecasters([both, neither]) == [
         "interval score, mean of 1 (lower is better): yours 1.00; the naive guess: 20.0",
         "interval score, mean of 1 (lower is better): yours 1.00; the ratio of bytes: 0.00",
     ]
-    assert beside([neither, Scored("c", 1.0, 2.0, 1.5, naive=0, bytes=-1.0)]) == []
+    assert compare_forecasters([neither, ScoredForecast("c", 1.0, 2.0, 1.5, naive=0, bytes=-1.0)]) == []
 
 
 def test_a_figure_completes_all_answers_before_it_and_none_after_it(work):

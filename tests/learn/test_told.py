@@ -8,7 +8,7 @@ pytest.importorskip("triton")
 from common.learn import diagnosis
 from common.learn.exercise import find
 from common.learn.failure_text import HARD, wrong_answer
-from common.learn.first_mismatch import wrong
+from common.learn.first_mismatch import mismatch_text
 from common.learn.grade import grade
 from common.pairs.pair import discover
 from learn.said import finding
@@ -137,7 +137,7 @@ def test_an_output_without_a_name_has_its_number(pair):
     ids=["value", "second output", "masked row", "never written at all"],
 )  # fmt: skip
 def test_one_element_and_what_it_looks_like(change, reason, text, pair):
-    assert diagnosis.look(pair(*change), wrong_answer_of(reason), None) == text
+    assert diagnosis.diagnose(pair(*change), wrong_answer_of(reason), None) == text
 
 
 SPECIAL = ("2 * x, mask", "tl.where(x != x + 1, 2 * x, 0.0), mask")  # -inf is the same as -inf + 1
@@ -145,7 +145,7 @@ SPECIAL = ("2 * x, mask", "tl.where(x != x + 1, 2 * x, 0.0), mask")  # -inf is t
 
 def test_hard_values_are_explained_and_their_first_wrong_element_is_named(pair):
     reason = "wrong answer at size check on -inf: [0]: NaN or inf differ from the oracle's near element 0 of 15"
-    found = diagnosis.look(pair(*SPECIAL), wrong_answer_of(reason), None)
+    found = diagnosis.diagnose(pair(*SPECIAL), wrong_answer_of(reason), None)
     assert found == (
         f"{AT} on -inf, which this test writes into some elements of its inputs. `twice[2, 4]` should be -inf, got 0 "
         f"(1 of 15 elements are wrong). On ordinary values it is right, but hard values count, too: {HARD}"
@@ -154,7 +154,7 @@ def test_hard_values_are_explained_and_their_first_wrong_element_is_named(pair):
 
 def test_of_large_values_only_infinities_are_compared(pair):
     reason = wrong_answer_of("wrong answer at size check on values around 100: [1]: element 0 of 3 is 1, expected 2")
-    found = diagnosis.look(pair(SUM, SUM.replace("x * x", "x * x * (1 + 0.1 * (x > 99))")), reason, None)
+    found = diagnosis.diagnose(pair(SUM, SUM.replace("x * x", "x * x * (1 + 0.1 * (x > 99))")), reason, None)
     assert "`sums[0]` should be 2, got 1. On ordinary values it is right" in found
 
 
@@ -167,7 +167,7 @@ def test_of_large_values_only_infinities_are_compared(pair):
 )
 def test_a_value_of_another_element_is_named_but_not_zero(got, text):
     want = torch.tensor([1.0, 0.0, 3.0]).double()
-    assert wrong("out", torch.tensor([got, 0.0, 3.0]), want, []) == text
+    assert mismatch_text("out", torch.tensor([got, 0.0, 3.0]), want, []) == text
 
 
 RMS = "wrong answer at size check: relative RMS error {} in chunk 1 of 4, accepted 0.00056: not {}, or partly wrong"
@@ -184,7 +184,7 @@ RMS = "wrong answer at size check: relative RMS error {} in chunk 1 of 4, accept
 )
 def test_an_error_as_large_as_roundings_of_16_bits_is_called_so(error, precision, words, pair):
     said = wrong_answer_of(RMS.format(error, precision))
-    assert said.rounded.endswith(words) and bool(said.rounded) is bool(words)
+    assert said.rounding_cause.endswith(words) and bool(said.rounding_cause) is bool(words)
     assert ("or partly wrong" in said.text(pair())) is not bool(words)
 
 
@@ -201,5 +201,5 @@ def test_sums_of_float16_products_are_told_to_be_float32(tmp_path):
 def test_one_value_that_belongs_to_another_element_by_chance_is_not_named():
     want = torch.tensor([1.0, 2.0, 3.0]).double()
     text = "out[0] should be 1, got 3 (2 of 3 elements are wrong)"
-    assert wrong("out", torch.tensor([3.0, 7.0, 3.0]), want, []) == text
-    assert wrong("out", torch.tensor([3.0, 1.0, 3.0]), want, []) == f"{text}. That belongs into out[2]"
+    assert mismatch_text("out", torch.tensor([3.0, 7.0, 3.0]), want, []) == text
+    assert mismatch_text("out", torch.tensor([3.0, 1.0, 3.0]), want, []) == f"{text}. That belongs into out[2]"

@@ -57,7 +57,7 @@ for _ in range(2):
     found.append(torch.full((57,), float("nan")))
     kernel[(1,)](x, found[-1])
     said.append(misfit())
-    interpreter.quicken()
+    interpreter.speed_up_interpreter()
 assert interpreting.ReduceOps.generic_reduce is not slow[0] and interpreting.InterpretedFunction.__call__ is not slow[1]
 torch.testing.assert_close(*found)
 assert bool(found[0].isfinite().all())

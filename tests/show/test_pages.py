@@ -12,7 +12,7 @@ from common.record.files import RECORDED
 from common.record.outcome import Cause, Finding
 from common.record.result import Row
 from common.record.store import keep_record
-from common.show.tables import NOTHING, STALE
+from common.show.tables import NOTHING
 from tools import readmes
 
 BEFORE, AFTER = "# Title\n\n| a table | of ours |\n\n", "\n\nThe end.\n"

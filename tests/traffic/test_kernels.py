@@ -151,7 +151,7 @@ def test_a_masked_lane_with_other_holds_it(other):
 
 
 def test_a_kernel_without_a_grid_is_no_launch():
-    with counting(), pytest.raises(triton_hooks.Unseen, match=r"twice_kernel is called without a grid.*\[grid\]"):
+    with counting(), pytest.raises(triton_hooks.UnseenLaunch, match=r"twice_kernel is called without a grid.*\[grid\]"):
         programs.twice_kernel(vector(), vector(), 1024)
 
 
