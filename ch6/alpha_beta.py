@@ -114,7 +114,7 @@ def seconds(collective, size, ranks, here, links):
 
 def load(path):
     """Raises RecordError."""
-    return Format("a record of ch6/collectives.py", 0, _read).load(path)
+    return Format("a record of ch6/collectives.py", 0, dict, _read).load(path)
 
 
 def _read(data):

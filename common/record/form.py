@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from common.record.outcome import Finding, Verdict
+from common.record.outcome import Finding
 
 FORM = 4
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
@@ -101,13 +101,13 @@ class Candidate(Strict, frozen=True):
 class Variant(Strict, frozen=True):
     """What is said of a variant besides its samples. `versus`: the variant that it is also compared with.
 
-    `verdict`, with its `reason`: where there is no speedup, which cannot be computed.
+    `verdict`, with its `reason`: where there is no speedup. The others follow from the samples.
     """
 
     label: str
     versus: str = ""
     precision: str = ""
-    verdict: Verdict | None = None
+    verdict: Literal["too short", "verified", "skipped", "invalid", "crashed"] | None = None
     reason: Finding | None = None
     notes: list[Finding] = []
 

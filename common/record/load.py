@@ -112,8 +112,9 @@ def _rows(variant: Variant, pair: PairResult) -> list[Row]:
     """A variant's rows: against the baseline, and against the variant that it names."""
     label, precision, notes = variant.label, variant.precision, variant.notes
     others = ["baseline", *filter(None, [variant.versus])]
-    if verdict := variant.verdict:
-        return [Row(label, other, verdict, variant.reason, precision=precision, notes=notes) for other in others]
+    if variant.verdict:
+        verdict, reason = Verdict(variant.verdict), variant.reason
+        return [Row(label, other, verdict, reason, precision=precision, notes=notes) for other in others]
     if lacking := {label, *others} - pair.arms.keys():
         raise ValueError(f"{pair.name} {pair.size}: there are no samples of {', '.join(sorted(lacking))}")
     rows = [recompute.row(pair.arms, label, other, pair.noise_floor or 0.0, precision) for other in others]

@@ -20,7 +20,7 @@ def work(tmp_path, monkeypatch):
         monkeypatch.setattr(f"{module}.WORK", tmp_path / "work")
     monkeypatch.setattr("common.record.files.RECORDED", tmp_path / "recorded")
     forecasts._limits.cache_clear()
-    keep_record(record(pair_result(limit_by="dram_bytes")))
+    keep_record(record(pair_result()))
     yield tmp_path / "work"
     forecasts._limits.cache_clear()
 
@@ -109,8 +109,8 @@ def test_progress_tells_of_exercises_and_notebooks_together_and_of_revisions_apa
 def test_an_exercises_figure_is_of_the_resource_of_its_pair(work):
     exercise = find("ch1/ratios")
     event = {"of": "ch1/ratios softmax", "range": [1.0, 1.5], "found": 1.8, "locked": True}
-    keep_record(record(pair_result("softmax", chapter="ch3", limit_by="fp32_flops")))
-    assert "  by resource: fp32 0 of 1 (0% to 97%)" in list(forecasts.lines([exercise], [event]))
+    keep_record(record(pair_result("softmax", chapter="ch3")))
+    assert "  by resource: dram 0 of 1 (0% to 97%)" in list(forecasts.lines([exercise], [event]))
 
 
 @pytest.mark.parametrize("of", [3, ["ch1/x"], None])

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from samples import reason_of
 
-from common.record.result import to_json
+from common.record.load import to_json
 from common.show import console, heatmap, summary
 from liars import WAYS, answer, clock, state, test_alone, test_on_gpu, test_statistics
 from liars.case import assert_believed, assert_out, rooms, rows_of, write_rooms
@@ -76,9 +76,9 @@ def lines_of(text, who):
 
 
 def test_a_liar_has_no_samples_in_the_record_and_nothing_is_compared_with_it(record):
-    pairs = json.loads(to_json(record))["pairs"]
-    arms = [label for pair in pairs for label in pair["arms"]]
-    compared = [row["versus"] for pair in pairs for row in pair["rows"]]
+    results = json.loads(to_json([record]))["results"]
+    arms = [label for result in results for label in result.get("candidates", ())]
+    compared = [row.versus for pair in record.pairs for row in pair.rows]
     assert len(lines_of("\n".join(arms), "twin")) == len(LIARS)
     assert lines_of("\n".join(arms + compared), "liar") == []
     assert not any(RATIO.search(reason_of(row)) for pair in record.pairs for row in pair.rows)

@@ -197,7 +197,7 @@ ARM, VARIANT = (*RESULT, "candidates", "optimized"), (*RESULT, "variants", 0)
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ((*VARIANT, "verdict"), "great"), ((*VARIANT, "verdict"), "died"), ((*VARIANT, "label"), KeyError),
+        ((*VARIANT, "verdict"), "great"), ((*VARIANT, "verdict"), "faster"), ((*VARIANT, "label"), KeyError),
         ((*VARIANT, "ratio"), 2.0), ((*VARIANT, "notes"), [1]), ((*VARIANT, "notes"), ["a sentence"]),
         ((*VARIANT, "reason"), "a sentence"), ((*VARIANT, "notes", 0, "cause"), "bad_luck"),
         ((*ARM, "seconds"), [[1.0, 0.0]]), ((*ARM, "seconds"), [1.0]), ((*ARM, "seconds"), []),

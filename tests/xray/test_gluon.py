@@ -1,13 +1,13 @@
 """A version written in Gluon: compiled and X-rayed anywhere, skipped and not counted where it cannot run."""
 
-import json
 import textwrap
 
 import pytest
-from samples import one_pair, version
+from samples import one_pair, reason_of, version
 
 import benchmark
 from common.pairs.pair import NOT_INTERPRETED
+from common.record.load import load_record
 from common.traffic.versions import count_pair
 from common.xray.occupancy import MACHINES
 from common.xray.picture import xray
@@ -64,8 +64,8 @@ def test_without_a_gpu_it_is_skipped_with_the_reason(pair, capsys):
     folder = pair.baseline.path.parent
     arguments = ["--path", str(folder), "--device", "cpu", "--check", "--json", str(folder / "record.json")]
     assert benchmark.main(arguments) == 0
-    (row,) = json.loads((folder / "record.json").read_text())["pairs"][0]["rows"]
-    assert (row["variant"], row["verdict"], row["reason"]["facts"]["text"]) == ("optimized", "skipped", NOT_INTERPRETED)
+    (row,) = load_record(folder / "record.json").pairs[0].rows
+    assert (row.variant, row.verdict, reason_of(row)) == ("optimized", "skipped", NOT_INTERPRETED)
     assert "written in Gluon" in capsys.readouterr().out
 
 
