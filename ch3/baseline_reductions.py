@@ -17,7 +17,7 @@ import torch
 import triton
 import triton.language as tl
 from compiled import compiled
-from reducing import AXES, EMPTY, TORCH, finish, take
+from reduction_ops import AXES, EMPTY, TORCH, finish, take
 
 SIZES = {
     "check": {"op": "sum", "over": "rows", "rows": 127, "columns": 129},

@@ -35,9 +35,9 @@ import torch
 import triton
 import triton.language as tl
 from compiled import compiled
-from held import HELD, SMS, held_columns, held_rows
-from over_columns import early, over_columns
-from reducing import AXES, EMPTY, TORCH, finish, take
+from one_launch_reduction import HELD, SMS, held_columns, held_rows
+from reduction_ops import AXES, EMPTY, TORCH, finish, take
+from row_reduction import early, over_columns
 
 PROGRAMS = 8 * SMS  # of four warps, about; over rows four times as many, of one warp
 BLOCK = 512  # bytes: 32 lanes * 16

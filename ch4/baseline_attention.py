@@ -14,7 +14,7 @@ Predict: with 4.8 TB/s and 989 TFLOP/s (H200, datasheet), do the bytes or the pr
 as long?
 """
 
-import attending
+import attention_common
 import torch
 
 REQUIRES = {"capability": (8, 0)}
@@ -53,23 +53,23 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
 
 
 def reference(q, k, v, causal):
-    return attending.exact(q, k, v, causal)
+    return attention_common.exact(q, k, v, causal)
 
 
 def library(q, k, v, causal):
-    return attending.by("FLASH_ATTENTION", q, k, v, causal)
+    return attention_common.by("FLASH_ATTENTION", q, k, v, causal)
 
 
 def library_cudnn(q, k, v, causal):
-    return attending.by("CUDNN_ATTENTION", q, k, v, causal)
+    return attention_common.by("CUDNN_ATTENTION", q, k, v, causal)
 
 
 def library_efficient(q, k, v, causal):
-    return attending.by("EFFICIENT_ATTENTION", q, k, v, causal)
+    return attention_common.by("EFFICIENT_ATTENTION", q, k, v, causal)
 
 
 def cost(q, k, v, causal):
-    return {"dram_bytes": 4 * q.nbytes, **attending.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
+    return {"dram_bytes": 4 * q.nbytes, **attention_common.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
 
 
 def run(q, k, v, causal):

@@ -13,7 +13,7 @@ and the gradients are 112 MiB (d = 64).
 Predict: with 4.8 TB/s (H200, datasheet), how long does it take at least?
 """
 
-import attending
+import attention_common
 import torch
 
 REQUIRES = {"capability": (8, 0)}
@@ -47,23 +47,23 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
 
 
 def reference(q, k, v, do, causal):
-    return attending.exact_gradients(q, k, v, do, causal)
+    return attention_common.exact_gradients(q, k, v, do, causal)
 
 
 def library(q, k, v, do, causal):
-    return attending.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
 
 
 def library_cudnn(q, k, v, do, causal):
-    return attending.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
 
 
 def library_efficient(q, k, v, do, causal):
-    return attending.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
 
 
 def cost(q, k, v, do, causal):
-    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # 7 tensors; 2 products and 4
+    return {"dram_bytes": 7 * q.nbytes, **attention_common.flops(6, q, causal)}  # 7 tensors; 2 products and 4
 
 
 def attend(q, k, v, causal):
@@ -75,4 +75,4 @@ def attend(q, k, v, causal):
 
 
 def run(q, k, v, do, causal):
-    return attending.gradients(attend, q, k, v, do, causal)
+    return attention_common.gradients(attend, q, k, v, do, causal)

@@ -13,7 +13,7 @@ Predict: `optimized_batched_matmul.py` is one launch for all. Is it 40 times as 
 import torch
 import triton
 import triton.language as tl
-from rows import multiple, odd, unit
+from alignment import assume_multiple, odd, unit
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {
@@ -92,9 +92,9 @@ def matmul_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
     ODD: tl.constexpr,
 ):  # fmt: skip
-    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
-    stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
-    stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
+    N, K = assume_multiple(N, UNIT), assume_multiple(K, UNIT)  # of what lengths and strides are multiples
+    stride_am, stride_ak = assume_multiple(stride_am, UNIT), assume_multiple(stride_ak, UNIT)
+    stride_bk, stride_bn = assume_multiple(stride_bk, UNIT), assume_multiple(stride_bn, UNIT)
     num_pid_n, pid = tl.cdiv(N, BLOCK_N), tl.program_id(0)
     # 64 bits: offsets may exceed 2^31
     offs_m = (pid // num_pid_n * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)[:, None]

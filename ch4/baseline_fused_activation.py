@@ -13,7 +13,7 @@ Predict: with 989 TFLOP/s and 4.8 TB/s (H200, datasheet), by how many percent is
 """
 
 from compiled import compiled
-from operands import operand, product_cost
+from matrices import operand, product_cost
 from torch.nn import functional
 
 REQUIRES = {"capability": (8, 0)}

@@ -15,7 +15,7 @@ each byte allow?
 import torch
 import triton
 import triton.language as tl
-from operands import operand, product_cost
+from matrices import operand, product_cost
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {

@@ -16,7 +16,7 @@ larger is the error at k = 4096?
 import torch
 import triton
 import triton.language as tl
-from copies import close, even
+from tma_layout import close, even
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {

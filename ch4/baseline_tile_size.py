@@ -15,8 +15,8 @@ Predict: `optimized_tile_size.py` takes the tile that the size names: 64, 128 or
 import torch
 import triton
 import triton.language as tl
-from copies import close, even
-from operands import operand, product_cost
+from matrices import operand, product_cost
+from tma_layout import close, even
 
 REQUIRES = {"capability": (8, 0)}
 SIZES = {

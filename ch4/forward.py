@@ -1,6 +1,6 @@
 """Attention's forward pass as the backward pass needs it: o, and for each row its log-sum-exp."""
 
-import attending
+import attention_common
 import torch
 import triton
 import triton.language as tl
@@ -63,7 +63,7 @@ def row_sums(q):
 def forward(q, k, v, scale, causal):
     """o [batch, heads, n, d]; and log2 of each row's sum of e^(s * scale), as `row_sums`. q, k, v: contiguous."""
     o, lse, (batch, heads, n, d) = torch.empty_like(q), row_sums(q), q.shape
-    block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
+    block_m, block_n, stages, warps = attention_common.tiles(q, LARGE, OTHERS)
     grid = (triton.cdiv(n, block_m), batch * heads)  # a program without a row would read beyond k and v
     forward_kernel[grid](
         q, k, v, o, lse, n, lse.shape[1], scale * LOG2_E, HEAD_DIM=d, CAUSAL=causal,

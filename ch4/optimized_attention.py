@@ -16,7 +16,7 @@ Predict: at n = 4096, d = 64, causal, take 5.4 ms for the 24 GiB of the baseline
 datasheet). What ratio do you expect?
 """
 
-import attending
+import attention_common
 import torch
 import triton
 import triton.language as tl
@@ -34,23 +34,23 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
 
 
 def reference(q, k, v, causal):
-    return attending.exact(q, k, v, causal)
+    return attention_common.exact(q, k, v, causal)
 
 
 def library(q, k, v, causal):
-    return attending.by("FLASH_ATTENTION", q, k, v, causal)
+    return attention_common.by("FLASH_ATTENTION", q, k, v, causal)
 
 
 def library_cudnn(q, k, v, causal):
-    return attending.by("CUDNN_ATTENTION", q, k, v, causal)
+    return attention_common.by("CUDNN_ATTENTION", q, k, v, causal)
 
 
 def library_efficient(q, k, v, causal):
-    return attending.by("EFFICIENT_ATTENTION", q, k, v, causal)
+    return attention_common.by("EFFICIENT_ATTENTION", q, k, v, causal)
 
 
 def cost(q, k, v, causal):
-    return {"dram_bytes": 4 * q.nbytes, **attending.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
+    return {"dram_bytes": 4 * q.nbytes, **attention_common.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
 
 
 @triton.jit
@@ -81,9 +81,9 @@ def attention_kernel(
 
 
 def run(q, k, v, causal):
-    width, (q, k, v) = q.shape[3], attending.widened(q, k, v)
+    width, (q, k, v) = q.shape[3], attention_common.widened(q, k, v)
     o, (batch, heads, n, d) = torch.empty_like(q), q.shape
-    block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
+    block_m, block_n, stages, warps = attention_common.tiles(q, LARGE, OTHERS)
     grid = (triton.cdiv(n, block_m), batch * heads)
     attention_kernel[grid](
         q, k, v, o, n, width**-0.5, HEAD_DIM=d, CAUSAL=causal,

@@ -4,7 +4,7 @@ Problem: `baseline_attention_backward.py` moves 6.5 GiB at its default size.
 Idea: the forward pass keeps o and, for each row, lse, the logarithm of the sum by which its softmax divides. Any block
 of weights is then one product away: p = exp(s - lse). And rowsum(p * dp) equals rowsum(o * do): n d values are read
 instead of n^2.
-Two kernels compute the gradients, each with its sums in registers (the first one is in `queries.py`):
+Two kernels compute the gradients, each with its sums in registers (the first one is in `dq_kernel.py`):
 
     queries    a block of dq:        s, dp, ds @ k                     3 products of n^2 d
     keys       a block of dk, dv:    s, dp, p.T @ do, ds.T @ q         4 products of n^2 d
@@ -16,12 +16,12 @@ Predict: at that size, causal, a product is 17 GFLOP. Take 1.45 ms for the basel
 (H200, datasheet). What ratio do you expect?
 """
 
-import attending
+import attention_common
 import torch
 import triton
 import triton.language as tl
+from dq_kernel import query_gradient
 from forward import forward
-from queries import query_gradient
 
 REQUIRES = {"capability": (8, 0)}
 TOLERANCE = (0.1, 0.5)  # with a causal mask, gradients and errors of the first rows are much larger
@@ -41,23 +41,23 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
 
 
 def reference(q, k, v, do, causal):
-    return attending.exact_gradients(q, k, v, do, causal)
+    return attention_common.exact_gradients(q, k, v, do, causal)
 
 
 def library(q, k, v, do, causal):
-    return attending.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
 
 
 def library_cudnn(q, k, v, do, causal):
-    return attending.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
 
 
 def library_efficient(q, k, v, do, causal):
-    return attending.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
 
 
 def cost(q, k, v, do, causal):
-    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # 7 tensors; 2 products and 4
+    return {"dram_bytes": 7 * q.nbytes, **attention_common.flops(6, q, causal)}  # 7 tensors; 2 products and 4
 
 
 @triton.jit
@@ -111,13 +111,13 @@ def keys_kernel(
 
 
 def run(q, k, v, do, causal):
-    width, (q, k, v, do) = q.shape[3], attending.widened(q, k, v, do)
+    width, (q, k, v, do) = q.shape[3], attention_common.widened(q, k, v, do)
     scale = width**-0.5
     o, lse = forward(q, k, v, scale, causal)
     dq, delta = query_gradient(q, k, v, o, do, lse, scale, causal)
     dk, dv = torch.empty_like(k), torch.empty_like(v)
     (batch, heads, n, d), padded = q.shape, lse.shape[1]
-    block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
+    block_m, block_n, stages, warps = attention_common.tiles(q, LARGE, OTHERS)
     keys_kernel[(triton.cdiv(n, block_n), batch * heads)](
         q, k, v, do, lse, delta, dk, dv, n, padded, scale * LOG2_E, scale, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,

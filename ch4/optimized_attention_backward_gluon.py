@@ -16,7 +16,7 @@ keys of d = 128, five products take an SM 2560 cycles, and 368 KiB go to and fro
 Predict: which of the two is the limit then?
 """
 
-import attending
+import attention_common
 import torch
 import triton
 from attention_tiles import plan
@@ -46,23 +46,23 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
 
 
 def reference(q, k, v, do, causal):
-    return attending.exact_gradients(q, k, v, do, causal)
+    return attention_common.exact_gradients(q, k, v, do, causal)
 
 
 def library(q, k, v, do, causal):
-    return attending.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
 
 
 def library_cudnn(q, k, v, do, causal):
-    return attending.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
 
 
 def library_efficient(q, k, v, do, causal):
-    return attending.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
 
 
 def cost(q, k, v, do, causal):
-    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # 7 tensors; 2 products and 4
+    return {"dram_bytes": 7 * q.nbytes, **attention_common.flops(6, q, causal)}  # 7 tensors; 2 products and 4
 
 
 @gluon.jit
@@ -184,8 +184,8 @@ def setup(q, k, v, do, causal):
 
 def run(q, k, v, do, causal, shape, turns_of):
     if shape is None or q.shape[3] > 128:
-        return attending.gradients_by("MATH", q, k, v, do, causal)
-    width, (q, k, v, do) = q.shape[3], attending.widened(q, k, v, do)
+        return attention_common.gradients_by("MATH", q, k, v, do, causal)
+    width, (q, k, v, do) = q.shape[3], attention_common.widened(q, k, v, do)
     scale, lse = width**-0.5, row_sums(q)
     o = launch(q, k, v, scale, causal, shape, turns_of, lse)
     (batch, heads, n, d), padded = q.shape, lse.shape[1]

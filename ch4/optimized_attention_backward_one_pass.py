@@ -13,7 +13,7 @@ run. dq must be set to zero before, and be rounded to 2 bytes after. The registe
 Predict: is it faster than `optimized_attention_backward.py`, or slower?
 """
 
-import attending
+import attention_common
 import torch
 import triton
 import triton.language as tl
@@ -39,23 +39,23 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
 
 
 def reference(q, k, v, do, causal):
-    return attending.exact_gradients(q, k, v, do, causal)
+    return attention_common.exact_gradients(q, k, v, do, causal)
 
 
 def library(q, k, v, do, causal):
-    return attending.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("FLASH_ATTENTION", q, k, v, do, causal)
 
 
 def library_cudnn(q, k, v, do, causal):
-    return attending.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("CUDNN_ATTENTION", q, k, v, do, causal)
 
 
 def library_efficient(q, k, v, do, causal):
-    return attending.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
+    return attention_common.gradients_by("EFFICIENT_ATTENTION", q, k, v, do, causal)
 
 
 def cost(q, k, v, do, causal):
-    return {"dram_bytes": 7 * q.nbytes, **attending.flops(6, q, causal)}  # 7 tensors; 2 products and 4
+    return {"dram_bytes": 7 * q.nbytes, **attention_common.flops(6, q, causal)}  # 7 tensors; 2 products and 4
 
 
 @triton.jit
@@ -111,13 +111,13 @@ def keys_kernel(
 
 
 def run(q, k, v, do, causal):
-    width, (q, k, v, do) = q.shape[3], attending.widened(q, k, v, do)
+    width, (q, k, v, do) = q.shape[3], attention_common.widened(q, k, v, do)
     scale = width**-0.5
     o, lse = forward(q, k, v, scale, causal)
     (batch, heads, n, d), padded = q.shape, lse.shape[1]
     dq, dk, dv = torch.zeros_like(q, dtype=torch.float32), torch.empty_like(k), torch.empty_like(v)
     delta = row_products(o, do, padded)
-    block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
+    block_m, block_n, stages, warps = attention_common.tiles(q, LARGE, OTHERS)
     keys_kernel[(triton.cdiv(n, block_n), batch * heads)](
         q, k, v, do, lse, delta, dq, dk, dv, n, padded, scale * LOG2_E, scale, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,

@@ -19,7 +19,7 @@ Predict: for 128 queries and 128 keys an SM needs 2048 cycles for both products 
 the exponentials. How many times as fast as products and exponentials in turn can it be at most, at each d?
 """
 
-import attending
+import attention_common
 import torch
 from attention_tiles import ROWS, load, place, plan, release, wait
 from hopper import barrier, barriers, fence_async_shared, tiles
@@ -39,23 +39,23 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
 
 
 def reference(q, k, v, causal):
-    return attending.exact(q, k, v, causal)
+    return attention_common.exact(q, k, v, causal)
 
 
 def library(q, k, v, causal):
-    return attending.by("FLASH_ATTENTION", q, k, v, causal)
+    return attention_common.by("FLASH_ATTENTION", q, k, v, causal)
 
 
 def library_cudnn(q, k, v, causal):
-    return attending.by("CUDNN_ATTENTION", q, k, v, causal)
+    return attention_common.by("CUDNN_ATTENTION", q, k, v, causal)
 
 
 def library_efficient(q, k, v, causal):
-    return attending.by("EFFICIENT_ATTENTION", q, k, v, causal)
+    return attention_common.by("EFFICIENT_ATTENTION", q, k, v, causal)
 
 
 def cost(q, k, v, causal):
-    return {"dram_bytes": 4 * q.nbytes, **attending.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
+    return {"dram_bytes": 4 * q.nbytes, **attention_common.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
 
 
 @gluon.jit
@@ -195,6 +195,6 @@ def setup(q, k, v, causal):
 
 def run(q, k, v, causal, shape, turns_of):
     if shape is None:
-        return attending.by("MATH", q, k, v, causal)
-    d, (q, k, v) = q.shape[3], attending.widened(q, k, v, to=-(-q.shape[3] // 8) * 8)  # rows of 16 bytes times n
+        return attention_common.by("MATH", q, k, v, causal)
+    d, (q, k, v) = q.shape[3], attention_common.widened(q, k, v, to=-(-q.shape[3] // 8) * 8)  # rows of 16 bytes times n
     return launch(q, k, v, d**-0.5, causal, shape, turns_of)[..., :d].contiguous()

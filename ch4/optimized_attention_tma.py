@@ -9,7 +9,7 @@ on the diagonal, without one the last block.
 Predict: is it faster than `optimized_attention_skipped.py`, or slower?
 """
 
-import attending
+import attention_common
 import torch
 import triton
 import triton.language as tl
@@ -29,23 +29,23 @@ def inputs(batch=4, heads=32, n=4096, d=64, causal=True, dtype="bfloat16", devic
 
 
 def reference(q, k, v, causal):
-    return attending.exact(q, k, v, causal)
+    return attention_common.exact(q, k, v, causal)
 
 
 def library(q, k, v, causal):
-    return attending.by("FLASH_ATTENTION", q, k, v, causal)
+    return attention_common.by("FLASH_ATTENTION", q, k, v, causal)
 
 
 def library_cudnn(q, k, v, causal):
-    return attending.by("CUDNN_ATTENTION", q, k, v, causal)
+    return attention_common.by("CUDNN_ATTENTION", q, k, v, causal)
 
 
 def library_efficient(q, k, v, causal):
-    return attending.by("EFFICIENT_ATTENTION", q, k, v, causal)
+    return attention_common.by("EFFICIENT_ATTENTION", q, k, v, causal)
 
 
 def cost(q, k, v, causal):
-    return {"dram_bytes": 4 * q.nbytes, **attending.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
+    return {"dram_bytes": 4 * q.nbytes, **attention_common.flops(2, q, causal)}  # read q, k, v, write o; q @ k.T, p @ v
 
 
 @triton.jit
@@ -86,11 +86,11 @@ def attention_kernel(
 
 
 def run(q, k, v, causal):
-    width, (q, k, v) = q.shape[3], attending.widened(q, k, v)
+    width, (q, k, v) = q.shape[3], attention_common.widened(q, k, v)
     o, (batch, heads, n, d) = torch.empty_like(q), q.shape
     if not o.numel():
         return o[..., :width].contiguous()
-    block_m, block_n, stages, warps = attending.tiles(q, LARGE, LARGE)
+    block_m, block_n, stages, warps = attention_common.tiles(q, LARGE, LARGE)
     shape, strides = [batch * heads, n, d], [n * d, d, 1]
     q, o = (TensorDescriptor(each, shape, strides, [1, block_m, d]) for each in (q, o))
     k, v = (TensorDescriptor(each, shape, strides, [1, block_n, d]) for each in (k, v))

@@ -10,15 +10,15 @@ multiplies the first one, so that all programs wait for memory once.
 
 Cost: neither is the limit. A launch, a load from memory and a store come one after the other, however small they are.
 In float32, without tensor cores, the products take longer: 168 MFLOP at 67 TFLOP/s are 2.5 us. Few products of a long
-k still leave SMs idle. There several programs share a tile's k, and a second launch adds up (`splitting.py`).
+k still leave SMs idle. There several programs share a tile's k, and a second launch adds up (`split_k_reduce.py`).
 Predict: from 64^3 to 128^3 the arithmetic grows by 8 and the bytes by 4. By what factor does the time grow?
 """
 
 import torch
 import triton
 import triton.language as tl
-from rows import multiple, odd, unit
-from splitting import add_up, split, tiles_of
+from alignment import assume_multiple, odd, unit
+from split_k_reduce import add_up, split, tiles_of
 
 REQUIRES = {"capability": (8, 0)}
 SMS = 128  # of a large GPU, nearly
@@ -75,9 +75,11 @@ def matmul_kernel(
 ):  # fmt: skip
     if OVERLAP:
         tl.extra.cuda.gdc_launch_dependents()  # the launch that adds up may come to the SMs and wait
-    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
-    stride_ab, stride_am, stride_ak = multiple(stride_ab, UNIT), multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
-    stride_bb, stride_bk, stride_bn = multiple(stride_bb, UNIT), multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
+    N, K = assume_multiple(N, UNIT), assume_multiple(K, UNIT)  # of what lengths and strides are multiples
+    stride_ab, stride_am, stride_ak = (assume_multiple(stride_ab, UNIT), assume_multiple(stride_am, UNIT),
+                                       assume_multiple(stride_ak, UNIT))  # fmt: skip
+    stride_bb, stride_bk, stride_bn = (assume_multiple(stride_bb, UNIT), assume_multiple(stride_bk, UNIT),
+                                       assume_multiple(stride_bn, UNIT))  # fmt: skip
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_b = tl.program_id(0) % num_tiles, (tl.program_id(0) // num_tiles).to(tl.int64)
     a_ptr, b_ptr, c_ptr = a_ptr + pid_b * stride_ab, b_ptr + pid_b * stride_bb, c_ptr + pid_b * M * N

@@ -30,7 +30,7 @@ Predict: how many times as fast can 40 products of 256^3 in float32 be, by the r
 import torch
 import triton
 import triton.language as tl
-from splitting import tiles_of
+from split_k_reduce import tiles_of
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}

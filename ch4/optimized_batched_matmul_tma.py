@@ -26,8 +26,8 @@ Predict: 512 x 512 x 2048 has 64 tiles of 64 x 64. How long do the loads of one 
 import torch
 import triton
 import triton.language as tl
-from copies import close, describable, padded
-from splitting import tiles_of
+from split_k_reduce import tiles_of
+from tma_layout import close, describable, padded
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 VERSUS = ""

@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 from activations import activate
 from compiled import compiled
-from operands import operand, product_cost
+from matrices import operand, product_cost
 from torch.nn import functional
 
 REQUIRES = {"capability": (8, 0)}

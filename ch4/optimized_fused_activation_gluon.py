@@ -14,9 +14,9 @@ import torch
 import triton
 from activations import activate
 from compiled import compiled
-from copies import describable, in_lines
 from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store, unit, units
-from operands import operand, product_cost
+from matrices import operand, product_cost
+from tma_layout import describable, in_lines
 from torch.nn import functional
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl

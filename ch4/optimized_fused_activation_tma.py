@@ -17,8 +17,8 @@ import triton
 import triton.language as tl
 from activations import activate
 from compiled import compiled
-from copies import close, describable, padded
-from operands import operand, product_cost
+from matrices import operand, product_cost
+from tma_layout import close, describable, padded
 from torch.nn import functional
 from triton.tools.tensor_descriptor import TensorDescriptor
 

@@ -16,7 +16,7 @@ Predict: it fetches 5.3 times fewer bytes than `baseline_matmul.py`. Is it 5.3 t
 import torch
 import triton
 import triton.language as tl
-from operands import operand, product_cost
+from matrices import operand, product_cost
 
 REQUIRES = {"capability": (8, 0)}
 BLOCK_M, BLOCK_N, BLOCK_K = tl.constexpr(128), tl.constexpr(256), tl.constexpr(64)

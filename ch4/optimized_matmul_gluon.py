@@ -23,9 +23,9 @@ tiles of 192 x 128? If a wave takes a time in proportion to its tile, which of t
 
 import torch
 import triton
-from copies import describable, in_lines
 from hopper import barrier, barriers, blocks, fence_async_shared, parts, soonest, store, unit, units
-from operands import operand, product_cost
+from matrices import operand, product_cost
+from tma_layout import describable, in_lines
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait

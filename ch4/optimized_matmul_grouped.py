@@ -17,7 +17,7 @@ order make it?
 import torch
 import triton
 import triton.language as tl
-from operands import operand, product_cost
+from matrices import operand, product_cost
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}

@@ -17,7 +17,7 @@ Predict: how many times as fast as `optimized_matmul_grouped.py` is it?
 import torch
 import triton
 import triton.language as tl
-from operands import operand, product_cost
+from matrices import operand, product_cost
 
 VERSUS = "grouped"
 REQUIRES = {"capability": (8, 0)}

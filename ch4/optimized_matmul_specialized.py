@@ -18,8 +18,8 @@ Predict: a barrier costs time only if the tensor cores have no product in flight
 import torch
 import triton
 import triton.language as tl
-from copies import close, describable, padded
-from operands import operand, product_cost
+from matrices import operand, product_cost
+from tma_layout import close, describable, padded
 
 VERSUS = "tma"
 REQUIRES = {"capability": (9, 0)}

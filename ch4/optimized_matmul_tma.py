@@ -16,8 +16,8 @@ it makes three copies of 33.5 MB?
 import torch
 import triton
 import triton.language as tl
-from copies import close, describable, padded
-from operands import operand, product_cost
+from matrices import operand, product_cost
+from tma_layout import close, describable, padded
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 VERSUS = "pipelined"

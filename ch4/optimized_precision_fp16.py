@@ -19,7 +19,7 @@ Predict: an H200's datasheet has one rate for both kinds of sums. Is this versio
 import torch
 import triton
 import triton.language as tl
-from copies import close, even
+from tma_layout import close, even
 
 PRECISION = "bf16"
 STRESS = {"values around 100": "sums in float16 pass 65,504 on their way", "values around 10,000": "the same"}

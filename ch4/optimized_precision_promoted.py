@@ -19,7 +19,7 @@ Predict: by these cycles, what is the ratio to float32 all the way?
 import torch
 import triton
 import triton.language as tl
-from copies import close, even
+from tma_layout import close, even
 
 PRECISION = "fp16"
 VERSUS = "fp16"

@@ -6,8 +6,8 @@ programs and more (30 KiB of shared memory each), so that all run at once:
 
     256 programs * 3 blocks of 10 KiB = 7.5 MiB in flight, enough for 7.9 TB/s at 1 us
 
-Cost: four partial sums of each element go to memory in float32. A second kernel (`splitting.py`) adds them up, always
-in the same order, so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From
+Cost: four partial sums of each element go to memory in float32. A second kernel (`split_k_reduce.py`) adds them up,
+always in the same order, so that equal inputs give equal bits: 4 * 16 * 4096 * 4 bytes = 1 MiB, written and read. From
 capability 9.0 on its programs come to the SMs as soon as the first kernel's have begun, and wait there (programmatic
 dependent launch). How often k is split depends on m, n, k and on how w_b lies in memory (`plan`): whether its columns
 are contiguous, and whether its rows or columns begin at multiples of 16 bytes. If those do not, and x is one row, CUDA
@@ -19,8 +19,8 @@ read. How many times as fast is it?
 import torch
 import triton
 import triton.language as tl
-from rows import multiple, odd, unit
-from splitting import add_up
+from alignment import assume_multiple, odd, unit
+from split_k_reduce import add_up
 
 REQUIRES = {"capability": (8, 0)}
 SKINNY = {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 64, "num_stages": 4, "num_warps": 4}  # up to 16 rows
@@ -56,9 +56,9 @@ def matmul_kernel(
 ):  # fmt: skip
     if OVERLAP:
         tl.extra.cuda.gdc_launch_dependents()  # the next kernel's programs may come to the SMs and wait
-    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
-    stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
-    stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
+    N, K = assume_multiple(N, UNIT), assume_multiple(K, UNIT)  # of what lengths and strides are multiples
+    stride_am, stride_ak = assume_multiple(stride_am, UNIT), assume_multiple(stride_ak, UNIT)
+    stride_bk, stride_bn = assume_multiple(stride_bk, UNIT), assume_multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_k = tl.program_id(0) % num_tiles, tl.program_id(0) // num_tiles
     # 64 bits: offsets may exceed 2^31

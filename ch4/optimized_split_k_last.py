@@ -17,7 +17,7 @@ faster than `optimized_split_k.py` there, or slower?
 import torch
 import triton
 import triton.language as tl
-from rows import multiple, unit
+from alignment import assume_multiple, unit
 
 VERSUS = ""
 REQUIRES = {"capability": (8, 0)}
@@ -53,9 +53,9 @@ def matmul_kernel(
     stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
-    N, K = multiple(N, UNIT), multiple(K, UNIT)  # of what lengths and strides are multiples
-    stride_am, stride_ak = multiple(stride_am, UNIT), multiple(stride_ak, UNIT)
-    stride_bk, stride_bn = multiple(stride_bk, UNIT), multiple(stride_bn, UNIT)
+    N, K = assume_multiple(N, UNIT), assume_multiple(K, UNIT)  # of what lengths and strides are multiples
+    stride_am, stride_ak = assume_multiple(stride_am, UNIT), assume_multiple(stride_ak, UNIT)
+    stride_bk, stride_bn = assume_multiple(stride_bk, UNIT), assume_multiple(stride_bn, UNIT)
     num_pid_n, num_tiles = tl.cdiv(N, BLOCK_N), tl.cdiv(N, BLOCK_N) * tl.cdiv(M, BLOCK_M)
     pid, pid_k = tl.program_id(0) % num_tiles, tl.program_id(0) // num_tiles
     # 64 bits: offsets may exceed 2^31

@@ -17,8 +17,8 @@ Predict: the tile of 256 x 256 fetches a quarter of the bytes of 64 x 64. What i
 import torch
 import triton
 import triton.language as tl
-from copies import close, even
-from operands import operand, product_cost
+from matrices import operand, product_cost
+from tma_layout import close, even
 
 REQUIRES = {"capability": (8, 0)}
 BLOCK_K = tl.constexpr(64)

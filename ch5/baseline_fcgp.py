@@ -23,7 +23,7 @@ Predict: torch.compile (the column "library") makes few kernels of everything ex
 two times can it shorten?
 """
 
-import connected
+import fcgp_common
 from clifford import reference as formulas
 from compiled import compiled
 
@@ -70,7 +70,7 @@ SIZES = {
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
-    return {**connected.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
+    return {**fcgp_common.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
 
 
 def reference(x, y, w_weight, normalized):
@@ -82,7 +82,7 @@ def library(x, y, w_weight, normalized):
 
 
 def cost(x, y, w_weight, normalized):
-    return connected.products_cost(x, w_weight)
+    return fcgp_common.products_cost(x, w_weight)
 
 
 def run(x, y, w_weight, normalized):

@@ -19,7 +19,7 @@ N, 94 GFLOP, 1.4 ms (2D: 14, 30, 0.45 ms).
 Predict: if the product of x and y took no time at all, how many times as fast would the layer be?
 """
 
-import connected
+import fcgp_common
 from clifford import reference as formulas
 from compiled import compiled
 
@@ -66,7 +66,7 @@ TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may 
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, product="sgp", device="cuda"):
-    return {**connected.layer_drawn(dimensions, batch, features, dtype, product, device), "normalized": normalized}
+    return {**fcgp_common.layer_drawn(dimensions, batch, features, dtype, product, device), "normalized": normalized}
 
 
 def reference(x, w_linear, w_bias, w_weight, normalized):
@@ -79,7 +79,7 @@ def library(x, w_linear, w_bias, w_weight, normalized):
 
 
 def cost(x, w_linear, w_bias, w_weight, normalized):
-    return connected.layer_cost(x, w_linear, w_bias, w_weight)
+    return fcgp_common.layer_cost(x, w_linear, w_bias, w_weight)
 
 
 def run(x, w_linear, w_bias, w_weight, normalized):

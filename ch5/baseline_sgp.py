@@ -26,7 +26,7 @@ import published
 import torch
 from clifford import reference as formulas
 from compiled import compiled
-from inlined import inlined
+from compiled_recompute import inlined
 from multivectors import drawn
 
 SIZES = {

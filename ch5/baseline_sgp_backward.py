@@ -23,7 +23,7 @@ import published
 import torch
 from clifford import reference as formulas
 from compiled import compiled
-from inlined import inlined
+from compiled_recompute import inlined
 from multivectors import both_ways, drawn, gradients
 
 SIZES = {

@@ -20,19 +20,19 @@ Cost: u is the bytes of x (64 MiB of float32, in 2D 32 MiB):
 
 By its datasheet an H200 needs 0.25 ms for these bytes and 1.4 ms for 94 GFLOP in float32 on the CUDA cores (2D: 0.10
 ms, and 0.45 ms for 30 GFLOP). In 16 bits it does 989 TFLOP/s: 0.1 ms in 3D. The limit beside the time is that of TF32
-(see connected.py), of which float32 can reach 14 %.
+(see fcgp_common.py), of which float32 can reach 14 %.
 Predict: if the two times of each version add up, how many times as fast as `baseline_fcgp.py` is this version in
 float32? And in float16, where the bytes are half as many?
 """
 
-import connected
+import fcgp_common
 from clifford import fcgp
 from clifford import reference as formulas
 from compiled import compiled
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
-    return {**connected.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
+    return {**fcgp_common.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
 
 
 def reference(x, y, w_weight, normalized):
@@ -44,7 +44,7 @@ def library(x, y, w_weight, normalized):
 
 
 def cost(x, y, w_weight, normalized):
-    return connected.products_cost(x, w_weight)
+    return fcgp_common.products_cost(x, w_weight)
 
 
 def run(x, y, w_weight, normalized):

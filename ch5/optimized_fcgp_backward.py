@@ -25,7 +25,7 @@ Predict: the baseline needs 4.2 ms for its FLOPs and 3.5 ms for its bytes. If th
 many times as fast is this version?
 """
 
-import connected
+import fcgp_common
 from clifford import fcgp
 from clifford import reference as formulas
 from compiled import compiled
@@ -34,7 +34,7 @@ TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may 
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
-    found = connected.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
+    found = fcgp_common.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
     return {**found, "normalized": normalized}
 
 
@@ -44,11 +44,11 @@ def reference(x, y, gradient, w_weight, normalized):
 
 def library(x, y, gradient, w_weight, normalized):
     product = compiled(formulas.fcgp, x, normalized)
-    return connected.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
+    return fcgp_common.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
 
 
 def cost(x, y, gradient, w_weight, normalized):
-    return connected.gradients_cost(x, w_weight)
+    return fcgp_common.gradients_cost(x, w_weight)
 
 
 def run(x, y, gradient, w_weight, normalized):

@@ -15,7 +15,7 @@ half the bytes.
 Predict: how many times as fast as the three products of `optimized_fcgp_backward_tf32x3.py` is this version?
 """
 
-import connected
+import fcgp_common
 from clifford import fcgp
 from clifford import reference as formulas
 from compiled import compiled
@@ -26,7 +26,7 @@ TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may 
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
-    found = connected.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
+    found = fcgp_common.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
     return {**found, "normalized": normalized}
 
 
@@ -36,17 +36,17 @@ def reference(x, y, gradient, w_weight, normalized):
 
 def library(x, y, gradient, w_weight, normalized):
     product = compiled(formulas.fcgp, x, normalized)
-    return connected.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
+    return fcgp_common.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
 
 
 def library_tf32(x, y, gradient, w_weight, normalized):  # in this file's precision: the same work
     product = compiled(formulas.fcgp, x, normalized, "tf32")
     with fcgp.float32_in("tf32", x.dtype):
-        return connected.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
+        return fcgp_common.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
 
 
 def cost(x, y, gradient, w_weight, normalized):
-    return connected.gradients_cost(x, w_weight)
+    return fcgp_common.gradients_cost(x, w_weight)
 
 
 def run(x, y, gradient, w_weight, normalized):

@@ -20,7 +20,7 @@ Predict: the ratio over `optimized_fcgp_backward.py` is at most 4.2 / 1.7 = 2.5.
 larger or smaller at N = 1024?
 """
 
-import connected
+import fcgp_common
 from clifford import fcgp
 from clifford import reference as formulas
 from compiled import compiled
@@ -30,7 +30,7 @@ TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may 
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
-    found = connected.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
+    found = fcgp_common.drawn(dimensions, batch, features, dtype, device, ("x", "y", "gradient"))
     return {**found, "normalized": normalized}
 
 
@@ -40,11 +40,11 @@ def reference(x, y, gradient, w_weight, normalized):
 
 def library(x, y, gradient, w_weight, normalized):
     product = compiled(formulas.fcgp, x, normalized)
-    return connected.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
+    return fcgp_common.gradients(lambda *tensors: product(*tensors, normalized), gradient, x, y, w_weight)
 
 
 def cost(x, y, gradient, w_weight, normalized):
-    return connected.gradients_cost(x, w_weight)
+    return fcgp_common.gradients_cost(x, w_weight)
 
 
 def run(x, y, gradient, w_weight, normalized):

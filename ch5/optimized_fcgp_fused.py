@@ -16,7 +16,7 @@ Predict: arithmetic limits `optimized_fcgp.py` in float32. Is this version faste
 products run on tensor cores?
 """
 
-import connected
+import fcgp_common
 from clifford import reference as formulas
 from clifford.fcgp_fused import forward_fused
 from compiled import compiled
@@ -25,7 +25,7 @@ VERSUS = ""
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
-    return {**connected.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
+    return {**fcgp_common.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
 
 
 def reference(x, y, w_weight, normalized):
@@ -37,7 +37,7 @@ def library(x, y, w_weight, normalized):
 
 
 def cost(x, y, w_weight, normalized):
-    return connected.products_cost(x, w_weight)
+    return fcgp_common.products_cost(x, w_weight)
 
 
 def run(x, y, w_weight, normalized):

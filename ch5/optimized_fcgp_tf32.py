@@ -16,7 +16,7 @@ Predict: three products need 0.57 ms for FLOPs and 0.59 ms for 42 u in 3D. If th
 many times as fast is this version?
 """
 
-import connected
+import fcgp_common
 from clifford import fcgp
 from clifford import reference as formulas
 from compiled import compiled
@@ -26,7 +26,7 @@ VERSUS = "tf32x3"
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
-    return {**connected.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
+    return {**fcgp_common.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
 
 
 def reference(x, y, w_weight, normalized):
@@ -43,7 +43,7 @@ def library_tf32(x, y, w_weight, normalized):  # in this file's precision: the s
 
 
 def cost(x, y, w_weight, normalized):
-    return connected.products_cost(x, w_weight)
+    return fcgp_common.products_cost(x, w_weight)
 
 
 def run(x, y, w_weight, normalized):

@@ -28,7 +28,7 @@ Predict: `optimized_fcgp.py` needs 1.4 ms for its FLOPs and 0.25 ms for its byte
 version add up, how many times as fast is this version?
 """
 
-import connected
+import fcgp_common
 from clifford import fcgp
 from clifford import reference as formulas
 from compiled import compiled
@@ -37,7 +37,7 @@ VERSUS = ""
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, device="cuda"):
-    return {**connected.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
+    return {**fcgp_common.drawn(dimensions, batch, features, dtype, device), "normalized": normalized}
 
 
 def reference(x, y, w_weight, normalized):
@@ -49,7 +49,7 @@ def library(x, y, w_weight, normalized):
 
 
 def cost(x, y, w_weight, normalized):
-    return connected.products_cost(x, w_weight)
+    return fcgp_common.products_cost(x, w_weight)
 
 
 def run(x, y, w_weight, normalized):

@@ -21,14 +21,14 @@ Cost: u is the bytes of x, 8 blades (64 MiB of float32 at B = 4096, N = 512) or 
 
 By its datasheet an H200 needs 0.07 ms for the bytes, and still 0.26 ms for the FLOPs in float32 (2D: 0.04 ms and 0.13
 ms): most of the layer's time is now its matrix product. In 16 bits (989 TFLOP/s, half the bytes) the bytes take longer
-again. The limit beside the time counts float32 at TF32's rate (see connected.py); the CUDA cores can reach 14 % of it.
+again. The limit beside the time counts float32 at TF32's rate (see fcgp_common.py); CUDA cores can reach 14 % of it.
 At size "fcgp" the product is fully connected, a matrix product for each grade, 94 GFLOP, 1.4 ms (2D: 30, 0.45 ms).
 `clifford.CliffordLayer` is this layer as a module, with gradients, and with the bias as a step of its own.
 Predict: how many times as fast as `baseline_layer.py` is this version at the default size? And is it faster than
 torch.compile, whose matrix product is the same?
 """
 
-import connected
+import fcgp_common
 import torch
 from clifford import fcgp, sgp
 from clifford import reference as formulas
@@ -39,7 +39,7 @@ TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may 
 
 
 def inputs(dimensions=3, batch=4096, features=512, dtype="float32", normalized=True, product="sgp", device="cuda"):
-    found = connected.layer_drawn(dimensions, batch, features, dtype, product, device)
+    found = fcgp_common.layer_drawn(dimensions, batch, features, dtype, product, device)
     if product == "sgp":  # path by path in memory, as a layer keeps them
         found["w_weight"] = found["w_weight"].mT.contiguous().mT
     return {**found, "normalized": normalized}
@@ -55,7 +55,7 @@ def library(x, w_linear, w_bias, w_weight, normalized):
 
 
 def cost(x, w_linear, w_bias, w_weight, normalized):
-    return connected.layer_cost(x, w_linear, w_bias, w_weight)
+    return fcgp_common.layer_cost(x, w_linear, w_bias, w_weight)
 
 
 def run(x, w_linear, w_bias, w_weight, normalized):

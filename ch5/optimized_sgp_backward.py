@@ -24,7 +24,7 @@ import published
 import torch
 from clifford import reference as formulas
 from compiled import compiled
-from inlined import inlined
+from compiled_recompute import inlined
 from multivectors import both_ways, drawn, gradients
 
 TOLERANCE = (0.1, 0.5)  # in 16 bits a term is rounded at its own size, and may be many times as large as the sum

@@ -27,7 +27,7 @@ import torch
 from clifford import reference as formulas
 from clifford.sgp import backward, forward
 from compiled import compiled
-from inlined import inlined
+from compiled_recompute import inlined
 from multivectors import both_ways, drawn, gradients
 
 VERSUS = ""

@@ -25,7 +25,7 @@ import torch
 from clifford import reference as formulas
 from clifford.sgp import forward
 from compiled import compiled
-from inlined import inlined
+from compiled_recompute import inlined
 from multivectors import drawn
 
 VERSUS = ""

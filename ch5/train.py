@@ -3,7 +3,7 @@
 All bodies to learn from lie the same way: long in x, flat in z. At the end both models are asked about new bodies, as
 they lie, and turned and mirrored at random. The layers are equivariant, so a turned body is nothing new to them. The
 layers run as operators (on a GPU by the fused kernels), or with --eager by formulas in plain PyTorch: the same losses
-but for rounding, in another time. An error of 100 % is what the answer 0 has. volume.py has what is trained.
+but for rounding, in another time. An error of 100 % is what the answer 0 has. signed_volume.py has what is trained.
 """
 
 import argparse
@@ -43,17 +43,18 @@ def run() -> int:
     """Raises UserError."""
     args = arguments()
     with interrupt.hold_signals():
-        import volume  # here and not above: it imports torch, and --help should not wait for it
+        import signed_volume  # here and not above: it imports torch, and --help should not wait for it
 
         where = place(args.device)
-        clifford, plain = volume.models(
+        clifford, plain = signed_volume.models(
             args.seed, args.device, features=args.features, product=args.product, eager=args.eager
         )
         how = "formulas" if args.eager else "operators"
-        print(f"{where}: {volume.size(clifford):,} parameters, {args.features} features, {args.product} by {how}")
-        losses, seconds = timed(volume.train, clifford, args.steps, args.seed, show=True)
-        others, plain_seconds = timed(volume.train, plain, args.steps, args.seed)
-        report(volume, clifford, plain, args)
+        count = signed_volume.size(clifford)
+        print(f"{where}: {count:,} parameters, {args.features} features, {args.product} by {how}")
+        losses, seconds = timed(signed_volume.train, clifford, args.steps, args.seed, show=True)
+        others, plain_seconds = timed(signed_volume.train, plain, args.steps, args.seed)
+        report(signed_volume, clifford, plain, args)
         print(f"\n{1e3 * seconds:.2f} ms a step, {1e3 * plain_seconds:.2f} ms of the plain network (medians)")
         if args.plot:
             draw(args.plot, losses, others)
@@ -92,14 +93,15 @@ def timed(train: Callable, model: object, steps: int, seed: int, show: bool = Fa
     return losses, statistics.median(after - before for before, after in pairwise(moments))
 
 
-def report(volume, clifford, plain, args: argparse.Namespace) -> None:
+def report(signed_volume, clifford, plain, args: argparse.Namespace) -> None:
     """The errors for bodies that are new, as they lie and turned; and do the answers turn with them?"""
-    points, _ = volume.bodies(BODIES, args.seed + 1, args.device)
-    turns = volume.turns(BODIES, args.seed, args.device)
+    points, _ = signed_volume.bodies(BODIES, args.seed + 1, args.device)
+    turns = signed_volume.turns(BODIES, args.seed, args.device)
     print(f"\n{'error for new bodies':<22}{'as they lie':>14}{'turned, mirrored':>18}")
     for name, model in (("Clifford layers", clifford), ("plain network", plain)):
-        print(f"{name:<22}{volume.error(model, points):>14.1%}{volume.error(model, points @ turns.mT):>18.1%}")
-    gap = volume.gap(clifford, points, turns)
+        lying, turned = signed_volume.error(model, points), signed_volume.error(model, points @ turns.mT)
+        print(f"{name:<22}{lying:>14.1%}{turned:>18.1%}")
+    gap = signed_volume.gap(clifford, points, turns)
     print(f"all blades of the answers for turned bodies are {gap:.0e} away from the turned answers")
 
 

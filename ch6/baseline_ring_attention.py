@@ -14,8 +14,8 @@ Predict: with 8 processes, how much more memory do the gathered keys and values 
 
 import torch
 import torch.distributed as dist
-from attend import attend
 from group_ops import all_gather
+from partial_attention import attend
 
 RANKS = 2
 REQUIRES = {"capability": (8, 0)}

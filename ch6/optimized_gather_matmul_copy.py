@@ -19,7 +19,7 @@ Predict: a process could also fetch the others' rows in place of sending its own
 
 import torch
 import torch.distributed as dist
-from symmetric import symmetric
+from symmetric_memory import symmetric
 
 DEVICE = "cuda"  # gloo has no symmetric memory
 REQUIRES = {"gpus": 2}

@@ -21,7 +21,7 @@ first?
 
 import torch
 import torch.distributed as dist
-from symmetric import symmetric
+from symmetric_memory import symmetric
 
 DEVICE = "cuda"  # gloo has no symmetric memory
 REQUIRES = {"gpus": 2}

@@ -19,8 +19,8 @@ a transfer hidden?
 
 import torch
 import torch.distributed as dist
-from attend import attend, merged
 from group_ops import exchange
+from partial_attention import attend, merged
 
 REQUIRES = {"capability": (8, 0)}
 

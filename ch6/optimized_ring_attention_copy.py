@@ -19,8 +19,8 @@ Predict: could attention read a part where it is, in the memory of the other GPU
 
 import torch
 import torch.distributed as dist
-from attend import attend, merged
-from symmetric import symmetric
+from partial_attention import attend, merged
+from symmetric_memory import symmetric
 
 DEVICE = "cuda"  # gloo has no symmetric memory
 REQUIRES = {"gpus": 2, "capability": (8, 0)}

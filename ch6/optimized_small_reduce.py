@@ -20,7 +20,7 @@ Predict: with 8 processes and 450 GB/s, at which size do the bytes alone take 5 
 
 import torch
 import torch.distributed as dist
-from symmetric import symmetric
+from symmetric_memory import symmetric
 
 DEVICE = "cuda"  # gloo has no symmetric memory
 REQUIRES = {"gpus": 2}

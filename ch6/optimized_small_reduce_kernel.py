@@ -27,7 +27,7 @@ import torch
 import torch.distributed as dist
 import triton
 import triton.language as tl
-from symmetric import symmetric
+from symmetric_memory import symmetric
 
 DEVICE = "cuda"  # gloo has no symmetric memory
 REQUIRES = {"gpus": 2}

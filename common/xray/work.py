@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
@@ -26,44 +27,59 @@ from common.xray.sass import machine_code
 UNSEEN = "cannot be seen"  # a line with this prefix gives the reason
 Work = dict[str, list[str]]  # function -> what it does
 PLACE = re.compile(r' loc\((?:[^()"]|"[^"]*"|\([^()]*\))*\)')  # in Triton's code: loc(#loc7), loc("x"(#loc))
-TIMED = ("run", "library", "yardstick")  # also as prefixes, as in library_tf32
 
 
-def works(path: Path, sizes: Sequence[dict], architecture: str, say: Callable[[str, float], None]) -> list[Work]:
-    """For each set of arguments: a line for each operation of `run` (after `setup`) and of each library call; the cost.
+def works(
+    path: Path, names: Sequence[str], sizes: Sequence[dict], architecture: str, say: Callable[[str, float], None]
+) -> list[Work]:
+    """For each set of arguments: what these functions of a file do, a line for each operation.
 
-    A line that begins with UNSEEN says why there are no others. Must run in its own process.
+    `run` comes after `setup`; of `cost` the line has the amounts. A line that begins with UNSEEN says why there are no
+    others. Must run in its own process.
     """
     machine, work = MACHINES[architecture], []
     for number, arguments in enumerate(sizes):
         say(str(path), number / len(sizes))
-        work.append(_works(path, arguments, machine))
+        work.append(_works(path, names, arguments, machine))
     return work
 
 
-def _works(path: Path, arguments: dict[str, Any], machine: Machine) -> Work:
+def _works(path: Path, names: Sequence[str], arguments: dict[str, Any], machine: Machine) -> Work:
     done: dict[str, list[str | Launch]] = {}
     with recorded_launches(lambda launch: done[name].append(launch), machine):
         module = load(path)
-        for name in [name for name in vars(module) if name.split("_")[0] in TIMED]:
+        for name in names:
             done[name] = []
             try:
-                cost = _call(module, name, arguments, done[name])
+                _call(module, name, arguments, done[name])
             except Exception as error:  # noqa: BLE001 (any need for a missing GPU)
-                done[name], cost = [f"{UNSEEN}: {type(error).__name__}"], {}
-            done[name].append(f"cost {cost}")
+                done[name] = [f"{UNSEEN}: {type(error).__name__}"]
     return {name: [_line(event, machine) for event in events] for name, events in done.items()}
 
 
-def _call(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> dict[str, float]:
+def _call(module: ModuleType, name: str, arguments: dict[str, Any], events: list[str | Launch]) -> None:
+    if name == "cost":
+        events.append(f"cost {module.cost(**module.inputs(**arguments, device='meta'))}")
+        return
     random.seed(0)
     torch.manual_seed(0)  # a number drawn by `inputs` may be an argument of a launch
     # not for a library, which would ask torch.compile for code: that needs a GPU
-    with _Operations(events), as_if_cuda() if name == "run" else nullcontext():
+    compiling = patch.object(torch, "compile", _compile_noted(events))
+    with _Operations(events), compiling, as_if_cuda() if name == "run" else nullcontext():
         inputs = module.inputs(**arguments, device="meta")
         state = module.setup(**inputs) if name == "run" and hasattr(module, "setup") else {}
         getattr(module, name)(**inputs, **state)
-    return module.cost(**inputs) if hasattr(module, "cost") else {}
+
+
+def _compile_noted(events: list[str | Launch]) -> Callable[..., Any]:
+    """torch.compile that compiles nothing and writes a line: which operations it would join is not seen."""
+
+    def compile(model: Callable[..., Any] | None = None, **options: Any) -> Any:
+        given = {name: value for name, value in options.items() if name != "disable" and value is not None}
+        events.append(f"torch.compile {_value_text(given)}")
+        return model or (lambda function: function)
+
+    return compile
 
 
 class _Operations(EagerMode):

@@ -80,7 +80,7 @@ def elementwise(op, x, y, out):
 
 
 def reductions(op, over, x):
-    helper = module(CH3 / "reducing.py")
+    helper = module(CH3 / "reduction_ops.py")
     return helper.TORCH[op](x, helper.AXES[over])
 
 

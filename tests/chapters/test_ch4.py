@@ -135,7 +135,7 @@ def test_sizes_0_1_and_prime(name, version, device, right):
     ],
 )  # fmt: skip
 def test_a_long_k_is_split(name, version, device, products, m, n, k, dtype, tile, right):
-    splitting = module(ROOT / "ch4" / "splitting.py")
+    splitting = module(ROOT / "ch4" / "split_k_reduce.py")
     config, splits = splitting.split(products, m, n, k, dtype, n % 8 > 0)
     assert config["BLOCK_M"] == tile
     assert splits > 1
@@ -224,7 +224,7 @@ def test_every_tile_by_descriptor(name, version, device, products, m, n, k, dtyp
     ],
 )  # fmt: skip
 def test_what_the_compiler_has_to_be_told_about_rows(dtype, numbers, known):
-    unit = module(ROOT / "ch4" / "rows.py").unit
+    unit = module(ROOT / "ch4" / "alignment.py").unit
     assert unit(torch.empty(1, dtype=dtype, device="meta"), *numbers) == known
     assert unit(torch.empty(1, dtype=dtype), *numbers) == 1  # nothing is compiled on a CPU
 

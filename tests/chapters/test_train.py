@@ -8,9 +8,9 @@ from functools import partial
 from unittest.mock import Mock
 
 import pytest
+import signed_volume
 import torch
 import train as command_line
-import volume
 
 from common.pairs.pair import ROOT
 
@@ -30,7 +30,7 @@ def _one_thread():
 
 
 def losses_of(device, steps, **how):
-    return volume.train(volume.models(0, device, **how)[0], steps)
+    return signed_volume.train(signed_volume.models(0, device, **how)[0], steps)
 
 
 close = partial(pytest.approx, rel=1e-3)  # rounding grows from step to step
@@ -38,48 +38,49 @@ close = partial(pytest.approx, rel=1e-3)  # rounding grows from step to step
 
 def test_a_volume_is_a_determinant_and_turns_its_sign_in_a_mirror():
     corner = torch.tensor([[[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]]]).float()
-    assert volume.volumes(corner).item() == pytest.approx(1 / 6)
-    points, expected = volume.bodies(300_000, 0)
+    assert signed_volume.volumes(corner).item() == pytest.approx(1 / 6)
+    points, expected = signed_volume.bodies(300_000, 0)
     assert expected.square().mean().item() == pytest.approx(2 / 3, rel=0.05)
     assert points.mean(1).abs().max() < 1e-6
-    q, handedness = volume.turns(300_000, 1), torch.tensor([1, -1]).repeat(150_000)
-    assert torch.allclose(volume.volumes(points @ q.mT), expected * handedness, atol=1e-4)
+    q, handedness = signed_volume.turns(300_000, 1), torch.tensor([1, -1]).repeat(150_000)
+    assert torch.allclose(signed_volume.volumes(points @ q.mT), expected * handedness, atol=1e-4)
     assert q.mean(0).abs().max() < 0.01  # no direction is preferred
 
 
 def test_bodies_and_weights_follow_from_the_seed():
-    for made in (lambda seed: volume.bodies(5, seed)[0], lambda seed: volume.models(seed)[0].read):
+    for made in (lambda seed: signed_volume.bodies(5, seed)[0], lambda seed: signed_volume.models(seed)[0].read):
         assert torch.equal(made(3), made(3)) and not torch.equal(made(3), made(4))
 
 
 @pytest.mark.parametrize("features", [1, 2, 16, 99])
 @PRODUCTS
 def test_the_plain_network_has_as_many_parameters(features, product):
-    clifford, plain = map(volume.size, volume.models(features=features, product=product))
+    clifford, plain = map(signed_volume.size, signed_volume.models(features=features, product=product))
     assert 0.8 * clifford < plain <= clifford
 
 
 @PRODUCTS
 def test_layers_learn_what_the_plain_network_does_not(product):
-    clifford, plain = volume.models(0, DEVICE, features=8, product=product)
+    clifford, plain = signed_volume.models(0, DEVICE, features=8, product=product)
     tell = Mock()
-    losses = volume.train(clifford, 120, tell=tell)
-    assert [each.args for each in tell.call_args_list] == [*enumerate(losses)] and len(volume.train(plain, 120)) == 120
+    losses = signed_volume.train(clifford, 120, tell=tell)
+    assert [each.args for each in tell.call_args_list] == [*enumerate(losses)]
+    assert len(signed_volume.train(plain, 120)) == 120
     assert sum(losses[-16:]) < sum(losses[:16]) / 50  # 16 steps see every body once
-    points, q = volume.bodies(500, 1, DEVICE)[0], volume.turns(500, 0, DEVICE)
-    assert volume.error(clifford, points) < 0.15
-    assert volume.error(clifford, points @ q.mT) == close(volume.error(clifford, points))
-    assert volume.gap(clifford, points, q) < 1e-5
-    assert volume.error(plain, points @ q.mT) > 0.5
+    points, q = signed_volume.bodies(500, 1, DEVICE)[0], signed_volume.turns(500, 0, DEVICE)
+    assert signed_volume.error(clifford, points) < 0.15
+    assert signed_volume.error(clifford, points @ q.mT) == close(signed_volume.error(clifford, points))
+    assert signed_volume.gap(clifford, points, q) < 1e-5
+    assert signed_volume.error(plain, points @ q.mT) > 0.5
 
 
 def test_a_bias_on_another_blade_shows():
-    clifford, _ = volume.models(0, DEVICE, features=4)
-    points, q = volume.bodies(50, 1, DEVICE)[0], volume.turns(50, 0, DEVICE)
-    assert volume.gap(clifford, points, q) < 1e-5
+    clifford, _ = signed_volume.models(0, DEVICE, features=4)
+    points, q = signed_volume.bodies(50, 1, DEVICE)[0], signed_volume.turns(50, 0, DEVICE)
+    assert signed_volume.gap(clifford, points, q) < 1e-5
     as_it_was = clifford.layers[0].forward
     clifford.layers[0].forward = lambda x: as_it_was(x) + 0.1  # on all blades
-    assert volume.gap(clifford, points, q) > 1e-2
+    assert signed_volume.gap(clifford, points, q) > 1e-2
 
 
 @PRODUCTS

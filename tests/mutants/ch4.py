@@ -27,7 +27,7 @@ MUTANTS = {
         Mutant("the weights meet the next block's values", "tl.where(start_n == 0, pending, start_n - BLOCK_N)",
                "start_n", of="overlapped"),
         Mutant("gaps between rows are ignored", "if more else each.contiguous()", "if more else each",
-               file="attending.py"),
+               file="attention_common.py"),
     ],
     "attention_backward": [
         Mutant("no row's own key", "p = tl.where(offs_n[:, None] <= offs_m[None, :], p, 0.0)",
@@ -39,7 +39,7 @@ MUTANTS = {
                of="one_pass", passes="sums of nine blocks: within three times the baseline's own rounding"),
         Mutant("keys beyond n weigh something", "tl.where(start_n + BLOCK_N > N_CTX, N_CTX, 0)", "0", of="one_pass"),
         Mutant("rowsum(o * do) in 16 bits", "tl.sum(o.to(tl.float32) * do.to(tl.float32), 1)",
-               "tl.sum(o * do, 1).to(tl.float32)", file="queries.py"),
+               "tl.sum(o * do, 1).to(tl.float32)", file="dq_kernel.py"),
     ],
     "batched_matmul": [
         Mutant("products as far apart in y as in x", "pid_b * stride_bb", "pid_b * stride_ab"),
@@ -83,7 +83,7 @@ MUTANTS = {
                passes="off by less than half an eps of float16"),
         Mutant("ReLU makes NaN 0", "tl.where(x < 0, 0.0, x)", "tl.where(x > 0, x, 0.0)", file="activations.py"),
         Mutant("columns with gaps are taken for dense", "is_whole = y.stride(1) == 1 and ", "is_whole = ",
-               file="copies.py", of="specialized"),
+               file="tma_layout.py", of="specialized"),
     ],
     "matmul": [
         Mutant("a is not masked along k: zeros of b take care of it", MASKED_A, "tl.load(a_ptrs)"),
@@ -94,7 +94,7 @@ MUTANTS = {
         Mutant("tiles % programs are dropped", "num_pid_m * num_pid_n, tl.num_programs(0)", NO_REMAINDER, of="tma"),
         Mutant("b is walked along as a is", "b_ptrs += BLOCK_K * stride_bk", "b_ptrs += BLOCK_K * N", of="pipelined"),
         Mutant("columns with gaps are taken for dense", "is_whole = y.stride(1) == 1 and ", "is_whole = ",
-               file="copies.py", of="specialized"),
+               file="tma_layout.py", of="specialized"),
     ],
     "precision": [
         Mutant("every step begins with the last one's sum", "acc += tl.dot(a, b, out_dtype=tl.float16)", IN_FP16,
@@ -128,6 +128,6 @@ MUTANTS = {
         Mutant("b is walked along as if its rows were dense", "b_ptrs += BLOCK_K * stride_bk",
                "b_ptrs += BLOCK_K * N"),
         Mutant("the last group of rows is as high as all", GROUP, "GROUP_M"),
-        Mutant("what a copy has beyond its matrix is 1", "other=0.0", "other=1.0", file="copies.py"),
+        Mutant("what a copy has beyond its matrix is 1", "other=0.0", "other=1.0", file="tma_layout.py"),
     ],
 }  # fmt: skip

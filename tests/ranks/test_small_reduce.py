@@ -101,7 +101,7 @@ def test_sums_in_a_row_are_right_and_equal_in_all_processes(processes, tmp_path,
 def test_without_a_part_of_it_a_sum_is_wrong(processes, tmp_path, name, line, changed):
     text = PATHS[name].read_text()
     assert text.count(line) == 1
-    (tmp_path / "symmetric.py").write_text((ROOT / "ch6/symmetric.py").read_text())
+    (tmp_path / "symmetric_memory.py").write_text((ROOT / "ch6/symmetric_memory.py").read_text())
     (tmp_path / PATHS[name].name).write_text(text.replace(line, changed))
     right = [sum(each) for each in zip(xs_of(0, 127), xs_of(1, 127), strict=True)]
     found = everywhere(processes, tmp_path, 127, tmp_path / PATHS[name].name, late_s=0.01)

@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from reducing import EMPTY, alone, finish
+from reduction_ops import EMPTY, alone, finish
 
 SMS = 128  # of most large GPUs, nearly
 HELD = 8192  # columns of a row that a program's registers hold

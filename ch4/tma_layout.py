@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from rows import SEEN
+from alignment import SEEN
 
 LINE = 128  # bytes of a line of L2
 

@@ -3,8 +3,8 @@
 import torch
 import triton
 import triton.language as tl
-from held import SMS
-from reducing import EMPTY, finish, take
+from one_launch_reduction import SMS
+from reduction_ops import EMPTY, finish, take
 
 
 @triton.jit

@@ -1,6 +1,6 @@
 """Attention's gradient of the queries: a program keeps a block of dq and walks over the keys; 3 products a block."""
 
-import attending
+import attention_common
 import torch
 import triton
 import triton.language as tl
@@ -66,7 +66,7 @@ def query_gradient(q, k, v, o, do, lse, scale, causal):
     dq, delta = torch.empty_like(q), torch.empty_like(lse)
     if n < padded:
         delta[:, n:] = 0.0
-    block_m, block_n, stages, warps = attending.tiles(q, LARGE, OTHERS)
+    block_m, block_n, stages, warps = attention_common.tiles(q, LARGE, OTHERS)
     queries_kernel[(triton.cdiv(n, block_m), batch * heads)](
         q, k, v, o, do, lse, delta, dq, n, padded, scale * LOG2_E, scale, HEAD_DIM=d, CAUSAL=causal,
         BLOCK_M=block_m, BLOCK_N=block_n, STAGES=stages, num_warps=warps,

@@ -1,0 +1,145 @@
+"""A chapter of an old revision, with the names of today, for tools/carry_records.py: a TOML file has the new names.
+
+    [files]
+    "ch4/rows" = "ch4/alignment"                 a module of a chapter
+    [functions]
+    multiple = "assume_multiple"                 what such a module defines, wherever the chapter imports it
+    [labels."ch4/matmul"]
+    "optimized/grouped" = "optimized/ordered"    a version of a pair, with its file
+    [pairs."ch5/fcgp_2d"]
+    name = "fcgp"                                a pair; if its `inputs` takes more now, these arguments are added
+    arguments = { dimensions = 2 }
+
+Nothing but names changes in the old files, and each becomes one that was free: they do what they did.
+"""
+
+import ast
+import subprocess
+import tarfile
+import tomllib
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from common.pairs.contract import Version
+from common.pairs.pair import ROOT, Pair
+from common.pairs.source import definitions, source_hash
+from common.pairs.syntax import assigned_names, helper_files, parse
+from common.pairs.user_error import UserError
+
+IDENTIFIERS = ("id", "arg", "name")  # fields of the nodes of a syntax tree
+
+
+@dataclass(frozen=True)
+class RenameMap:
+    """Old name -> new name."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    pairs: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def modules(self, chapter: str) -> dict[str, str]:
+        """The modules of a chapter, with its renamed versions."""
+        versions = {_file(pair, old): _file(pair, new) for pair, of in self.labels.items() for old, new in of.items()}
+        files = {Path(old): Path(new) for old, new in (self.files | versions).items()}
+        return {old.name: new.name for old, new in files.items() if old.parent.name == chapter}
+
+
+def _file(pair: str, label: str) -> str:
+    return f"{pair.replace('/', '/optimized_')}{label.removeprefix('optimized').replace('/', '_')}"
+
+
+def read_map(path: str) -> RenameMap:
+    """Raises UserError if that is no map."""
+    try:
+        return RenameMap(**tomllib.loads(Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"{path}: no map of names ({error})") from None
+
+
+def at_revision(revision: str, folder: Path) -> None:
+    """Write the repository's files at a revision into a folder. Raises UserError."""
+    done = subprocess.run(["git", "archive", revision], cwd=ROOT, capture_output=True, check=False)
+    if done.returncode:
+        raise UserError(f"{revision}: {done.stderr.decode().strip()}")
+    with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def old_pairs(folder: Path, names: RenameMap) -> dict[str, tuple[Pair, str]]:
+    """The pairs of an old chapter, whose files get the names of today, each with its hash before that.
+
+    Raises UserError if a name is missing or in use.
+    """
+    hashes = {name: source_hash(pair) for name, pair in _pairs(folder).items()}
+    _rename_chapter(folder, names)
+    return {name: (pair, hashes[name]) for name, pair in _pairs(folder).items() if name in hashes}
+
+
+def _pairs(folder: Path) -> dict[str, Pair]:
+    """By name, with the SIZES of their baselines: `discover` would ask today's contract of the files."""
+    versions = {path.stem.removeprefix("baseline_"): [_version(path)] for path in sorted(folder.glob("baseline_*.py"))}
+    for path in sorted(folder.glob("optimized_*.py")):
+        stem = path.stem.removeprefix("optimized_")
+        name = max((name for name in versions if f"{stem}_".startswith(f"{name}_")), key=len)
+        versions[name].append(_version(path, f"optimized{stem.removeprefix(name).replace('_', '/', 1)}"))
+    return {name: Pair(folder.name, name, of[0], tuple(of[1:]), of[0].constants) for name, of in versions.items()}
+
+
+def _version(path: Path, label: str = "baseline") -> Version:
+    assigned = [node for node in parse(path).body if isinstance(node, ast.Assign) and assigned_names(node) == ["SIZES"]]
+    sizes = {size: given for node in assigned for size, given in ast.literal_eval(node.value).items()}
+    return Version(path, label, "", {}, sizes, frozenset(), False, False)
+
+
+def _rename_chapter(folder: Path, names: RenameMap) -> None:
+    """Give an old chapter its new names. Raises UserError if a file is missing, or if a new name was in use."""
+    modules = names.modules(folder.name)
+    for path in sorted(folder.rglob("*.py")):
+        tree = ast.parse(path.read_bytes())
+        before, used = ast.dump(tree), _identifiers(tree)
+        bound, imported = _rename_imports(tree, folder, modules, names.functions)
+        if in_use := used.intersection(new for old, new in bound.items() if new != old):
+            raise UserError(f"{folder.name}/{path.name}: {', '.join(in_use)} is in use: nothing can get this name")
+        _rename_uses(tree, bound, imported, names.functions)
+        if ast.dump(tree) != before:
+            path.write_text(ast.unparse(tree), encoding="utf-8")
+    for old, new in modules.items():
+        source, target = folder / f"{old}.py", folder / f"{new}.py"
+        if not source.exists() or target.exists():
+            raise UserError(f"{folder.name}/{old} = {folder.name}/{new}: {'in use' if source.exists() else 'no file'}")
+        source.rename(target)
+
+
+def _identifiers(tree: ast.Module) -> set[str]:
+    return {getattr(node, key, None) or "" for node in ast.walk(tree) for key in (*IDENTIFIERS, "asname")}
+
+
+def _rename_imports(
+    tree: ast.Module, folder: Path, modules: dict[str, str], functions: dict[str, str]
+) -> tuple[dict[str, str], set[str]]:
+    """Rename what a file imports from its chapter. Returns old and new names in this file, and the modules' names."""
+    own = {name for name, node in definitions(tree) if not isinstance(node, ast.Import | ast.ImportFrom)}
+    bound, imported = {name: functions[name] for name in own & functions.keys()}, set[str]()
+    for node in [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]:
+        table = functions if isinstance(node, ast.ImportFrom) else modules
+        for alias in node.names:
+            module = alias.name if isinstance(node, ast.Import) else node.module or "."
+            if getattr(node, "level", 0) or helper_files(folder / "_", module.split(".")[0]):
+                bound |= {} if alias.asname else {alias.name: table.get(alias.name, alias.name)}
+                imported |= {alias.asname or alias.name} if table is modules else set()
+                alias.name = table.get(alias.name, alias.name)
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            node.module = modules.get(str(node.module), node.module)
+    return bound, imported
+
+
+def _rename_uses(tree: ast.Module, bound: dict[str, str], imported: set[str], functions: dict[str, str]) -> None:
+    for node in [node for node in ast.walk(tree) if not isinstance(node, ast.keyword | ast.alias)]:
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in imported:
+            node.attr = functions.get(node.attr, node.attr)
+        for key in IDENTIFIERS:
+            if (name := getattr(node, key, None)) in bound:
+                setattr(node, key, bound[name])
