@@ -28,7 +28,7 @@ time measured on the {name} over the time predicted."""
 INTRODUCTION = """# {name}: predicted, then measured
 
 Predicted on {date}, when commit {commit} was the newest, from the record of {first}, the traffic counts and the two
-datasheets: [how](/common/cli/another.py). All that is compared here was measured later.
+datasheets: [how](/tools/second_gpu.py). All that is compared here was measured later.
 
 {explained}"""
 
