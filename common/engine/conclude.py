@@ -14,9 +14,9 @@ from common.engine.sampling import Samples
 from common.engine.stage import Bench
 from common.pairs.contract import Version
 from common.pairs.source import has_no_launch, is_copy, source_hash
-from common.record.decision import decide
+from common.record import recompute
 from common.record.outcome import Cause, Finding, Verdict
-from common.record.recompute import FLOOR_TIMES, of_limit
+from common.record.recompute import of_limit
 from common.record.result import CONTROL, Arm, PairResult, Row
 
 LONG_COMPILE_S = 1.0  # above this, a note says so
@@ -49,16 +49,13 @@ def pair_result(bench: Bench, samples: Samples) -> PairResult:
 
 
 def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
-    seconds, pace = samples.seconds(label), samples.plan.paces[label]
-    median_s, cost = stats.overall_median(seconds), samples.costs[label]
-    (measured, by), (sheet, _) = (of_limit(cost, limits, which) for which in ("measured", "datasheet"))
+    pace, cost, base = samples.plan.paces[label], samples.costs[label], samples.costs["baseline"]
     host_s = pace.host_s if samples.clock == "device" else None
-    of = (measured and measured / median_s, sheet and sheet / median_s)  # None if a peak is not known
     seen = samples.seen.get(label)
-    memory = (seen.allocated_bytes, seen.peak_bytes) if seen else (None, None)
-    arm = Arm(median_s, host_s, *of, pace.compile_s, seconds, memory[0], by, memory[1], pace.calls)
-    own = {} if cost == samples.costs["baseline"] else cost
-    arm = replace(arm, **_errors(samples.errors.get(label)), floor_s=pace.floor_s, cost=own)
+    memory: dict[str, Any] = {"allocated_bytes": seen.allocated_bytes, "peak_bytes": seen.peak_bytes} if seen else {}
+    arm = Arm(0.0, host_s, None, None, pace.compile_s, samples.seconds(label), calls=pace.calls, **memory)
+    arm = replace(arm, **_errors(samples.errors.get(label)), floor_s=pace.floor_s, cost={} if cost == base else cost)
+    arm = recompute.with_shares(arm, base, limits)
     by_rank = [[list(each[label].by_rank) for each in block] for block in samples.blocks]
     return replace(arm, by_rank=by_rank, sent_bytes=samples.sent.get(label, [])) if by_rank[0][0] else arm
 
@@ -86,40 +83,8 @@ def _rows(bench: Bench, version: Version, arms: dict[str, Arm], floor: float, sa
         reason = Finding(Cause.ALL_VOIDED, {"rounds": voided}) if voided else None
         return [Row(version.label, "baseline", Verdict.VERIFIED, reason, precision=precision, notes=known)]
     notes, others = known + _notes(bench, arms, samples, version.label), ("baseline", version.versus)
-    rows = [_believed(bench, arms, samples, version.label, other, floor) for other in others if other in arms]
-    return [replace(row, precision=precision, notes=notes) for row in rows]
-
-
-def _believed(bench: Bench, arms: dict[str, Arm], samples: Samples, variant: str, versus: str, floor: float) -> Row:
-    """A row from samples that were found valid."""
-    short = _too_short(arms, samples)
-    for label in (variant, versus):
-        if label in short:
-            return Row(variant, versus, Verdict.TOO_SHORT, short[label])
-    ratio = stats.estimate(arms[versus].seconds, arms[variant].seconds)
-    blocks = len(arms[variant].seconds)
-    outcome = decide(ratio, blocks, floor, [], [])
-    if not stats.sign_interval_rank(blocks):
-        return Row(variant, versus, outcome.verdict, outcome.reason, ratio.ratio)
-    libraries = {}
-    precisions = {each.label: each.precision for each in bench.candidates}
-    for label in _libraries(arms):  # except those of another precision, which do less than this variant
-        if label not in short and precisions[label] in ("", precisions[variant]):
-            against = stats.estimate(arms[label].seconds, arms[variant].seconds)
-            named = {"precision": precisions[label]} if precisions[label] else {}
-            libraries[label] = {"ratio": against.ratio, "interval": (against.low, against.high), **named}
-    interval = (ratio.low, ratio.high)
-    return Row(variant, versus, outcome.verdict, outcome.reason, ratio.ratio, interval, libraries)
-
-
-def _too_short(arms: dict[str, Arm], samples: Samples) -> dict[str, Finding]:
-    """Label -> reason, for times below the timer's resolution."""
-    floors = {label: samples.plan.paces[label].floor_s for label in arms}
-    return {
-        label: Finding(Cause.TOO_SHORT, {"factor": FLOOR_TIMES, "floor_us": floor_s * 1e6})
-        for label, floor_s in floors.items()
-        if arms[label].median_s < FLOOR_TIMES * floor_s
-    }
+    rows = [recompute.row(arms, version.label, other, floor, precision) for other in others if other in arms]
+    return [replace(row, notes=notes) for row in rows]
 
 
 def _libraries(labels: Iterable[str]) -> list[str]:
@@ -139,7 +104,7 @@ def _notes(bench: Bench, arms: dict[str, Arm], samples: Samples, label: str) -> 
     arm, notes, libraries = arms[label], list[Finding](), _libraries(arms)
     notes += [arm.host_bound] if arm.host_bound else []
     notes += _waits([each for each in arms if each in (label, "baseline", *libraries)], samples)
-    notes += [why.at(whose=each) for each, why in _too_short(arms, samples).items() if each in libraries]
+    notes += [recompute.too_short(arms[each]).at(whose=each) for each in libraries if recompute.is_short(arms[each])]
     if arm.compile_s > LONG_COMPILE_S:
         notes.append(Finding(Cause.COMPILED_LONG, {"seconds": arm.compile_s}))
     if label in samples.seen and not samples.seen[label].is_known:

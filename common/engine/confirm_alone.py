@@ -11,10 +11,10 @@ from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from common import stats
 from common.engine.job import Alone, Errand, Job, finding_of
 from common.isolation.worker import ChildFailed
-from common.record.decision import decide, is_contradicted
+from common.record import recompute
+from common.record.decision import is_contradicted
 from common.record.outcome import Cause, Finding, Outcome, Verdict, Where
 from common.record.result import CONTROL, PairResult, Row
 
@@ -77,14 +77,11 @@ def settled(job: Job, result: PairResult, call: Call) -> PairResult:
         runs[label] = [replace(each, outcome=outcome) for each in runs[label]]
     result = _without(result, {label: found.outcome for label, (found,) in runs.items() if found.outcome})
     for _ in range(REPEATS):
-        outcomes = [(row, _decided(row, runs, result)) for row in result.rows]
-        for label in {
-            label for row, outcome in outcomes if is_contradicted(outcome) for label in (row.variant, row.versus)
-        }:
+        confirmed = _confirmed(result, runs)
+        doubted = [row for row in confirmed.rows if is_contradicted(Outcome(row.verdict, row.reason))]
+        for label in {label for row in doubted for label in (row.variant, row.versus)}:
             run(label)
-    arms = {label: replace(arm, alone=_seconds(label, runs)) for label, arm in result.arms.items()}
-    rows = [_confirmed(row, runs, _decided(row, runs, result)) if row.variant in arms else row for row in result.rows]
-    return replace(result, arms=arms, rows=rows)
+    return _confirmed(result, runs)
 
 
 def _with_files(job: Job, label: str) -> Job:
@@ -123,16 +120,15 @@ def _alone(outcome: Outcome, **facts: str) -> Finding | None:
     return outcome.reason and outcome.reason.at(alone=True, **facts)
 
 
-def _decided(row: Row, runs: dict[str, list[Alone]], result: PairResult) -> Outcome:
-    """A row's outcome from its samples and the runs alone so far."""
-    if row.ratio is None or row.interval is None:
-        return Outcome(row.verdict, row.reason)
-    found, blocks = stats.Estimate(row.ratio, *row.interval), len(result.arms[row.variant].seconds)
-    return decide(found, blocks, result.noise_floor or 0.0, _seconds(row.versus, runs), _seconds(row.variant, runs))
-
-
-def _confirmed(row: Row, runs: dict[str, list[Alone]], outcome: Outcome) -> Row:
-    """The row with a verdict that holds both together and alone, and with notes from the version's run alone."""
-    if (busy := runs[row.variant][0].busy) > BUSY:
-        row = replace(row, notes=[*row.notes, Finding(Cause.CORES_BUSY_BETWEEN, {"cores": busy})])
-    return replace(row, verdict=outcome.verdict, reason=outcome.reason)
+def _confirmed(result: PairResult, runs: dict[str, list[Alone]]) -> PairResult:
+    """The result with the runs alone: verdicts that hold together and alone, notes on busy cores."""
+    arms = {label: replace(arm, alone=_seconds(label, runs)) for label, arm in result.arms.items()}
+    rows = []
+    for row in result.rows:
+        if row.variant in arms and (busy := runs[row.variant][0].busy) > BUSY:
+            row = replace(row, notes=[*row.notes, Finding(Cause.CORES_BUSY_BETWEEN, {"cores": busy})])
+        if row.ratio is not None:
+            now = recompute.row(arms, row.variant, row.versus, result.noise_floor or 0.0, row.precision)
+            row = replace(row, verdict=now.verdict, reason=now.reason)
+        rows.append(row)
+    return replace(result, arms=arms, rows=rows)

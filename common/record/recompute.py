@@ -42,8 +42,7 @@ def row(arms: Mapping[str, Arm], variant: str, versus: str, floor: float, precis
     """The conclusion about a variant against another arm, from the samples and the runs alone of both."""
     for arm in (arms[variant], arms[versus]):
         if is_short(arm):
-            facts = {"factor": FLOOR_TIMES, "floor_us": (arm.floor_s or 0.0) * 1e6}
-            return Row(variant, versus, Verdict.TOO_SHORT, Finding(Cause.TOO_SHORT, facts), precision=precision)
+            return Row(variant, versus, Verdict.TOO_SHORT, too_short(arm), precision=precision)
     seconds, blocks = arms[variant].seconds, len(arms[variant].seconds)
     found = stats.estimate(arms[versus].seconds, seconds)
     outcome = decide(found, blocks, floor, arms[versus].alone, arms[variant].alone)
@@ -62,3 +61,8 @@ def row(arms: Mapping[str, Arm], variant: str, versus: str, floor: float, precis
 def is_short(arm: Arm) -> bool:
     """Whether a time is below the clock's resolution."""
     return stats.overall_median(arm.seconds) < FLOOR_TIMES * (arm.floor_s or 0.0)
+
+
+def too_short(arm: Arm) -> Finding:
+    """That a time is below the clock's resolution."""
+    return Finding(Cause.TOO_SHORT, {"factor": FLOOR_TIMES, "floor_us": (arm.floor_s or 0.0) * 1e6})

@@ -1,5 +1,6 @@
 """Liars that live on company: told by a run of each alone, and by nothing else."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -114,10 +115,11 @@ def test_who_stops_the_clock_fools_himself(measure):
 
 def result_of(verdict, ratio):
     """A pair whose baseline takes a second, beside the others and alone."""
-    ends = (ratio / 2, 2 * ratio) if verdict == "unsure" else (ratio, ratio)
-    row = Row("optimized", "baseline", Verdict(verdict), None, ratio, ends)
+    row = Row("optimized", "baseline", Verdict(verdict), None, ratio, (ratio, ratio))
+    spread = (0.5, 0.5, 1.0, 1.0, 2.0, 2.0) if verdict == "unsure" else [1.0] * 6
     both = {"baseline": 1.0, "optimized": 1.0 / ratio, "control": 1.0}
     arms = {label: Arm(seconds, None, None, None, 0.0, [[seconds]] * 6) for label, seconds in both.items()}
+    arms["optimized"] = replace(arms["optimized"], seconds=[[both["optimized"] * factor] for factor in spread])
     return PairResult("ch1", "double", "default", {}, "", [row], arms=arms, noise_floor=0.0)
 
 
