@@ -53,3 +53,15 @@ def test_no_modules_import_each_other_in_a_circle():
     while free := [file for file, others in graph.items() if not others & graph.keys()]:
         graph = {file: others for file, others in graph.items() if file not in free}
     assert graph == {}
+
+
+def test_no_two_files_have_one_name():
+    names = [name.rpartition(".")[2] for name in FILES if not name.endswith(("__init__", "__main__"))]
+    assert {name for name in names if names.count(name) > 1} == set()
+
+
+def test_the_course_never_imports_its_maintainers_tools():
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "common").rglob("*.py")}
+    imports = (node for text in texts.values() for node in ast.walk(ast.parse(text)))
+    modules = {node.module for node in imports if isinstance(node, ast.ImportFrom)}
+    assert {name for name in modules if name and name.split(".")[0] == "tools"} == set()

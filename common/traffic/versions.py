@@ -170,8 +170,8 @@ def _tensors(version: Version, exact: bool, machine: Machine, models_l2: bool) -
     import torch
 
     from common.traffic.call import counting
+    from common.traffic.grid_sampling import sampling
     from common.traffic.l2_model import L2
-    from common.traffic.sampling import sampling
     from common.traffic.torch_hooks import MetaAsGpu
     from common.xray.capture import as_if_on
 

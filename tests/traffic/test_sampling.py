@@ -7,7 +7,7 @@ pytest.importorskip("triton")  # not on macOS
 import programs
 
 from common.traffic import count
-from common.traffic.sampling import LEAST, PROGRAMS, AddressMap, sampling
+from common.traffic.grid_sampling import LEAST, PROGRAMS, AddressMap, sampling
 
 GROWING = 60  # programs, of which the first asks for one block and the last for 60
 
@@ -105,8 +105,8 @@ def test_like_launches_are_looked_at_once(monkeypatch):
 
 
 def test_a_slow_launch_is_looked_at_least_often(monkeypatch):
-    monkeypatch.setattr("common.traffic.sampling.LANES", 0)
-    monkeypatch.setattr("common.traffic.sampling.PROGRAMS", 100)
+    monkeypatch.setattr("common.traffic.grid_sampling.LANES", 0)
+    monkeypatch.setattr("common.traffic.grid_sampling.PROGRAMS", 100)
     found = sampled(programs.growing, torch.empty(GROWING * 32, device="meta"), GROWING)
     assert found.programs == GROWING
     assert found.error > 1 / (5 * LEAST)
