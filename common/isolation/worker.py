@@ -66,8 +66,8 @@ def call(
 
     line.ask(question) returns what `on_question` returns here. The child's `environment` is set before it imports
     anything except torch. Raises ChildFailed if the child raises, dies, is silent for `deadline_s` (LONGER times that
-    after LONG), or prints too much. In
-    all cases every process that was started below this one meanwhile is ended, so only one call may run at a time.
+    after LONG), or prints too much. In all cases every process that was started below this one meanwhile is ended, so
+    only one call may run at a time.
     """
     with ExitStack() as stack:
         stack.callback(adopt_orphans, adopt_orphans())  # restores the previous state
