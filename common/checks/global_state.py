@@ -1,7 +1,7 @@
 """Settings that change numbers, or that honest programs often leave changed: of torch, NumPy, Python and the process.
 
-A change is found after each call of a version, undone, and named in the verdict. (The runs alone, engine/run_alone.py, show
-replaced functions, tracers, and other ways to slow the others down.)
+A change is found after each call of a version, undone, and named in the verdict. (The runs alone, engine/run_alone.py,
+show replaced functions, tracers, and other ways to slow the others down.)
 """
 
 import gc
