@@ -20,6 +20,7 @@ from common.show import heatmap, plot
 from common.show.formats import bandwidth, binary, digits, seconds, tflops
 from common.show.summary import fastest_library
 from common.show.tables import grade, origin, ratio, variant
+from common.show.words import text as reason_text
 from common.stats import Estimate, estimate, verdict
 from common.traffic import count, traced
 from common.xray.occupancy import MACHINES, WARP
