@@ -227,7 +227,7 @@ OF_THE_HARNESS = {
     "engine.plausibility:IN_DOUBT": (1e9, "test_a_time_far_below_the_measured_limit_is_none"),
     "engine.measure:secrets": (NO_ENTROPY, "test_what_one_run_has_kept_on_disk_is_of_no_use_to_the_next"),
     "engine.plausibility:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
-    "engine.conclude:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
+    "record.recompute:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
     "engine.conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
     "checks.device_trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),
     "engine.sampling:_first_touch": (none, "test_the_first_block_on_a_cpu_counts_for_nothing"),
