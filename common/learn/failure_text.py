@@ -40,7 +40,11 @@ class WrongAnswer:
         """Why the errors of all elements are too large together, where each of them is small; else empty."""
         facts = self.finding.facts
         kind = TYPES.get(facts.get("precision", ""))
-        if self.finding.cause != Cause.WRONG_RMS or not kind or facts["error"] > ROUNDINGS * EPS[facts["precision"]]:
+        if (
+            self.finding.cause != Cause.WRONG_RMS
+            or not kind
+            or float(facts["error"]) > ROUNDINGS * EPS[facts["precision"]]
+        ):
             return ""
         helps = "multiply and add in float32, and approximate no function"
         return f"the error is as large as that of products or sums in {kind}: {helps}"

@@ -24,7 +24,6 @@ HEADINGS = (
 LIMIT_HEADINGS = ("resource", "measured", "datasheet", "how", "datasheet's source")
 GRADES = ((1.02, "A+"), (0.98, "A"), (0.9, "B"), (0.75, "C"), (0.5, "D"))
 NOTHING = "Nothing is recorded yet."
-STALE = "stale: the pair has changed since"
 APART = 1.05  # the quotient of two median times may lie this far outside the interval of their ratio
 
 

@@ -116,8 +116,8 @@ def word(verdict: str) -> str:
 
 def parts(finding: Finding) -> tuple[str, str]:
     """(What it is, what its facts say of this case), to be joined as they are. Either may be empty."""
-    facts = {"of": "", **{key: _shown(key, value) for key, value in finding.facts.items()}}
-    what, _, case = (part.format(**facts) for part in WORDS[finding.cause].partition("|"))
+    facts = _Facts({key: _shown(key, value) for key, value in finding.facts.items()})
+    what, _, case = (part.format_map(facts) for part in WORDS[finding.cause].partition("|"))
     before = _before(finding.facts)
     return (before, what + case) if before else (what, case)
 
@@ -131,7 +131,14 @@ def _shown(key: str, value: Any) -> Any:
     """A fact as words have it: amounts of memory with their unit."""
     if key in ("bytes", "baseline") and isinstance(value, int) and not isinstance(value, bool):
         return f"{value / 2**20:,.1f} MiB" if value >= LEAST_BYTES else "almost nothing"
-    return _Text(value) if isinstance(value, str) else value
+    return value if isinstance(value, int | float) else _Text(value)
+
+
+class _Facts(dict[str, Any]):
+    """Facts of a finding, where a record of another origin may lack one."""
+
+    def __missing__(self, key: str) -> str:
+        return _Text("" if key == "of" else "?")
 
 
 class _Text(str):
@@ -156,7 +163,7 @@ def _before(facts: Mapping[str, Any]) -> str:
 
 
 def _where(facts: Mapping[str, Any]) -> str:
-    if "where" not in facts:
+    if facts.get("where") not in [where.value for where in Where]:
         return ""
     where = Where(facts["where"])
     places = {
