@@ -20,8 +20,7 @@ from typing import Any
 from common import program
 from common.cli.arguments import check_request, listing, parse, select
 from common.isolation import interrupt
-from common.pairs.pair import ROOT, Pair
-from common.pairs.sizes import pairs_without
+from common.pairs.pair import ROOT, Pair, pairs_without
 from common.pairs.user_error import printable, width_of
 
 # Slow imports (numpy, rich, matplotlib) are in functions: --help and --list must answer at once.

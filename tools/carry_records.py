@@ -20,8 +20,7 @@ from common.cli import counts
 from common.cli.counts import CountedPair
 from common.engine.candidates import LIBRARY_KINDS
 from common.isolation import worker
-from common.pairs.pair import ROOT, Pair, chapters, discover
-from common.pairs.sizes import class_of
+from common.pairs.pair import ROOT, Pair, chapters, class_of, discover
 from common.pairs.source import definitions, source_hash, timed_code
 from common.pairs.syntax import parse
 from common.pairs.user_error import UserError

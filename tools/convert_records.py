@@ -18,8 +18,7 @@ from typing import Any
 import msgspec
 
 from common.calibration import findings
-from common.pairs.pair import ROOT, discover
-from common.pairs.sizes import class_of
+from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
 from common.record import files, recompute, store

@@ -11,8 +11,7 @@ from common.calibration import checks
 from common.calibration.findings import FILE, PAIRS
 from common.hardware import sheet
 from common.hardware import sheet_page as sheets
-from common.pairs.pair import ROOT, discover, short
-from common.pairs.sizes import class_of
+from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files, store

@@ -25,8 +25,7 @@ from typing import Any
 from common.isolation import interrupt, worker
 from common.machine.device import default_device
 from common.machine.survey import survey_apart
-from common.pairs.pair import chapters, discover
-from common.pairs.sizes import class_of
+from common.pairs.pair import chapters, class_of, discover
 from common.pairs.user_error import UserError, printable
 from common.program import Parser, device_name, finish, status_of
 from common.record import store

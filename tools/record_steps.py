@@ -10,8 +10,7 @@ from common.calibration import checks, findings
 from common.engine import runner
 from common.hardware import sheet as sheets
 from common.learn.exercise import Exercise, exercises
-from common.pairs.pair import Pair, discover
-from common.pairs.sizes import sizes_of
+from common.pairs.pair import Pair, discover, sizes_of
 from common.pairs.source import source_hash
 from common.record import store
 from common.record.files import Problems

@@ -13,8 +13,7 @@ from common.engine.job import Job
 from common.engine.measure import measure
 from common.engine.runner import run_pairs
 from common.isolation import worker
-from common.pairs.pair import Pair, load, short
-from common.pairs.sizes import sizes_of
+from common.pairs.pair import Pair, load, short, sizes_of
 from common.pairs.user_error import UserError
 from common.record.result import Record
 

@@ -1,4 +1,4 @@
-"""One untimed call under the profiler: device work outside of the timed interval, and memory allocated.
+"""One untimed call under the profiler: device work outside of the timed interval, its kernels, memory allocated.
 
 This is an arm's last check, because the profiler slows every later launch. Two markers on the current stream are at the
 places of the clock's events. The device is kept busy before the first one, so work that does not wait becomes visible.
@@ -7,13 +7,14 @@ places of the clock's events. The device is kept busy before the first one, so w
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
 import torch
 from torch.autograd.profiler import profile
 
+from common.checks.kernel_facts import kernels_of
 from common.machine.clock import synchronize
 from common.record.outcome import Cause, Finding
 
@@ -27,12 +28,14 @@ class Seen:
     """The findings. `outside`: device work outside of the timed interval. `is_known`: whether the profiler saw any.
 
     `peak_bytes`: the most memory in use at once, beyond that before; CuPy's memory is counted as never freed.
+    `kernels`: launched by the call on a GPU; see form.Kernel.
     """
 
     outside: Finding | None
     allocated_bytes: int
     peak_bytes: int
     is_known: bool = True
+    kernels: list[dict[str, Any]] = field(default_factory=list)
 
 
 def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
@@ -41,14 +44,11 @@ def look(call: Callable[[], Any], device: str, timed_by_events: bool) -> Seen:
         before, held = _allocated(device), torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
         with _cupy_memory() as taken:
-            work = _device_work(call, device) if timed_by_events else None
-            if not timed_by_events:
-                call()
-            synchronize(device)
+            work, kernels = _device_work(call, device)
         peak = torch.cuda.max_memory_allocated(device) - held
         allocated = _allocated(device) - before + sum(taken), peak + sum(taken)
-        outside, is_known = (None, True) if work is None else _outside(work)
-        return Seen(outside, *allocated, is_known)
+        outside, is_known = _outside(work) if timed_by_events else (None, True)
+        return Seen(outside, *allocated, is_known, kernels)
     with profile(profile_memory=True, use_kineto=True) as profiler:
         kept = call()
     del kept
@@ -62,15 +62,16 @@ def _allocated(device: str) -> int:
     return int(torch.cuda.memory_stats(device)["allocated_bytes.all.allocated"])
 
 
-def _device_work(call: Callable[[], Any], device: str) -> list[Any]:
-    """All device work between and around the markers, as recorded by the profiler."""
+def _device_work(call: Callable[[], Any], device: str) -> tuple[list[Any], list[dict[str, Any]]]:
+    """All device work between and around the markers, as recorded by the profiler; the call's kernels."""
     with profile(use_device="cuda", use_kineto=True) as profiler:
         torch.cuda._sleep(BUSY_CYCLES)
         call()
         torch.cuda._sleep(1)
         synchronize(device)
     events = profiler.kineto_results.events()
-    return [event for event in events if event.device_type() == torch.autograd.DeviceType.CUDA]
+    work = [event for event in events if event.device_type() == torch.autograd.DeviceType.CUDA]
+    return work, kernels_of(profiler, without=MARKER)
 
 
 def _outside(work: list[Any]) -> tuple[Finding | None, bool]:

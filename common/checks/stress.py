@@ -2,7 +2,7 @@
 
 Each draw writes other values into an array, in place, or changes its memory layout. Every version must agree wherever
 the baseline agrees with the float64 reference. A variant that need not support a draw leaves it out with
-STRESS = {"draw": "why"}; the names are also in pairs/stress_names.py.
+STRESS = {"draw": "why"}; the names are also in pairs/contract.py.
 """
 
 import math

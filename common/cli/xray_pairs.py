@@ -3,8 +3,7 @@
 from argparse import Namespace
 
 from common.isolation import interrupt
-from common.pairs.pair import Pair
-from common.pairs.sizes import sizes_of
+from common.pairs.pair import Pair, sizes_of
 from common.show.console import make_console
 from common.xray.picture import xray
 from common.xray.xray_tables import print_pictures

@@ -5,16 +5,16 @@ from typing import Any
 
 from common.checks import guards, out_of_bounds, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
+from common.checks.comm_bytes import Sent
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
-from common.engine.answer import Answer, Reference, fresh_answer, leading
-from common.engine.candidates import count_costs, oracle, oracle_rows, weights
-from common.engine.comm_check import count_sent
-from common.engine.inputs import InputSet, inputs_proper
-from common.engine.judgement import Facts, Findings, judge_all
+from common.engine.candidates import Candidate, count_costs, oracle, oracle_rows, weights
+from common.engine.inputs import InputSet, harvest_grads, inputs_proper
+from common.engine.judgement import Answer, Facts, Findings, Reference, fresh_answer, judge_all, leading
 from common.engine.stage import Bench, DoesNotFit, Stage
 from common.record.outcome import Cause, Finding, Where
 
 UNIT = 16  # Triton compiles another kernel where numbers are multiples of 16
+LEAST_SENT = 0.99  # of the useful minimum: a cost may be rounded
 
 
 def check(bench: Bench) -> Bench:
@@ -146,3 +146,35 @@ def _answers(stage: Stage, inputs: InputSet, other: InputSet) -> Reference:
     guards.poison_outputs(mine)
     out = baseline.bind(mine, baseline.prepared(other.base, mine))()
     return Reference(truth, rows, Answer.of(out, clone(out), mine, alike=True))
+
+
+def count_sent(stage: Stage, inputs: InputSet, other: InputSet) -> dict[str, list[int]]:
+    """Label -> bytes that each rank sends in a call; empty for one process. Who sends too little is disqualified.
+
+    A version that calls no collective is not counted, and not in the result: it may access another GPU's memory itself.
+    """
+    found: dict[str, list[int]] = {}
+    if stage.ranks.count == 1:
+        return found
+    costs, _ = count_costs(stage.remaining, inputs.by_label)
+    for each in stage.judged():
+        sent: Sent | None = stage.attempt(each.label, _count, each, inputs, other)
+        if sent is None:
+            continue
+        least = costs[each.label].get("link_bytes", 0.0)
+        if sent.counted and sent.total < LEAST_SENT * least and not each.differs:
+            facts = {"sent": sent.total, "least": least}
+            stage.disqualify(each.label, Finding(Cause.SENDS_TOO_LITTLE, facts))
+        if stage.ranks.any(sent.counted):
+            found[each.label] = stage.ranks.share(sent.total, "sent")
+        stage.agree()
+    return found
+
+
+def _count(each: Candidate, inputs: InputSet, other: InputSet) -> Sent:
+    mine = inputs.by_label[each.label]
+    call = each.bind(mine, each.prepared(clone(other.by_label[each.label]), mine))
+    with Sent() as sent:
+        call()
+    harvest_grads(mine)
+    return sent

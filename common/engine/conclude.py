@@ -1,5 +1,6 @@
-"""From samples to conclusions: the rows of a pair."""
+"""From samples to conclusions: impossible times (too short for the work, or the work goes on), a pair's rows."""
 
+import statistics
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,10 @@ import numpy as np
 from common import stats
 from common.checks.compare_to_baseline import Error, Errors
 from common.engine.candidates import LIBRARY_KINDS
-from common.engine.plausibility import too_fast, works_on
+from common.engine.job import Job
 from common.engine.sampling import Samples
 from common.engine.stage import Bench
+from common.machine.limits import Limit, measure_limits
 from common.pairs.contract import Version
 from common.pairs.source import has_no_launch, is_copy, source_hash
 from common.record import recompute
@@ -24,6 +26,12 @@ ABOVE_LIMIT = 1.05  # an arm this far above a measured limit makes the limit dou
 MORE_CORES = 0.5  # difference in busy cores that a note mentions
 UNEVEN = 1.25  # times the baseline's mean over median: a median hides this
 LEAST_ALLOCATED = 64 << 10  # bytes: smaller differences are not mentioned
+IN_DOUBT = 2  # a time this many times below the measured limit is impossible
+TAIL_S, TAIL_SHARE = 50e-6, 0.02  # work after the clock's stop that is usually longer: a stream is not joined
+TAIL_OTHERS = 4  # times the shortest among the other arms
+TAIL_WAITS = 10  # times the cost of waiting on an idle device: on a busy host a wait after many launches is longer
+
+Facts = dict[str, Any]
 
 
 def pair_result(bench: Bench, samples: Samples) -> PairResult:
@@ -52,8 +60,9 @@ def _arm(label: str, samples: Samples, limits: dict[str, Any]) -> Arm:
     pace, cost, base = samples.plan.paces[label], samples.costs[label], samples.costs["baseline"]
     host_s = pace.host_s if samples.clock == "device" else None
     seen = samples.seen.get(label)
-    memory: dict[str, Any] = {"allocated_bytes": seen.allocated_bytes, "peak_bytes": seen.peak_bytes} if seen else {}
-    arm = Arm(0.0, host_s, None, None, pace.compile_s, samples.seconds(label), calls=pace.calls, **memory)
+    names = ("allocated_bytes", "peak_bytes", "kernels")
+    untimed: dict[str, Any] = {name: getattr(seen, name) for name in names} if seen else {}
+    arm = Arm(0.0, host_s, None, None, pace.compile_s, samples.seconds(label), calls=pace.calls, **untimed)
     arm = replace(arm, **_errors(samples.errors.get(label)), floor_s=pace.floor_s, cost={} if cost == base else cost)
     arm = recompute.with_shares(arm, base, limits)
     by_rank = [[list(each[label].by_rank) for each in block] for block in samples.blocks]
@@ -126,3 +135,59 @@ def _notes(bench: Bench, arms: dict[str, Arm], samples: Samples, label: str) -> 
         notes.append(Finding(Cause.ABOVE_LIMIT))
     reasons = ((name, bench.outcomes[name].reason) for name in _libraries(bench.outcomes))
     return notes + [reason.at(whose=name) for name, reason in reasons if reason]
+
+
+def too_fast(labels: list[str], samples: Samples, job: Job) -> dict[str, Finding]:
+    """Label -> reason, for times in which the work cannot be done.
+
+    If only a measured limit is violated, it is measured again: something else may have run before.
+    """
+    times = {label: stats.overall_median(samples.seconds(label)) for label in labels}
+    limits, cache = job.limits, job.info.get("cache_bytes")
+
+    def doubt(label: str) -> Facts | None:
+        return impossible(IN_DOUBT * times[label], samples.costs[label], limits, cache, "measured")
+
+    if any(map(doubt, labels)):
+        limits = _better(limits, measure_limits(job.device))
+    found = dict[str, Finding]()
+    for label in labels:
+        if why := impossible(times[label], samples.costs[label], limits, cache, "datasheet"):
+            found[label] = Finding(Cause.BELOW_DATASHEET, {**why, "us": times[label] * 1e6})
+        elif why := doubt(label):
+            found[label] = Finding(Cause.BELOW_LIMIT, {**why, "factor": IN_DOUBT})
+    return found
+
+
+def works_on(labels: list[str], samples: Samples) -> dict[str, Finding]:
+    """Label -> reason, for arms whose device usually works on after the clock has stopped, as every sample shows.
+
+    A busy host waits longer itself, in all arms. So only an arm that works on longer than the others counts.
+    """
+    tails = {label: statistics.median(sample.tail_s for sample in samples.of(label)) for label in labels}
+    found = {}
+    for label, tail_s in tails.items():
+        wait_s = TAIL_WAITS * statistics.median(sample.idle_s for sample in samples.of(label))
+        least_s = TAIL_SHARE * stats.overall_median(samples.seconds(label))
+        if tail_s > max(TAIL_S, least_s, wait_s, TAIL_OTHERS * min(tails.values())):
+            found[label] = Finding(Cause.NOT_JOINED, {"us": tail_s * 1e6})
+    return found
+
+
+def _better(limits: dict[str, Any], again: dict[str, Limit]) -> dict[str, Any]:
+    """Each limit with the higher of two measured rates."""
+    known = {key: limits[key] for key in again.keys() & limits.keys()}
+    rates = {key: max(limit["measured"] or 0.0, again[key].measured or 0.0) for key, limit in known.items()}
+    return limits | {key: {**limit, "measured": rates[key]} for key, limit in known.items()}
+
+
+def impossible(
+    seconds: float, cost: dict[str, float], limits: dict[str, Any], cache: int | None, which: str
+) -> Facts | None:
+    """The work that cannot be done in this time at these peaks; None if all can. Data in a cache need not move."""
+    for key, amount in cost.items():
+        peak = limits.get(key, {}).get(which)
+        moved = max(0.0, amount - (cache or 0)) if key == "dram_bytes" else amount
+        if peak and seconds < (least_s := moved / peak):
+            return {"amount": f"{amount:.3g} {key.replace('_', ' ')}", "least_us": least_s * 1e6}
+    return None

@@ -10,8 +10,7 @@ from common.engine.job import Job
 from common.engine.plan import prepare
 from common.engine.ranks import ONE, Ranks
 from common.engine.sampling import Samples, sample
-from common.engine.stage import Bench, Stage
-from common.engine.stage_times import Progress
+from common.engine.stage import Bench, Progress, Stage
 from common.engine.untimed_checks import look_closely
 from common.isolation.worker import Say
 from common.machine.device import use_device

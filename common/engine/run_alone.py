@@ -16,10 +16,9 @@ import torch
 from common.checks.arrays import Tree, tensors
 from common.checks.compare_to_reference import compare
 from common.engine import untimed_checks
-from common.engine.answer import leading
 from common.engine.candidates import Candidate, oracle_rows
 from common.engine.job import Alone, Errand, Job
-from common.engine.judgement import truth_of
+from common.engine.judgement import leading, truth_of
 from common.engine.measure import load
 from common.engine.plan import CallTiming, clock_of, ready
 from common.engine.ranks import ONE, Ranks

@@ -19,8 +19,7 @@ from common.machine import background_load
 from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.interpreter import INTERPRETED
-from common.pairs.pair import Pair, skip_reason
-from common.pairs.sizes import sizes_of
+from common.pairs.pair import Pair, sizes_of, skip_reason
 from common.pairs.source import source_hash
 from common.record.outcome import FAILED, Cause, Finding, Outcome, Verdict
 from common.record.result import PairResult, Record, Row

@@ -1,4 +1,4 @@
-"""What a stage leaves to the next (Bench), and the candidates of a pair while one stage works on them (Stage)."""
+"""What a stage leaves to the next (Bench), a pair's candidates while one stage works on them (Stage), its progress."""
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,16 +13,59 @@ from common.checks.guards import Leaks
 from common.checks.out_of_bounds import OutOfBounds
 from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
-from common.engine.job import Job
+from common.engine.job import TURN, Job
 from common.engine.ranks import ONE, Ranks
-from common.engine.stage_times import Progress
-from common.isolation.worker import one_line
-from common.machine.clock import synchronize
+from common.isolation.worker import Say, one_line
+from common.machine.clock import now, synchronize
 from common.machine.device import free_bytes
 from common.pairs.pair import load
 from common.pairs.syntax import ContractError
 from common.record.outcome import Cause, Finding, Outcome, Verdict
 from common.record.result import CONTROL
+
+
+class Progress:
+    """Reports progress; sums the seconds of each kind of work."""
+
+    def __init__(self, say: Say, tells_turns: bool = False) -> None:
+        self.say, self._tells_turns = say, tells_turns
+        self.spent_s: dict[str, float] = {}
+        self._checking: float | None = None  # the fraction of the check that is done, while it lasts
+        self._doing, self._since = "", now()
+
+    @contextmanager
+    def spending(self, what: str) -> Iterator[None]:
+        """Inside, seconds count for `what`, and not for an outer kind."""
+        before, self._doing = self._doing, self._switch(what)
+        try:
+            yield
+        finally:
+            self._doing = self._switch(before)
+
+    def _switch(self, what: str) -> str:
+        moment = now()
+        if self._doing:
+            self.spent_s[self._doing] = self.spent_s.get(self._doing, 0.0) + moment - self._since
+        self._since = moment
+        return what
+
+    def checking(self, fraction: float | None) -> None:
+        """This fraction of the check is done. Every call reports it again: a kernel in the interpreter may be slow."""
+        self._checking = fraction
+        if fraction is not None:
+            self.say("check", fraction)
+
+    @contextmanager
+    def turn(self, label: str) -> Iterator[None]:
+        """Inside, this candidate runs. A failure between two turns makes neither a suspect."""
+        self._tell(label)
+        yield
+        self.checking(self._checking)
+        self._tell("")
+
+    def _tell(self, label: str) -> None:
+        if self._tells_turns:
+            self.say(label, TURN)
 
 
 class BaselineDisqualified(Exception):

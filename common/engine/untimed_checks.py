@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from common.checks import device_trace, guards
 from common.engine.candidates import Candidate
-from common.engine.comm_check import count_sent
+from common.engine.check import count_sent
 from common.engine.inputs import InputSet
 from common.engine.plan import Prepared, ready
 from common.engine.sampling import Samples

@@ -12,8 +12,7 @@ from common.engine.runner import run_pairs
 from common.machine.device import has_gpu
 from common.notebook.cells import show, table
 from common.notebook.named_gpu import gpu
-from common.pairs.pair import ROOT, Pair, discover
-from common.pairs.sizes import class_of
+from common.pairs.pair import ROOT, Pair, class_of, discover
 from common.record.files import Problems, on_one_gpu
 from common.record.load import together
 from common.record.result import PairResult, Record

@@ -13,8 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.pairs.pair import ROOT, Pair, discover
-from common.pairs.sizes import class_of
+from common.pairs.pair import ROOT, Pair, class_of, discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files

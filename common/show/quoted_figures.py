@@ -13,8 +13,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 
-from common.pairs.pair import ROOT, discover, short
-from common.pairs.sizes import class_of
+from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
 from common.record.load import together

@@ -4,8 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from common.pairs.pair import Pair
-from common.pairs.sizes import class_of
+from common.pairs.pair import Pair, class_of
 from common.record.files import Problems
 from common.record.result import PairResult, Record
 from common.record.store import current, recorded_sizes

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, geometric_mean
 
-from common.pairs.pair import Pair, short
-from common.pairs.sizes import class_of
+from common.pairs.pair import Pair, class_of, short
 from common.record.files import Problems, classes, write_text
 from common.record.load import together
 from common.record.outcome import UNTIMED, Cause

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from common import stats
-from common.pairs.pair import short
-from common.pairs.sizes import class_of
+from common.pairs.pair import class_of, short
 from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import formats, words

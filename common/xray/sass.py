@@ -82,12 +82,20 @@ def dissect(binary: Binary, machine: Machine) -> Anatomy:
     if static and machine.capability >= (9, 0):  # from here on ptxas adds the system's bytes to the kernel's
         static -= SYSTEM_SHARED_BYTES
     shared = static + binary.dynamic_shared_bytes
-    opcodes = [opcode for opcode in INSTRUCTION.findall(sass) if opcode != "NOP"]  # NOP fills up the last line
+    opcodes = _opcodes(sass)
     return Anatomy(
         binary.name, machine.architecture, binary.threads, registers, shared, stack,
         occupancy(machine, binary.threads, registers, shared), len(opcodes), dict(_count(opcodes)),
-        dict(Counter(opcode for opcode in opcodes if TENSOR.match(opcode.split(".")[0]))), sass, binary.ptx,
+        dict(_tensor(opcodes)), sass, binary.ptx,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def instruction_counts(binary: Binary) -> dict[str, int]:
+    """Instructions in the code: all, by kind and bits ("global loads 128"), and of tensor cores. Raises NoTools."""
+    opcodes = _opcodes(_listing(binary, "-g"))
+    kinds = {f"{kind} {bits}" if bits else kind: count for (kind, bits), count in sorted(_count(opcodes).items())}
+    return {"all": len(opcodes), **kinds, **dict(sorted(_tensor(opcodes).items()))}
 
 
 @lru_cache(maxsize=256)
@@ -105,6 +113,14 @@ def _resources(binary: Binary) -> tuple[int, ...]:
     """Registers and stack bytes per thread, bytes of shared memory per block."""
     listed = RESOURCES.findall(_run(binary, "cuobjdump", "-res-usage"))
     return next(tuple(map(int, figures)) for name, *figures in listed if name == binary.name)
+
+
+def _opcodes(sass: str) -> list[str]:
+    return [opcode for opcode in INSTRUCTION.findall(sass) if opcode != "NOP"]  # NOP fills up the last line
+
+
+def _tensor(opcodes: list[str]) -> Counter[str]:
+    return Counter(opcode for opcode in opcodes if TENSOR.match(opcode.split(".")[0]))
 
 
 def _count(opcodes: list[str]) -> Counter[tuple[str, int]]:

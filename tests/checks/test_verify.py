@@ -17,7 +17,7 @@ from common.checks.arrays import (
     same_placement,
     to_float64,
 )
-from common.pairs.stress_names import DRAWS
+from common.pairs.contract import DRAWS
 
 compare, near = in_words(compare_to_reference.compare), in_words(compare_to_baseline.near)
 N = 40_001

@@ -7,9 +7,8 @@ import pytest
 from samples import VECTOR, notes_of, one_pair, reason_of, row_of, version, write_pair
 
 from common.engine import runner
-from common.pairs.pair import discover
-from common.pairs.sizes import sizes_of
-from common.pairs.stress_names import DRAWS
+from common.pairs.contract import DRAWS
+from common.pairs.pair import discover, sizes_of
 from common.record.outcome import BELIEVED
 from common.show import summary, tables
 

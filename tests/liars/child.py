@@ -176,7 +176,7 @@ def measure_in(world: type[World], job: Job, errand: Errand | None, line: worker
     """By the clock of such a world, in which `time.sleep` is a nap."""
     import time
 
-    from common.engine import inputs, plan, plausibility, untimed_checks
+    from common.engine import conclude, inputs, plan, untimed_checks
     from common.engine import measure as measuring
     from common.machine import clock
 
@@ -194,6 +194,6 @@ def measure_in(world: type[World], job: Job, errand: Errand | None, line: worker
     if not here.is_random:
         measuring.secrets = SimpleNamespace(randbits=lambda bits: job.seed)
     untimed_checks.cores_when_idle = lambda: 0.0  # here who sleeps is busy
-    plausibility.measure_limits = lambda device: {}  # no clock of this world can measure one
+    conclude.measure_limits = lambda device: {}  # no clock of this world can measure one
     clock.LEAST_WALL_S["cpu"] = 20e-6
     return runner._measure(job, errand, line)

@@ -217,16 +217,16 @@ NO_MODULES = SimpleNamespace(**{**vars(sys), "modules": {}})
 # Those that only a GPU needs, and liars of gpu.py
 ON_A_GPU = {
     "checks.device_trace:_outside": Guard(nothing, ("waits_no_more",), timed=True),
-    "engine.plausibility:works_on": Guard(no_dict, ("joins_no_more",), timed=True),
+    "engine.conclude:works_on": Guard(no_dict, ("joins_no_more",), timed=True),
     "checks.guards:listen_to_triton": Guard(none, ("tunes_in_every_call",), timed=True),
     "checks.poisoned_memory:few_programs": Guard(contextlib.nullcontext, ("drops_what_is_left_for_its_programs",)),
     "checks.poisoned_memory:sys": Guard(NO_MODULES, ("adds_to_unwritten_memory_in_cupy",)),  # where it finds CuPy
 }
 # What the tests of test_statistics.py need: (what stands in for it, the test)
 OF_THE_HARNESS = {
-    "engine.plausibility:IN_DOUBT": (1e9, "test_a_time_far_below_the_measured_limit_is_none"),
+    "engine.conclude:IN_DOUBT": (1e9, "test_a_time_far_below_the_measured_limit_is_none"),
     "engine.measure:secrets": (NO_ENTROPY, "test_what_one_run_has_kept_on_disk_is_of_no_use_to_the_next"),
-    "engine.plausibility:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
+    "engine.conclude:impossible": (nothing, "test_a_time_below_the_physical_limit_is_none"),
     "record.recompute:FLOOR_TIMES": (0, "test_what_is_shorter_than_the_clocks_floor_has_no_time"),
     "engine.conclude:MORE_CORES": (1e9, "test_more_cores_than_the_other_arm_keeps_busy_are_said"),
     "checks.device_trace:look": (none, "test_an_allocation_that_the_other_arm_does_without_is_said"),

@@ -6,11 +6,10 @@ import pytest
 from samples import because
 
 from common.checks import device_trace, guards
-from common.engine import plausibility, untimed_checks
+from common.engine import conclude, untimed_checks
 from common.engine.candidates import Candidate
 from common.engine.sampling import Samples
-from common.engine.stage import Bench, Stage
-from common.engine.stage_times import Progress
+from common.engine.stage import Bench, Progress, Stage
 from common.machine.clock import Sample
 from common.show import words
 
@@ -75,7 +74,7 @@ def works_on(seconds, *tails, idle_s=0.0, other_s=1e-6):
         {label: Sample(seconds, 0.0, each[i], 1.0, None, idle_s=idle_s) for label, each in samples.items()}
         for i in range(len(tails))
     ]
-    found = plausibility.works_on([*samples], Samples("device", None, {}, [rounds]))
+    found = conclude.works_on([*samples], Samples("device", None, {}, [rounds]))
     assert "baseline" not in found
     return words.text(found.get("optimized"))
 

@@ -16,7 +16,6 @@ CASES = {**LIARS, **FINE, **VIGILANT}
 # What else the modules of the guards offer: parts and tools of those that the tables name
 PARTS = {
     "engine.run_alone": {"run_alone"},
-    "engine.answer": {"Answer", "Reference", "fresh_answer", "leading"},
     "engine.candidates": {
         "Disqualified", "ask", "count_costs", "make_candidates", "oracle", "oracle_rows", "weights",
     },

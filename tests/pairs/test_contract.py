@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from samples import SIZES, one_pair, refused, version, write_pair
 
-from common.pairs.pair import NOT_INTERPRETED, ROOT, discover, load, skip_reason
-from common.pairs.sizes import pairs_without
+from common.pairs.pair import NOT_INTERPRETED, ROOT, discover, load, pairs_without, skip_reason
 from common.pairs.source import source_hash
 
 CPU = {"kind": "cpu", "capability": None}

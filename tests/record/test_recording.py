@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from samples import because, pair_result, record, refused
 
-from common.pairs.pair import ROOT, discover
-from common.pairs.sizes import class_of
+from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.source import source_hash
 from common.record import store
 from common.record.files import RECORDED, on_one_gpu

@@ -11,14 +11,14 @@ import torch
 from samples import because, notes_of, reason_of, version, write_pair
 
 from common import stats
-from common.engine import plausibility, sampling
+from common.engine import conclude as conclusion
+from common.engine import sampling
 from common.engine.candidates import Candidate
 from common.engine.conclude import pair_result
 from common.engine.job import Job
 from common.engine.plan import CallTiming, Plan, Ready
 from common.engine.sampling import Samples
-from common.engine.stage import Bench, Stage
-from common.engine.stage_times import Progress
+from common.engine.stage import Bench, Progress, Stage
 from common.machine.clock import Sample
 from common.machine.limits import Limit
 from common.pairs.pair import discover
@@ -299,7 +299,7 @@ def test_a_time_below_the_physical_limit_is_no_time(median_s, cost, cache, is_po
 def test_a_time_far_below_the_measured_limit_is_no_time(median_s, again, is_possible, conclude, monkeypatch):
     """Of what no datasheet tells: 4e9 at 2e12 a second, 2 ms; unless the limit is another when it is measured again."""
     found = {"h2d_bytes": Limit(again, None, "", "")} if again else {}
-    monkeypatch.setattr(plausibility, "measure_limits", lambda device: found)
+    monkeypatch.setattr(conclusion, "measure_limits", lambda device: found)
     limits = {"h2d_bytes": {"measured": 2e12, "datasheet": None}}
     (row,) = conclude({"baseline": 1.0, "optimized": median_s}, {"h2d_bytes": 4e9}, limits).rows
     assert (row.verdict, row.ratio is None) == (("faster", False) if is_possible else ("invalid", True))

@@ -1,0 +1,72 @@
+"""The machine code that a profiled call ran: each kernel's launches, and what it needs of the GPU.
+
+The profiler names registers, warps and shared memory of every kernel, a library's too. Spills and instructions are read
+from the binaries that Triton has loaded in this process.
+"""
+
+import gc
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from torch.autograd.profiler import profile
+
+from common.xray.compilers import Binary
+from common.xray.occupancy import WARP
+from common.xray.sass import NoTools, instruction_counts
+
+NAME = 80  # characters that are kept: the names of C++ templates have thousands
+SPILL_BYTES = 4  # Triton counts registers
+
+
+def kernels_of(profiler: profile, without: str) -> list[dict[str, Any]]:
+    """A call's kernels as `form.Kernel` has them, those first that it launches most; not those named `without`."""
+    with TemporaryDirectory(prefix="speed-of-light-") as folder:
+        path = Path(folder, "trace.json")
+        profiler.export_chrome_trace(str(path))
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    launches = [event for event in events if event.get("cat") == "kernel" and without not in event["name"]]
+    return kernel_facts(launches, _loaded({event["name"] for event in launches}))
+
+
+def kernel_facts(launches: Iterable[dict[str, Any]], loaded: Iterable[Any]) -> list[dict[str, Any]]:
+    """The same from a trace's events and from the kernels that Triton has loaded (`CompiledKernel`)."""
+    counts = Counter((event["name"], *_resources(event["args"])) for event in launches)
+    facts = []
+    for (name, registers, warps, shared_bytes), count in counts.most_common():
+        same = [one for one in loaded if (one.name, one.n_regs, one.metadata.num_warps) == (name, registers, warps)]
+        of_launch = {"registers": registers, "warps": warps, "shared_bytes": shared_bytes}
+        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(same)})
+    return facts
+
+
+def _resources(launch: dict[str, Any]) -> tuple[int, int, int]:
+    """Registers of a thread, warps of a block, bytes of shared memory of a block."""
+    return launch["registers per thread"], math.ceil(math.prod(launch["block"]) / WARP), launch["shared memory"]
+
+
+def _loaded(names: set[str]) -> list[Any]:
+    """The kernels of these names that Triton has loaded."""
+    if "triton" not in sys.modules:
+        return []
+    from triton.compiler import CompiledKernel  # a slow import, unless a version has done it
+
+    kernels = [one for one in gc.get_objects() if isinstance(one, CompiledKernel)]
+    return [kernel for kernel in kernels if kernel.module is not None and kernel.name in names]
+
+
+def _code_facts(kernels: list[Any]) -> dict[str, Any]:
+    """Spills (bytes of a thread) and instructions; nothing where binaries that look alike at launch differ in them."""
+    facts: list[dict[str, Any]] = []
+    for kernel in kernels:
+        binary = Binary(kernel.name, kernel.asm["cubin"], "", WARP * kernel.metadata.num_warps, kernel.metadata.shared)
+        try:
+            facts.append({"spills": SPILL_BYTES * kernel.n_spills, "instructions": instruction_counts(binary)})
+        except NoTools:
+            facts.append({"spills": SPILL_BYTES * kernel.n_spills})
+    return facts[0] if facts and all(other == facts[0] for other in facts) else {}
