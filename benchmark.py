@@ -29,7 +29,7 @@ from common.pairs.user_error import printable, width_of
 def measure(args: Namespace, pairs: list[Pair]) -> int:
     """Measure, print, write files. Returns the exit status."""
     from common.engine import runner
-    from common.record import load
+    from common.record import record_file
     from common.record.files import is_replaceable, noting
     from common.show import console
 
@@ -40,7 +40,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         if args.json and record.pairs:  # a run that is stopped before its first result replaces no file
             with noting(unwritten):
                 if is_last or is_replaceable(args.json):  # a pipe or a device gets one record, not one a pair
-                    load.save_record(record, args.json)
+                    record_file.save_record(record, args.json)
 
     with interrupt.hold_signals():
         with console.measuring(len(pairs)) as (on_progress, on_neighbours):
@@ -120,7 +120,7 @@ def run(args: Namespace) -> int:
         return compare_files(*args.compare)
     if args.show:
         from common.record.files import check_writable
-        from common.record.load import load_record
+        from common.record.record_file import load_record
 
         if args.markdown:
             check_writable(args.markdown)

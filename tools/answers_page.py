@@ -19,7 +19,7 @@ from common.pairs.contract import Version
 from common.pairs.pair import ROOT, Pair, discover, short
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
-from common.record.load import together
+from common.record.record_file import together
 from common.record.result import PairResult
 from common.record.store import current, recorded
 from common.show import quoted_figures

@@ -26,7 +26,7 @@ from common.pairs.syntax import parse
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
 from common.record.files import RECORDED
-from common.record.load import load_records, save_records
+from common.record.record_file import load_records, save_records
 from common.record.result import PairResult, Record
 from common.record.store import current, merged, stem
 from common.xray.work import UNSEEN, works

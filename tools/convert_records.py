@@ -22,8 +22,8 @@ from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
 from common.record import files, recompute, store
-from common.record.load import date_of, load_records, save_records
 from common.record.outcome import BELIEVED, Cause, Finding, Verdict
+from common.record.record_file import date_of, load_records, save_records
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import words
 

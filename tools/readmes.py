@@ -15,7 +15,7 @@ from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files, store
-from common.record.load import together
+from common.record.record_file import together
 from common.record.result import PairResult
 from common.show import quoted_figures, second_gpu_page, summary
 from common.show.formats import binary

@@ -11,7 +11,7 @@ from typing import Any
 from common.learn.exercise import Exercise
 from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
 from common.record.files import on_one_gpu
-from common.record.load import together
+from common.record.record_file import together
 from common.record.store import recorded
 from common.show.formats import digits
 

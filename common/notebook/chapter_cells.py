@@ -14,7 +14,7 @@ from common.notebook.cells import show, table
 from common.notebook.named_gpu import gpu
 from common.pairs.pair import ROOT, Pair, class_of, discover
 from common.record.files import Problems, on_one_gpu
-from common.record.load import together
+from common.record.record_file import together
 from common.record.result import PairResult, Record
 from common.record.store import current, recorded, recorded_sizes
 from common.show import plot

@@ -18,8 +18,8 @@ from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files
 from common.record.files import RecordError, file_of_device, locked
-from common.record.load import FORMAT, date_of, load_record, load_records, save_records
 from common.record.outcome import FAILED
+from common.record.record_file import FORMAT, date_of, load_record, load_records, save_records
 from common.record.result import PairResult, Record
 
 Seen = dict[tuple[str, str], bool]  # name of a pair, size -> whether the newest result was timed

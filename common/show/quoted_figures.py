@@ -16,7 +16,7 @@ from functools import cache
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
-from common.record.load import together
+from common.record.record_file import together
 from common.record.result import Arm, PairResult
 from common.record.store import current, recorded
 from common.show.formats import binary, digits, seconds

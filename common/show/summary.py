@@ -8,8 +8,8 @@ from statistics import fmean, geometric_mean
 
 from common.pairs.pair import Pair, class_of, short
 from common.record.files import Problems, classes, write_text
-from common.record.load import together
 from common.record.outcome import UNTIMED, Cause
+from common.record.record_file import together
 from common.record.result import PairResult, Record, Row
 from common.record.store import CLASSES, added, current, recorded, recorded_classes
 from common.show import stats_table, tables

@@ -11,8 +11,8 @@ from common.cli import counts
 from common.cli.counts import CountedPair
 from common.pairs.pair import discover
 from common.pairs.source import source_hash, timed_code
-from common.record.load import load_record, save_record
 from common.record.outcome import Cause, Finding, Verdict
+from common.record.record_file import load_record, save_record
 from common.record.result import Row
 from common.record.store import current
 from common.traffic.data import Kernel, Traffic

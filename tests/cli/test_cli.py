@@ -28,7 +28,7 @@ from common.engine import runner
 from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.source import source_hash
 from common.record.files import RecordError
-from common.record.load import load_record, save_record
+from common.record.record_file import load_record, save_record
 from common.record.result import Row
 from common.show import console
 from common.show.words import word
@@ -471,7 +471,7 @@ def test_pairs_that_lack_the_size_are_named(size, lacks, pairs, ran, printed):
 def test_a_record_that_cannot_be_written_costs_no_run(failures, status, pairs, ran, monkeypatch, tmp_path, printed):
     """It is written after each pair: one that could be written in the end is no failure."""
     results = [RecordError("r.json: cannot be written (No space left on device)")] * failures + [DEFAULT] * 9
-    monkeypatch.setattr("common.record.load.save_record", Mock(wraps=save_record, side_effect=results))
+    monkeypatch.setattr("common.record.record_file.save_record", Mock(wraps=save_record, side_effect=results))
     files = tmp_path / "r.json", tmp_path / "p.png"
     out, err = printed("--path", pairs, "--json", files[0], "--plot", files[1], status=status)
     assert "2.00x  [1.98, 2.02]" in out

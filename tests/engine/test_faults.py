@@ -22,8 +22,8 @@ from common.engine.runner import has_failed
 from common.isolation import forkserver, interrupt, process_tree, worker
 from common.isolation.pipe import LONG
 from common.pairs.pair import discover
-from common.record.load import load_record, save_record
 from common.record.outcome import BELIEVED
+from common.record.record_file import load_record, save_record
 
 run_pairs = partial(runner.run_pairs, device="cpu")
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to look for processes")

@@ -12,8 +12,8 @@ from common import stats
 from common.engine import runner
 from common.pairs.pair import discover
 from common.record.files import RecordError
-from common.record.load import load_record, save_record
 from common.record.outcome import BELIEVED
+from common.record.record_file import load_record, save_record
 from liars import child
 from liars.case import shows
 from liars.child import measure_in, measure_quickly, measured

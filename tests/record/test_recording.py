@@ -10,7 +10,7 @@ from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.source import source_hash
 from common.record import store
 from common.record.files import RECORDED, on_one_gpu
-from common.record.load import date_of, load_record, load_records, save_record, to_json, together
+from common.record.record_file import date_of, load_record, load_records, save_record, to_json, together
 from common.record.result import Row
 from common.record.store import keep_record, recorded, recorded_classes, recorded_sizes, whole
 from common.show import tables

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from samples import arms_for, because, launching, pair_result, record
 
 from common.pairs.pair import ROOT, discover
-from common.record.load import load_record, together
+from common.record.record_file import load_record, together
 from common.record.result import Row
 from common.record.store import recorded
 from common.show import console
