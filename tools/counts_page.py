@@ -38,7 +38,7 @@ HEADINGS = ("pair", *SHOWN, traffic_tables.PREDICTED, "measured", "predicted / m
 STALE = "stale: the pair has changed since"
 SOURCES = {(LAUNCH.name, LAUNCH.label), (ISSUE.name, ISSUE.label)}
 FAR = 2.0  # predicted / measured beyond this factor: the page names a likely reason
-QUEUE = 1000  # from this many lanes waiting for one address, an atomic queue may determine the time
+LONG_QUEUE = 1000  # from this many lanes waiting for one address, an atomic queue may determine the time
 Chapters = dict[str, list[Pair]]
 
 
@@ -66,8 +66,8 @@ class Compared:
             return "one call of the host issues many launches: a captured graph"
         if self.ratio > 1:
             return "a cache nearer to the SMs serves a part of what is counted for memory or L2"
-        if traffic.total.queue >= QUEUE:
-            return f"{traffic.total.queue:,.0f} atomic operations on one address wait for each other"
+        if traffic.total.max_atomics_per_address >= LONG_QUEUE:
+            return f"{traffic.total.max_atomics_per_address:,.0f} atomic operations on one address wait for each other"
         if traffic.copied:
             in_turn = sum(parts.values()) > self.measured_s / FAR
             return "copies and kernels wait for each other" if in_turn else "copies of memory that is not pinned"

@@ -97,7 +97,7 @@ def cells_of(counted: VersionTraffic, traffic: Traffic, prediction: Prediction |
         flops(traffic, counted.cost),
         time(prediction),
         ", ".join(f"{key.removesuffix('_bytes')} {binary(amount)}" for key, amount in traffic.copied.items()),
-        f"{total.atomics:,.0f} ({total.queue:,.0f})" if total.atomics else "",
+        f"{total.atomics:,.0f} ({total.max_atomics_per_address:,.0f})" if total.atomics else "",
         of_unit(_modelled_bytes(traffic), unit),
         f"{total.programs:,.0f}" if total.programs else "",
         f"{total.masked / total.lanes:.1%}" if total.masked else "",

@@ -2,7 +2,7 @@
 
 An expected amount is the arithmetic of the pair's own docstring, at that size. `asked`, `sectors`, `distinct`, `tma`
 and `allocated` are in units of the `dram_bytes` of its `cost`, the useful minimum; `flops`, `h2d` and `d2h` in units
-of what it names. Launches, atomics and the longest queue are numbers.
+of what it names. Launches, atomics and the most atomics on one address are numbers.
 """
 
 from dataclasses import dataclass
@@ -124,7 +124,7 @@ CHAPTER_3 = {
     "ch3/layer_norm_backward": {  # 256 rows of 1024, 16 programs at once (on a CPU); the unit is 3 rows for each
         "baseline": says(
             "rows * columns * 2 atomic additions, `rows` to each address; they read and write, weight is read",
-            launches=2, asked=(3 + 1 + 4) / 3, atomics=256 * 1024 * 2, queue=256,
+            launches=2, asked=(3 + 1 + 4) / 3, atomics=256 * 1024 * 2, per_address=256,
         ),
         "optimized": says(
             "no atomics: 2 sums of each program written and read, weight read by each",
@@ -137,7 +137,9 @@ CHAPTER_3 = {
     },
     "ch3/reduction": {
         "baseline": says("read once; 4 bytes for each 4 KiB are written and read", launches=2, asked=1 + 2 / 1024),
-        "optimized": says("one launch; each of 12 programs (on a CPU) counts itself", launches=1, asked=1, queue=12),
+        "optimized": says(
+            "one launch; each of 12 programs (on a CPU) counts itself", launches=1, asked=1, per_address=12
+        ),
     },
     "ch3/reductions": {
         "baseline": says("over rows: 4 of 32 bytes used", launches=1, asked=1, sectors=8),
@@ -151,7 +153,7 @@ CHAPTER_3 = {
     "ch3/rms_norm_backward": {  # as of layer_norm_backward, with one sum
         "baseline": says(
             "rows * columns atomic additions, `rows` to each address; they read and write, weight is read",
-            launches=2, asked=(3 + 1 + 2) / 3, atomics=256 * 1024, queue=256,
+            launches=2, asked=(3 + 1 + 2) / 3, atomics=256 * 1024, per_address=256,
         ),
         "optimized": says(
             "no atomics: a sum of each program written and read, weight read by each",
@@ -215,7 +217,7 @@ CHAPTER_4 = {
         "optimized/one_pass": says(
             "8 blocks of keys read, add to and write dq in float32 (2 u), zero before, rounded after; 7 products",
             launches=5, asked=((2 + 16) + 2 + (4 + 16) + 8 * 4 + 2 + 3 + (1 + 1 + 16) / 32) / 7, flops=7 / 6,
-            atomics=8 * 2 * 512 * 64, queue=8,
+            atomics=8 * 2 * 512 * 64, per_address=8,
         ),
         "optimized/gluon": says("written in Gluon"),
     },
@@ -254,11 +256,11 @@ CHAPTER_4 = {
         "optimized": says("1 MiB written and read", launches=2, asked=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=0),
         "optimized/atomic": says(
             "256 KiB set to zero, 262,144 additions, 4 to each address; 256 KiB read, 128 written",
-            launches=3, asked=(4 + 1 + 1 / 4 + 2 + 1 / 4 + 1 / 8) / SKINNY, atomics=262_144, queue=4,
+            launches=3, asked=(4 + 1 + 1 / 4 + 2 + 1 / 4 + 1 / 8) / SKINNY, atomics=262_144, per_address=4,
         ),
         "optimized/last": says(
             "the same bytes in one launch: each of 256 programs counts itself at its tile",
-            launches=1, asked=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=256, queue=4,
+            launches=1, asked=(4 + 1 + 2 + 1 / 8) / SKINNY, atomics=256, per_address=4,
         ),
     },
     "ch4/tile_size": {
@@ -346,7 +348,7 @@ def amounts_of(found):
     traffic, all_of_it = found.traffic, found.traffic.total
     flops = sum(amount for key, amount in found.cost.items() if key.endswith("_flops"))
     return {
-        "launches": traffic.launches, "atomics": all_of_it.atomics, "queue": all_of_it.queue,
+        "launches": traffic.launches, "atomics": all_of_it.atomics, "per_address": all_of_it.max_atomics_per_address,
         "asked": traffic.asked_bytes / found.unit, "sectors": traffic.sector_bytes / found.unit,
         "distinct": traffic.distinct_bytes / found.unit, "allocated": traffic.allocated_bytes / found.unit,
         "tma": 32 * all_of_it.through_tma / found.unit, "flops": sum(traffic.flops.values()) / (flops or 1),
@@ -360,7 +362,7 @@ def contradictions(found, lesson):
         fits = not lesson.amounts and found.traffic is None and lesson.why in found.reason
         return {} if fits else {"reason": (found.reason, lesson.why)}
     amounts = amounts_of(found)
-    exact = ("launches", "atomics", "queue")
+    exact = ("launches", "atomics", "per_address")
     return {
         name: (amounts[name], said)
         for name, said in lesson.amounts.items()
