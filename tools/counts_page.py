@@ -73,7 +73,7 @@ class Compared:
             return "copies and kernels wait for each other" if in_turn else "copies of memory that is not pinned"
         if 2 * of_torch > traffic.launches:
             return "a library's kernels: they move more data than their operands, or compute below the peak"
-        if by == "L2" and traffic.sector_bytes > FAR * traffic.asked_bytes:
+        if by == "L2" and traffic.sector_bytes > FAR * traffic.requested_bytes:
             return "few of a sector's bytes are used, and it is loaded again after a cache has evicted it"
         if by not in ("memory", "L2", "launches", "host"):
             return f"products below the {by} peak"

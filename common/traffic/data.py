@@ -103,7 +103,7 @@ class Traffic:
         return self.total.programs
 
     @property
-    def asked_bytes(self) -> float:
+    def requested_bytes(self) -> float:
         return self.total.read_bytes + self.total.written_bytes
 
     @property

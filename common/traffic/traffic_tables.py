@@ -91,7 +91,7 @@ def cells_of(counted: VersionTraffic, traffic: Traffic, prediction: Prediction |
     return [
         name(counted),
         f"{total.launches:,.0f}",
-        of_unit(traffic.asked_bytes, unit),
+        of_unit(traffic.requested_bytes, unit),
         sectors(counted, traffic),
         of_unit(traffic.distinct_bytes, unit),
         flops(traffic, counted.cost),

@@ -41,7 +41,7 @@ def test_a_shifted_load_touches_a_sector_more_in_each_program():
 
 def test_halves_of_four_bytes_take_half_the_sectors():
     found = count(programs.strided, vector(dtype=torch.float16), 1024)
-    assert (found.asked_bytes, found.sectors) == (2 * 2048, 2 * 64)
+    assert (found.requested_bytes, found.sectors) == (2 * 2048, 2 * 64)
 
 
 def test_masked_lanes_ask_for_nothing():
@@ -84,7 +84,7 @@ def test_descriptors_ask_for_what_lies_inside(function, shape):
     x = torch.randn(shape)
     found = count(function, x)
     assert torch.equal(function_of(function, x), x)
-    assert found.asked_bytes == 2 * x.nbytes
+    assert found.requested_bytes == 2 * x.nbytes
     assert found.sectors == found.total.through_tma == 2 * x.nbytes // 32
     assert found.programs == -(-shape[0] // 16) * -(-shape[1] // 32)
 
