@@ -51,7 +51,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
         if interrupted := record.environment["interrupted"]:
             print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
         elif args.profile:
-            from common.cli.profile import profile_pairs
+            from common.cli.inspect_pairs import profile_pairs
 
             for chapter, group in groupby(pairs, lambda pair: pair.chapter):
                 profile_pairs(list(group), ROOT / "results" / chapter, args.device)
@@ -137,7 +137,7 @@ def run(args: Namespace) -> int:
     if left_out := pairs_without(pairs, args.size):
         print(f"left out, because they have no size {args.size}: {', '.join(left_out)}", file=sys.stderr)
     if args.xray:
-        from common.cli.xray_pairs import xray_pairs
+        from common.cli.inspect_pairs import xray_pairs
 
         return xray_pairs(args, pairs)
     return measure(args, pairs)

@@ -23,7 +23,7 @@ from samples import HONEST, because, pair_result, reason_of, record, version, wr
 import benchmark
 from ch1.compare import compare
 from common import stats
-from common.cli import arguments, profile
+from common.cli import arguments, inspect_pairs
 from common.engine import runner
 from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.source import source_hash
@@ -814,7 +814,7 @@ def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsy
     write_pair(tmp_path, "double", version(), version("return 2 * x.exp().log() + w_shift"))
     write_pair(tmp_path, "gpu", version(extra='DEVICE = "cuda"'), version(extra='DEVICE = "cuda"'))
     write_pair(tmp_path, "dies", version("raise ValueError('no')"))
-    traces = profile.profile_pairs(discover(tmp_path), tmp_path / "out", "cpu")
+    traces = inspect_pairs.profile_pairs(discover(tmp_path), tmp_path / "out", "cpu")
     names = [f"{name}.json.gz" for name in ("baseline_dies", "baseline_double", "optimized_double")]
     assert [trace.name for trace in traces] == names
     contents = [json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"] for trace in traces[1:]]
@@ -828,7 +828,7 @@ def test_both_versions_are_profiled_and_what_cannot_run_is_named(tmp_path, capsy
 def test_profile_of_the_command_line_goes_to_results(pairs, ran, monkeypatch, tmp_path):
     profiled = Mock()
     monkeypatch.setattr(benchmark, "ROOT", tmp_path)
-    monkeypatch.setattr(profile, "profile_pairs", profiled)
+    monkeypatch.setattr(inspect_pairs, "profile_pairs", profiled)
     assert call("--path", pairs, "--profile", "--device", "cpu") == 0
     profiled.assert_called_once_with(discover(pairs), tmp_path / "results" / "pairs", "cpu")
 
