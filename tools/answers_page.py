@@ -6,7 +6,7 @@ a table for each pair, under the version's name as in the tables (`baseline`, `o
     [coalescing]
     optimized = "Eight times the sectors, and the speedup is {coalescing optimized: ratio}: more than 8, because ..."
 
-In braces: the title of a figure, as in quoted.py. A figure of another GPU than the page's is a whole link, as there:
+In braces: the title of a figure, as in quoted_figures.py. A figure of another GPU is a whole link, as there:
 `[](/recorded/DEVICE/ch1.md "coalescing optimized: ratio")`.
 """
 

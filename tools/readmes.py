@@ -31,7 +31,7 @@ SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what t
 
 
 def filled_in(text: str, problems: files.Problems | None = None) -> str:
-    """A README's text with new tables between its markers. `problems`: as in `archive.recorded`."""
+    """A README's text with new tables between its markers. `problems`: as in `store.chapter_records`."""
     makers: dict[str, Callable[..., str]] = {
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
@@ -91,7 +91,7 @@ def readmes() -> list[Path]:
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     """The generated pages: recorded/<device>/ <chapter>.md, counts.md, traffic.md, predicted.md, and chN/ANSWERS.md.
 
-    `problems`: as in `archive.recorded`. Raises UserError.
+    `problems`: as in `store.chapter_records`. Raises UserError.
     """
     made: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}

@@ -148,7 +148,7 @@ def _added(pair: Pair, result: PairResult) -> list[str]:
 def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None) -> dict[Path, str]:
     """recorded/<device>/<chapter>.md: what is recorded of a chapter at all sizes, one table per class of sizes.
 
-    `problems`: as in `archive.recorded`.
+    `problems`: as in `store.chapter_records`.
     """
     found: dict[Path, list[str]] = {}
     for name in recorded_classes(chapter):
