@@ -107,8 +107,8 @@ def _page(found: Sequence[CountedPair], chapters: Chapters, folder: Path, rates:
 
 def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairResult]:
     """The newest result of each pair at its default size on this device, if the pair is unchanged."""
-    is_current, problems = store.current(pairs), files.Problems()  # the chapter's own page reports bad files
-    records = [record for path, record in store.recorded(chapter, problems=problems) if path.parent == folder]
+    is_current, problems = store.current_filter(pairs), files.Problems()  # the chapter's own page reports bad files
+    records = [record for path, record in store.chapter_records(chapter, problems=problems) if path.parent == folder]
     newest_last = [result for record in reversed(records) for result in record.pairs]
     return {result.name: result for result in newest_last if result.size == "default" and is_current(result)}
 
