@@ -43,7 +43,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
                     record_file.save_record(record, args.json)
 
     with interrupt.hold_signals():
-        with console.measuring(len(pairs)) as (on_progress, on_neighbours):
+        with console.measurement_progress(len(pairs)) as (on_progress, on_neighbours):
             calls = {"on_progress": on_progress, "on_record": keep, "on_neighbours": on_neighbours}
             record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, **calls)
         keep(record, is_last=True)
@@ -86,7 +86,7 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
         from common.show import heatmap, plot
 
         with note_errors(unwritten):
-            plot.save(heatmap.for_record(record), args.plot)
+            plot.save(heatmap.figure_for(record), args.plot)
     elif args.plot:
         lines.append(f"{args.plot} not drawn: nothing was timed")
     if args.markdown and record.pairs:

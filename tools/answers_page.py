@@ -83,7 +83,7 @@ def page(chapter: str, pairs: list[Pair]) -> str:
         for version in pair.versions:
             name = short(version.label)
             if (pair.name, name) in known:
-                answer = quoted_figures.filled_in(re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name]))
+                answer = quoted_figures.fill_in_figures(re.sub(r"\{([^{}]+)\}", quote, known[pair.name, name]))
                 lines += [f"**{name}**, [`{version.path.name}`]({version.path.name})", ""]
                 lines += [f"*Question.* {question(version)}", "", f"*Answer.* {answer}", ""]
                 measured = _measured([each for each in results if each[1].name == pair.name], version)

@@ -108,7 +108,7 @@ def measure(pairs: list[Pair], device: str | None, path: Path | None) -> int:
     from common.show import console
 
     with interrupt.hold_signals():
-        with console.measuring(len(pairs)) as (say, warn):
+        with console.measurement_progress(len(pairs)) as (say, warn):
             record = runner.run_pairs(pairs, CLASS, device, on_progress=say, on_neighbours=warn)
         if path and record.pairs:
             save_record(record, path)

@@ -44,12 +44,12 @@ def filled_in(text: str, problems: files.Problems | None = None) -> str:
         pattern = re.escape(marker).replace(re.escape("{}"), r"(ch\d+)")
         for found in re.finditer(f"({pattern})\n.*?{re.escape(END)}", text, re.DOTALL):
             text = text.replace(found[0], f"{found[1]}\n{make(*found.groups()[1:]) or NOTHING}\n{END}")
-    return quoted_figures.filled_in(text)
+    return quoted_figures.fill_in_figures(text)
 
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
     pairs, found = discover(ROOT / chapter), store.chapter_records(chapter, problems=problems)
-    text = summary.by_device(found, store.current_filter(pairs), pairs)
+    text = summary.tables_by_device(found, store.current_filter(pairs), pairs)
     is_counted = found and any(pair.ranks == 1 for pair in pairs)
     links = ", ".join(map(link, counts_page.paths(problems))) if is_counted else ""
     return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text

@@ -126,7 +126,7 @@ def record_pair(pair: Pair, sizes: list[str], device: str, folder: Path) -> str:
     """
     from common.show import console  # imports rich
 
-    with console.measuring(len(sizes)) as (tell, warn):
+    with console.measurement_progress(len(sizes)) as (tell, warn):
         record = runner.run_pairs([pair], ",".join(sizes), device, on_progress=tell, on_neighbours=warn)
     is_current = store.current_filter([pair])
     failed = {result.size: row for result in record.pairs for row in result.rows if row.verdict in FAILED}

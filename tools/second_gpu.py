@@ -31,7 +31,7 @@ from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.user_error import UserError
 from common.record import files, store
 from common.record.result import PairResult
-from common.show.second_gpu_page import FILE, FORMAT, SCHEMA, Predicted, Row
+from common.show.second_gpu_page import FILE, FORMAT, SCHEMA, PredictedRows, Row
 from common.traffic.data import Kernel, Traffic
 from common.traffic.least_time import Rates, predict_time
 
@@ -126,14 +126,14 @@ def predict(name: str) -> Path:
     return path
 
 
-def predicted_rows(name: str, new: dict[str, float]) -> Predicted:
+def predicted_rows(name: str, new: dict[str, float]) -> PredictedRows:
     """The prediction from the GPU of which most is recorded. `new`: the datasheet's peaks. Raises UserError."""
     for where, sheet in files.on_one_gpu(measured({})):
         old, first = datasheet(sheet.environment["device"]["name"])[0], of_sheet(sheet, where.parent)
         if old and first and (found := list(rows(where.parent, first, scaled(first, old, new, name)))):
             date = files.utc_now()
             said = {"device": {"name": name}, "machine": first.name, "date": date, "commit": commit()}
-            return Predicted(SCHEMA, said, found)
+            return PredictedRows(SCHEMA, said, found)
     raise UserError("nothing is recorded, as it is now, of a GPU with a datasheet: there is nothing to predict from")
 
 

@@ -9,7 +9,7 @@ from common.record.record_file import load_record
 from common.record.result import PairResult, Record, Row
 from common.show.console import make_console, print_entries, say
 from common.show.layout import Entry
-from common.show.tables import interval, named, speedup, word
+from common.show.tables import interval, name_with_size, speedup, word
 from common.stats import MARGIN
 
 HEADINGS = ("compared", "old", "new", "verdict", "new interval", "old interval")  # the last goes first
@@ -43,7 +43,7 @@ def regressions(old: Record, new: Record, is_one_device: bool = True) -> list[En
     after = _rows(new)
     entries = list[Entry]()
     for pair in old.pairs:
-        entries.append(Entry(named(pair), is_title=True))
+        entries.append(Entry(name_with_size(pair), is_title=True))
         for row in pair.rows:
             versus = () if row.versus == "baseline" else (f"vs {short(row.versus)}", short(row.variant))
             name, of = versus or (short(row.variant), "")

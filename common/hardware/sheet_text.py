@@ -7,7 +7,7 @@ from rich.console import Console
 from common.hardware.sheet import Sheet
 from common.pairs.wide_tables import TIE, print_table
 from common.show.console import print_limits, say
-from common.show.formats import binary, four
+from common.show.formats import binary, four_digits
 
 FROM_NVML = ("memory bus", "PCIe generation, at present", "PCIe lanes, at present", "NVLinks, active")
 ON_SOME_GPUS = {  # limits, and their requirements
@@ -20,7 +20,7 @@ ON_SOME_GPUS = {  # limits, and their requirements
 
 def rate(per_s: float | None) -> str:
     """A rate in GB/s without the unit, which the heading names; empty for None."""
-    return four(per_s / 1e9) if per_s else ""
+    return four_digits(per_s / 1e9) if per_s else ""
 
 
 def print_sheet(sheet: Sheet, console: Console) -> None:

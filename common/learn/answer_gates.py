@@ -29,7 +29,7 @@ from common.learn.forecast_score import off
 from common.learn.gate import Gate
 from common.pairs.interpreter import INTERPRETED
 from common.pairs.pair import load
-from common.show.quoted_figures import newest
+from common.show.quoted_figures import newest_figure
 from common.traffic.call import count
 
 DEADLINE_S = 20.0
@@ -92,7 +92,7 @@ def _range(name: str, value: Any, table: dict[str, Any]) -> Gate:
     low, high = value
     if high / low > widest * (1 + 1e-9):  # 0.27 / 0.18 is a little more than 1.5
         return Gate(name, False, f"a range of a factor {high / low:.1f} says little: at most {widest:g}")
-    figure = newest(table["figure"])
+    figure = newest_figure(table["figure"])
     number = re.match(r"[\d.]+", figure)
     if not number:
         return Gate(name, None, f"the figure is {figure}: nothing recorded is of the course as it is now")

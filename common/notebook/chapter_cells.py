@@ -179,8 +179,8 @@ def show_another(chapter: str) -> dict[str, float]:
     """
     ratios: dict[str, float] = {}
     for _, predicted, pairs in page.predictions({}):
-        if of_chapter := [pair for pair in pairs if pair.row.chapter == chapter]:
-            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst(pairs))
+        if of_chapter := [pair for pair in pairs if pair.prediction.chapter == chapter]:
+            name, worst = predicted.environment["device"]["name"], page.table(predicted, page.worst_rows(pairs))
             legend = page.EXPLAINED.format(first=predicted.environment["machine"], name=name)
             lines = [
                 f"**{name}**, this chapter",
@@ -194,7 +194,7 @@ def show_another(chapter: str) -> dict[str, float]:
             ]
             lines += [*page.summary(predicted, pairs), "", f"The {page.WORST} worst:", "", *worst]
             display(Markdown("\n".join(lines)))
-            ratios = ratios or {" ".join(pair.cells()[:2]): pair.measured for pair in of_chapter}
+            ratios = ratios or {" ".join(pair.cells()[:2]): pair.measured_ratio for pair in of_chapter}
     if not ratios:
         print("no machine that was predicted has been measured since")
     return ratios

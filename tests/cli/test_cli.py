@@ -429,7 +429,7 @@ def test_a_record_that_does_not_know_its_cores_is_shown(tmp_path, printed):
 def test_pairs_of_one_name_in_two_chapters_are_two_for_the_bar(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     (first,), (second,) = (discover(ROOT / chapter, "reduction") for chapter in ("ch2", "ch3"))
-    with console.measuring(2) as (on_progress, _):
+    with console.measurement_progress(2) as (on_progress, _):
         for pair in (first, second):
             on_progress(pair, "default", "start", 0.0)
     assert sys.stderr.getvalue() == "[1] reduction default\n[2] reduction default\n"
@@ -614,7 +614,7 @@ def test_a_pipe_and_no_color_give_plain_text(stream, no_color, is_plain, monkeyp
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, stream())
     (pair,) = discover(ROOT / "ch1", "coalescing")
-    with console.measuring(1) as (on_progress, on_neighbours):
+    with console.measurement_progress(1) as (on_progress, on_neighbours):
         on_progress(pair, "default", "start", 0.0)
         on_neighbours({"make (pid 7)": "kept 1.0 cores busy"})
         on_neighbours({"make (pid 7)": "kept 1.1 cores busy"})  # once is enough

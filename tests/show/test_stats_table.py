@@ -140,7 +140,9 @@ def table(monkeypatch):
     functions = {"a": ["library_source"], "b": ["library_tf32"], "none": ["library"]}
     pairs = [SimpleNamespace(name=name, versions=[SimpleNamespace(functions=of)]) for name, of in functions.items()]
     monkeypatch.setattr(readmes, "discover", lambda folder: pairs)
-    monkeypatch.setattr(readmes.store, "current", lambda pairs: lambda pair: pair.name in [of.name for of in pairs])
+    monkeypatch.setattr(
+        readmes.store, "current_filter", lambda pairs: lambda pair: pair.name in [of.name for of in pairs]
+    )
 
     def made(*results):
         recorded = [("r.json", record(*results))] if results else []
