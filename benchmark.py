@@ -35,7 +35,7 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
     unwritten = list[str]()
 
-    def keep(record: Any, is_last: bool = False) -> None:
+    def save_progress(record: Any, is_last: bool = False) -> None:
         unwritten.clear()
         if args.json and record.pairs:  # a run that is stopped before its first result replaces no file
             with note_errors(unwritten):
@@ -44,9 +44,9 @@ def measure(args: Namespace, pairs: list[Pair]) -> int:
 
     with interrupt.hold_signals():
         with console.measurement_progress(len(pairs)) as (on_progress, on_neighbours):
-            calls = {"on_progress": on_progress, "on_record": keep, "on_neighbours": on_neighbours}
+            calls = {"on_progress": on_progress, "on_record": save_progress, "on_neighbours": on_neighbours}
             record = runner.run_pairs(pairs, args.size, args.device, args.fast, args.check, **calls)
-        keep(record, is_last=True)
+        save_progress(record, is_last=True)
         present(args, pairs, record, unwritten)
         if interrupted := record.environment["interrupted"]:
             print(f"interrupted after {len(record.pairs)} of {len(pairs)} pairs", file=sys.stderr)
@@ -64,11 +64,11 @@ def present(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str
     """Write a record as was asked, then print it. `unwritten` gets what fails. Returns the exit status."""
     from common.show.console import make_console, print_record, print_spent
 
-    written = write(args, pairs, record, unwritten)  # first: a closed pipe or a full disk ends the printing
+    lines = write(args, pairs, record, unwritten)  # first: a closed pipe or a full disk ends the printing
     print_record(record, make_console(), pairs, args.stats)
     if args.verbose:
         print_spent(record, make_console())
-    for line in written:
+    for line in lines:
         print(printable(line))
     for problem in unwritten:
         print(f"benchmark.py: {problem}", file=sys.stderr)
@@ -96,12 +96,12 @@ def write(args: Namespace, pairs: list[Pair], record: Any, unwritten: list[str])
             save_markdown(record, args.markdown, args.stats)
     for chapter, group in groupby(record.pairs, lambda pair: pair.chapter) if args.record else ():
         part = replace(record, pairs=list(group))
-        is_whole = args.only == "*" and not (has_failed(part) or record.environment["interrupted"])
+        is_complete = args.only == "*" and not (has_failed(part) or record.environment["interrupted"])
         of_chapter = [pair for pair in pairs if pair.chapter == chapter]
-        kept, left_out = (part, []) if is_whole else store.recordable_part(part, of_chapter)
+        recordable, left_out = (part, []) if is_complete else store.recordable_part(part, of_chapter)
         lines += left_out
         with note_errors(unwritten):
-            lines += [f"recorded in {path}" for path in store.keep_record(kept)]
+            lines += [f"recorded in {path}" for path in store.keep_record(recordable)]
     return lines
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from common.cli import counts
 from common.cli.counts import CountedPair
-from common.cli.prediction_rates import ISSUE, LAUNCH, measured, of_sheet
+from common.cli.prediction_rates import ISSUE, LAUNCH, measured_sheets, rates_of_sheet
 from common.pairs.pair import Pair
 from common.record import files, store
 from common.record.result import PairResult
@@ -82,14 +82,14 @@ class Compared:
 
 def pages(chapters: Chapters, problems: files.Problems | None = None) -> dict[Path, str]:
     """The pages by path. Bad files are noted in `problems`; without it they raise RecordError."""
-    found = counts.recorded(problems)
-    rates = {path.with_name(FILE): of_sheet(each, path.parent) for path, each in measured(problems)}
+    found = counts.load_counts(problems)
+    rates = {path.with_name(FILE): rates_of_sheet(each, path.parent) for path, each in measured_sheets(problems)}
     return {path: _page(found, chapters, path.parent, each) for path, each in rates.items() if found and each}
 
 
 def paths(problems: files.Problems | None = None) -> list[Path]:
     """The paths of the pages."""
-    return [path.with_name(FILE) for path, _ in measured(problems)] if counts.recorded(problems) else []
+    return [path.with_name(FILE) for path, _ in measured_sheets(problems)] if counts.load_counts(problems) else []
 
 
 def _page(found: Sequence[CountedPair], chapters: Chapters, folder: Path, rates: Rates) -> str:
@@ -122,7 +122,7 @@ def _rows(
     """
     key = (pair.chapter, pair.name, "default")
     mine = next((each for each in found if (each.chapter, each.name, each.size) == key), None)
-    if mine is None or not mine.is_of(pair):
+    if mine is None or not mine.is_current(pair):
         said = "not counted" if mine is None else STALE
         return [line([pair.name, "", said, *[""] * (len(HEADINGS) - 3)])]
     rows = []
@@ -148,7 +148,7 @@ def _exact(chapter: str, pairs: list[Pair], found: Sequence[CountedPair]) -> str
     known = {each.name: each for each in found if each.chapter == chapter and each.size == "count"}
     rows: list[list[str]] = []
     for pair in [pair for pair in pairs if pair.name in known]:
-        if not known[pair.name].is_of(pair):
+        if not known[pair.name].is_current(pair):
             rows.append([pair.name, "", STALE, *[""] * (len(traffic_tables.HEADINGS) - 2)])
             continue
         for each in known[pair.name].versions:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from common import program
 from common.cli import counts
-from common.cli.prediction_rates import measured, of_sheet
+from common.cli.prediction_rates import measured_sheets, rates_of_sheet
 from common.machine.device import datasheet
 from common.pairs.pair import ROOT, chapters, discover
 from common.pairs.user_error import UserError
@@ -75,7 +75,7 @@ def rows(folder: Path, first: Rates, second: Rates) -> Iterator[Row]:
     """The predictions of all rows that a machine's folder has of pairs as they are now."""
     traffic = {
         (pair.source_hash, version.label): version.traffic
-        for pair in counts.recorded()
+        for pair in counts.load_counts()
         if pair.size == "default"
         for version in pair.versions
         if version.traffic
@@ -128,8 +128,8 @@ def predict(name: str) -> Path:
 
 def predicted_rows(name: str, new: dict[str, float]) -> PredictedRows:
     """The prediction from the GPU of which most is recorded. `new`: the datasheet's peaks. Raises UserError."""
-    for where, sheet in files.on_one_gpu(measured({})):
-        old, first = datasheet(sheet.environment["device"]["name"])[0], of_sheet(sheet, where.parent)
+    for where, sheet in files.on_one_gpu(measured_sheets({})):
+        old, first = datasheet(sheet.environment["device"]["name"])[0], rates_of_sheet(sheet, where.parent)
         if old and first and (found := list(rows(where.parent, first, scaled(first, old, new, name)))):
             date = files.utc_now()
             said = {"device": {"name": name}, "machine": first.name, "date": date, "commit": commit()}

@@ -10,11 +10,11 @@ from common.program import Parser, UsageError, device_name, picture_path
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 COUNTED_FOR = "sm_90"  # unless another architecture is asked for
-UNTIMED = {  # sizes that --list shows and --size does not take
+UNTIMED_SIZES = {  # sizes that --list shows and --size does not take
     "check": " to time (it is verified only, by --check)",
     "count": " to time (it is counted only, by --count)",
 }
-TAKES = {  # what to do -> the options that it takes; the last is to measure pairs
+TASK_OPTIONS = {  # what to do -> the options that it takes; the last is to measure pairs
     "list": "chapter path all only verbose",
     "limits": "device",
     "compare": "",
@@ -78,8 +78,8 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     add("--record", action="store_true", help="keep the record of a chapter, or of --only some pairs, under recorded/")
     args = parser.parse_args(argv)
     _check_options(parser, args)
-    unasked = (COUNTED_FOR,) if args.count else ARCHITECTURES
-    args.arch = list(unasked) if args.arch is None else args.arch.split(",")
+    default_architectures = (COUNTED_FOR,) if args.count else ARCHITECTURES
+    args.arch = list(default_architectures) if args.arch is None else args.arch.split(",")
     if unknown := [name for name in args.arch if name not in MACHINES]:
         parser.error(f"--arch {','.join(unknown)}: there are {', '.join(MACHINES)}")
     if args.count and len(args.arch) > 1:
@@ -91,12 +91,12 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
 
 def _check_options(parser: Parser, args: argparse.Namespace) -> None:
     """Raises UsageError for an option that what is to be done does not take."""
-    task = next((name for name in TAKES if name and getattr(args, name)), "")
-    words = {name: f"--{name}" if name else "a measurement of pairs" for name in TAKES}
+    task = next((name for name in TASK_OPTIONS if name and getattr(args, name)), "")
+    words = {name: f"--{name}" if name else "a measurement of pairs" for name in TASK_OPTIONS}
     for option, value in vars(args).items():
-        homes = [words[name] for name, options in TAKES.items() if option in options.split()]
-        if homes and words[task] not in homes and value != parser.get_default(option):
-            parser.error(f"--{option} does not go with {words[task]}: it belongs to {' or '.join(homes)}")
+        tasks = [words[name] for name, options in TASK_OPTIONS.items() if option in options.split()]
+        if tasks and words[task] not in tasks and value != parser.get_default(option):
+            parser.error(f"--{option} does not go with {words[task]}: it belongs to {' or '.join(tasks)}")
 
 
 def select(args: argparse.Namespace) -> list[Pair]:
@@ -129,12 +129,12 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
 
     sizes = {size for pair in pairs for size in (pair.sizes if args.count else pair.timed_sizes)}
     names = {"all"} | ({"count"} if args.count else set()) | sizes | {size.split("/")[0] for size in sizes}
-    wanted = args.size.split(",")
-    for size in wanted:
+    requested = args.size.split(",")
+    for size in requested:
         if size not in names:
-            how = "" if args.count else UNTIMED.get(size.split("/")[0], "")
+            how = "" if args.count else UNTIMED_SIZES.get(size.split("/")[0], "")
             raise UsageError(f"no selected pair has a size {size!r}{how}: there are {', '.join(sorted(names))}")
-    has_parts = any("/" in size or size == "cpu" for size in wanted)
+    has_parts = any("/" in size or size == "cpu" for size in requested)
     if args.record and (args.path or args.fast or args.check or has_parts):
         excluded = "--path, --fast, --check, and a --size other than classes (`large`) or `all`"
         raise UsageError(f"--record keeps whole classes of a chapter's sizes, measured in full: it excludes {excluded}")
@@ -152,8 +152,8 @@ def listing(pairs: list[Pair], is_verbose: bool = False, width: int | None = Non
     """
     lines = list[str]()
     has_many = len({pair.chapter for pair in pairs}) > 1
-    for before, pair in zip([None, *pairs], pairs, strict=False):
-        if has_many and not (before and before.chapter == pair.chapter):
+    for previous, pair in zip([None, *pairs], pairs, strict=False):
+        if has_many and not (previous and previous.chapter == pair.chapter):
             lines += [""] * bool(lines) + [pair.chapter.replace("ch", "Chapter "), ""]
         lines.append(printable(pair.name) + f" (in {pair.ranks} processes or more)" * (pair.ranks > 1))
         column = max(len(short(version.label)) for version in pair.versions)
@@ -168,8 +168,8 @@ def listing(pairs: list[Pair], is_verbose: bool = False, width: int | None = Non
 
 def _needs(version: Version) -> list[str]:
     """What a machine must have for a version, in short words."""
-    wanted = version.constants.get("REQUIRES", {})
-    gpus = wanted.get("gpus", int(version.needs_cuda))
+    requirements = version.constants.get("REQUIRES", {})
+    gpus = requirements.get("gpus", int(version.needs_cuda))
     needs = [f"{gpus} GPUs" if gpus > 1 else "GPU"] * bool(gpus)
-    needs += [f"capability {version.capability_said}"] if "capability" in wanted else []
+    needs += [f"capability {version.capability_said}"] if "capability" in requirements else []
     return needs + sorted(version.imports & {"triton", "cupy"})

@@ -31,10 +31,10 @@ def compare_files(old: Path, new: Path) -> int:
     print_entries(HEADINGS, entries, console, LEAST)
     for state in [state for state in WORDS if state in states]:
         say(f"{state}: {WORDS[state]}", console)
-    worse, compared = states.count(REGRESSED), states.count(OK) + states.count(REGRESSED)
-    why = "nothing was timed in both" if names[0] == names[1] else f"different devices, {' and '.join(names)}"
-    found = f"{worse} of {compared} regressed" if compared else f"{why}: regressions cannot be determined"
-    say(found + interrupted, console)
+    worse, comparable = states.count(REGRESSED), states.count(OK) + states.count(REGRESSED)
+    reason = "nothing was timed in both" if names[0] == names[1] else f"different devices, {' and '.join(names)}"
+    text = f"{worse} of {comparable} regressed" if comparable else f"{reason}: regressions cannot be determined"
+    say(text + interrupted, console)
     return 3 if worse else 0
 
 
@@ -46,14 +46,14 @@ def regressions(old: Record, new: Record, is_one_device: bool = True) -> list[En
         entries.append(Entry(name_with_size(pair), is_title=True))
         for row in pair.rows:
             versus = () if row.versus == "baseline" else (f"vs {short(row.versus)}", short(row.variant))
-            name, of = versus or (short(row.variant), "")
-            found = after.get(_key(pair, row))
-            state = MISSING if found is None else _state(row, found) if is_one_device else ""
-            now = f" -> {word(found.verdict)}" if found and found.verdict != row.verdict else ""
-            cells = {"compared": state, "verdict": word(row.verdict) + now}
+            name, parent = versus or (short(row.variant), "")
+            new_row = after.get(_key(pair, row))
+            state = MISSING if new_row is None else _state(row, new_row) if is_one_device else ""
+            change = f" -> {word(new_row.verdict)}" if new_row and new_row.verdict != row.verdict else ""
+            cells = {"compared": state, "verdict": word(row.verdict) + change}
             cells |= {"old": speedup(row), "old interval": interval(row)}
-            cells |= {"new": speedup(found), "new interval": interval(found)} if found else {}
-            entries.append(Entry(name, cells, of, styles={"": "bold red"} if state == REGRESSED else {}))
+            cells |= {"new": speedup(new_row), "new interval": interval(new_row)} if new_row else {}
+            entries.append(Entry(name, cells, parent, styles={"": "bold red"} if state == REGRESSED else {}))
     return entries
 
 

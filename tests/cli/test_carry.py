@@ -360,10 +360,10 @@ def test_counts_are_kept_if_nothing_but_names_has_changed(changes, kernel, stays
     (new,) = discover(written(tmp_path / "now", changed(HELPED, {**NEW_NAMES, **changes}), "alignment.py"))
     counted = [VersionTraffic("baseline", Traffic((Kernel(kernel, 1, 1),)))]
     count = CountedPair("ch3", "double", "default", {}, old["double"][1], "device", counted)
-    counts.save(counts.made([count], MACHINES["sm_90"]), tmp_path / counts.FILE)
+    counts.save(counts.new_counts([count], MACHINES["sm_90"]), tmp_path / counts.FILE)
     carry_records.carry_counts("ch3", old, {"double": new}, MAP)
     (kept,) = counts.FORMAT.load(tmp_path / counts.FILE).pairs
-    assert kept.is_of(new) is stays and kept.versions == counted
+    assert kept.is_current(new) is stays and kept.versions == counted
 
 
 # What is timed, wherever it stands
