@@ -30,7 +30,7 @@ END = "<!-- end of results -->"
 SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
 
 
-def filled_in(text: str, problems: files.Problems | None = None) -> str:
+def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
     """A README's text with new tables between its markers. `problems`: as in `store.chapter_records`."""
     makers: dict[str, Callable[..., str]] = {
         MARKER: partial(_results, problems),
@@ -42,15 +42,15 @@ def filled_in(text: str, problems: files.Problems | None = None) -> str:
     }
     for marker, make in makers.items():
         pattern = re.escape(marker).replace(re.escape("{}"), r"(ch\d+)")
-        for found in re.finditer(f"({pattern})\n.*?{re.escape(END)}", text, re.DOTALL):
-            text = text.replace(found[0], f"{found[1]}\n{make(*found.groups()[1:]) or NOTHING}\n{END}")
+        for match in re.finditer(f"({pattern})\n.*?{re.escape(END)}", text, re.DOTALL):
+            text = text.replace(match[0], f"{match[1]}\n{make(*match.groups()[1:]) or NOTHING}\n{END}")
     return quoted_figures.fill_in_figures(text)
 
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
-    pairs, found = discover(ROOT / chapter), store.chapter_records(chapter, problems=problems)
-    text = summary.tables_by_device(found, store.current_filter(pairs), pairs)
-    is_counted = found and any(pair.ranks == 1 for pair in pairs)
+    pairs, records = discover(ROOT / chapter), store.chapter_records(chapter, problems=problems)
+    text = summary.tables_by_device(records, store.current_filter(pairs), pairs)
+    is_counted = records and any(pair.ranks == 1 for pair in pairs)
     links = ", ".join(map(link, counts_page.paths(problems))) if is_counted else ""
     return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text
 
@@ -58,7 +58,8 @@ def _results(problems: files.Problems | None, chapter: str) -> str:
 def _memory(problems: files.Problems | None, chapter: str) -> str:
     """The peak memory of each pair's best version and of the source's compiled formula, where that is recorded."""
     names = {label.replace("/", "_") for label in SOURCES}
-    pairs = [pair for pair in discover(ROOT / chapter) if any(names & {*each.functions} for each in pair.versions)]
+    pairs = discover(ROOT / chapter)
+    pairs = [pair for pair in pairs if any(names & {*version.functions} for version in pair.versions)]
     record = combine_records([record for _, record in store.recorded_sizes(chapter, problems=problems)])
     results = filter(store.current_filter(pairs), record.pairs if record else [])
     rows = [cells for result in results if (cells := _memory_cells(result))]
@@ -73,7 +74,8 @@ def _memory(problems: files.Problems | None, chapter: str) -> str:
 
 def _memory_cells(result: PairResult) -> list[str]:
     """The cells of a line; none if nothing was timed, or at a special size without a compiled formula of SOURCES."""
-    source, precision = next(((label, of) for label, of in SOURCES.items() if label in result.arms), ("", ""))
+    source = next((label for label in SOURCES if label in result.arms), "")
+    precision = SOURCES.get(source, "")
     row, of_source = summary.best_row(result, precision), result.arms[source].peak_bytes if source else None
     peak = result.arms[row.variant].peak_bytes if row else None
     if not row or peak is None or not (of_source or class_of(result.size) in ("default", "2d")):
@@ -93,25 +95,25 @@ def pages(problems: files.Problems | None = None) -> dict[Path, str]:
 
     `problems`: as in `store.chapter_records`. Raises UserError.
     """
-    made: dict[Path, str] = {}
+    texts: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}
     for chapter, of_chapter in pairs.items():
-        made |= summary.pages(chapter, of_chapter, problems)
-    made |= answers_page.pages() | counts_page.pages(pairs, problems) | counter_page.pages(problems)
-    return made | second_gpu_page.pages(problems)
+        texts |= summary.pages(chapter, of_chapter, problems)
+    texts |= answers_page.pages() | counts_page.pages(pairs, problems) | counter_page.pages(problems)
+    return texts | second_gpu_page.pages(problems)
 
 
 def main() -> int:
     """Write all files. Exit status 1 if a file under recorded/ is bad and left out, 2 if a file cannot be written."""
     problems: files.Problems = {}
     try:
-        made = pages(problems)
+        texts = pages(problems)
         damaged = {path.parent for path in problems}
-        for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*made}:
+        for useless in {*files.RECORDED.glob("*/ch[0-9]*.md")} - {*texts}:
             if useless.parent not in damaged and useless.stem[2:].isdigit():  # a chapter's page: ch1_scripts is none
                 useless.unlink()
-        made |= {path: filled_in(path.read_text(encoding="utf-8"), problems) for path in readmes()}
-        for path, text in made.items():
+        texts |= {path: fill_in_tables(path.read_text(encoding="utf-8"), problems) for path in readmes()}
+        for path, text in texts.items():
             files.write_text(path, text)
     except UserError as error:
         print(error, file=sys.stderr)

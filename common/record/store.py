@@ -46,7 +46,7 @@ def chapter_records(
 
 
 def _newer_results(results: Iterable[PairResult], newest: TimedSizes) -> list[PairResult]:
-    """The results of which no newer one is among the `seen`, or only one that was not timed. They are added."""
+    """The results of which no newer one is among the `newest`, or only one that was not timed. They are added."""
     new = [result for result in results if bool(result.arms) > newest.get((result.name, result.size), -1)]
     newest |= {(result.name, result.size): bool(result.arms) for result in new}
     return new

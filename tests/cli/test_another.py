@@ -29,7 +29,8 @@ def traffic(**amounts):
 
 def predicted_time(recorded_s, work):
     old, new = {"dram_bytes": 4.8e12, "fp32_flops": 67e12}, {"dram_bytes": 3.35e12, "fp32_flops": 67e12}
-    return second_gpu.predicted_time(recorded_s, work, RATES, second_gpu.scaled(RATES, old, new, H100), is_wall=False)
+    second = second_gpu.scale_rates(RATES, old, new, H100)
+    return second_gpu.predicted_time(recorded_s, work, RATES, second, is_wall=False)
 
 
 def test_the_part_that_memory_explains_gets_slower_and_the_rest_stays():
@@ -49,9 +50,9 @@ def test_what_the_datasheets_share_stays_until_memory_takes_longer():
 
 
 def test_a_version_that_was_not_counted_has_what_its_pair_declares():
-    work = second_gpu.declared({"dram_bytes": 4e6, "fp32_flops": 5e6, "h2d_bytes": 7.0})
+    work = second_gpu.declared_traffic({"dram_bytes": 4e6, "fp32_flops": 5e6, "h2d_bytes": 7.0})
     assert (work.distinct_bytes, work.flops, work.copied) == (4e6, {"fp32_flops": 5e6}, {"h2d_bytes": 7.0})
-    assert predicted_time(1e-6, second_gpu.declared({})) == second_gpu.PredictedTime(1e-6, "", 0.0)
+    assert predicted_time(1e-6, second_gpu.declared_traffic({})) == second_gpu.PredictedTime(1e-6, "", 0.0)
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_a_chapters_results_lead_to_it(course, monkeypatch, tmp_path):
     course(counted("baseline"), counted("optimized"))
     for module in ("tools.readmes", "tools.answers_page"):
         monkeypatch.setattr(f"{module}.ROOT", tmp_path)
-    text = readmes.filled_in(f"{readmes.MARKER.format('ch1')}\nold\n{readmes.END}")
+    text = readmes.fill_in_tables(f"{readmes.MARKER.format('ch1')}\nold\n{readmes.END}")
     assert "[nvidia_h200/counts.md](/recorded/nvidia_h200/counts.md)" in text
 
 

@@ -147,7 +147,7 @@ def table(monkeypatch):
     def made(*results):
         recorded = [("r.json", record(*results))] if results else []
         monkeypatch.setattr(readmes.store, "recorded_sizes", lambda chapter, problems: recorded)
-        text = readmes.filled_in(f"{readmes.MEMORY.format('ch5')}\nold\n{readmes.END}")
+        text = readmes.fill_in_tables(f"{readmes.MEMORY.format('ch5')}\nold\n{readmes.END}")
         assert "old" not in text
         return rows_of(text)[1:], text.splitlines()[-2]
 
