@@ -316,7 +316,7 @@ def test_a_solution_is_graded_once(tmp_path, monkeypatch, capsys):
     (exercise,) = [each for each in record_steps.exercises() if each.id == "ch1/pencil"]
     monkeypatch.setattr(record_steps, "exercises", lambda: [exercise])
     monkeypatch.setattr(record, "chapters", dict)
-    for name in ("of_sheet", "of_calibration"):
+    for name in ("sheet_parts", "calibration_parts"):
         monkeypatch.setattr(record_steps, name, lambda *where: [])
     folder = tmp_path / "recorded"
     assert (
@@ -343,7 +343,7 @@ def test_a_pair_is_measured_and_kept(chapter, monkeypatch, tmp_path, capsys):
     monkeypatch.undo()
     monkeypatch.setattr(record, "chapters", lambda: {1: chapter})
     monkeypatch.setattr(record_steps, "exercises", list)
-    for name in ("of_sheet", "of_calibration"):
+    for name in ("sheet_parts", "calibration_parts"):
         monkeypatch.setattr(record_steps, name, lambda *where: [])
     assert record.main(["--only-default", "--device", "cpu"], tmp_path / "recorded") == 0
     assert list(files(tmp_path / "recorded").values()) == [[("a", "default"), ("b", "default")]]
