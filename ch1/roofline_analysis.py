@@ -152,7 +152,7 @@ def print_operations(timings: list[tuple[Operation, Timing]], limits: dict[str, 
         rows.append([operation.name, f"{operation.intensity:.3g}", *rates, *shares, *times])
     shares_and_times = ("of roof", "of datasheet", "warm, ms (min-max)", "first, ms")
     headings = ("operation", "FLOP/B", "FLOP/s", "bytes/s", "bound", *shares_and_times)
-    print_table("operations, each against its roof", headings, rows, make_console(), whole=True)
+    print_table("operations, each against its roof", headings, rows, make_console(), whole_cells=True)
 
 
 def part_of_roof(operation: Operation, timing: Timing, limits: dict[str, Any]) -> float:

@@ -21,7 +21,7 @@ from common.pairs.pair import ROOT
 from common.pairs.wide_tables import print_table
 from common.program import Parser, finish, status_of
 from common.record.files import check_writable
-from common.show.console import make_console, say
+from common.show.console import make_console, print_wrapped
 from common.xray.occupancy import Machine
 from tools.counted_launches import ChosenVersion, call_of, choose_versions, count_version, machine_of
 from tools.counter_page import HEADINGS, MEMORY_HEADINGS, errors, memory_rows, rows
@@ -120,7 +120,7 @@ def run(argv: list[str] | None, folder: Path) -> int:
     print_table("L2 and memory", MEMORY_HEADINGS, memory_rows(truth), console, keys=2)
     left_out = [f"left out: {what}: {reason}" for what, reason in truth.left_out.items()]
     for text in filter(None, [*errors(truth), *left_out, message]):
-        say(text, console)
+        print_wrapped(text, console)
     return 0
 
 

@@ -38,7 +38,7 @@ from common.pairs.wide_tables import print_table
 from common.program import Parser, device_name, finish, status_of
 from common.record.files import check_writable, note_errors
 from common.record.result import Record
-from common.show.console import make_console, progress, say
+from common.show.console import make_console, print_wrapped, progress
 
 RUNS = 200  # on a quiet machine: enough to tell 95 % from 90 %
 BUSY = 5  # with every core busy, 1 run in 5: each takes more than twice as long
@@ -99,7 +99,7 @@ def print_findings(findings: Findings, console: Console) -> None:
     ]
     print_table(title, HEADINGS, lines, console)
     for line in environment["neighbours"]:
-        say(f"other processes were busy while this machine had to be quiet: {line}", console)
+        print_wrapped(f"other processes were busy while this machine had to be quiet: {line}", console)
     console.print(f"{passed} of {len(findings.checks)} checks passed")
 
 

@@ -84,11 +84,11 @@ def _print_tables(pairs: Sequence[CountedPair], rates: Rates | None) -> None:
     out = console.make_console()
     for title, (headings, rows), words in (_table_parts(pair, rates) for pair in pairs):
         if rows:
-            print_table(title, headings, rows, out, whole=True)
+            print_table(title, headings, rows, out, whole_cells=True)
         for text in words if rows else [title, *words]:
-            console.say(text, out)
+            console.print_wrapped(text, out)
     if rates and any(version.traffic for pair in pairs for version in pair.versions):
-        console.say(f"{traffic_tables.PREDICTED}: {rates.source}", out)
+        console.print_wrapped(f"{traffic_tables.PREDICTED}: {rates.source}", out)
 
 
 def record_counts(argv: list[str] | None) -> int:

@@ -13,7 +13,7 @@ from common.learn.exercise import Exercise
 from common.learn.gate import ENDS, Gate, Grade
 from common.learn.learner_log import Standing
 from common.pairs.wide_tables import print_table
-from common.show.console import make_console, say
+from common.show.console import make_console, print_wrapped
 
 MARKS = {True: ("passed", "green"), False: ("not yet", "red"), None: ("not judged", "yellow")}
 Standings = Mapping[str, Standing]
@@ -50,7 +50,7 @@ def print_exercise(exercise: Exercise, file: str) -> None:
             console.print(Markdown(text))
     for question in exercise.questions:
         if not question.endswith(": "):  # where only the specification tells what is asked
-            say(f"  {question}", console, "    ")
+            print_wrapped(f"  {question}", console, "    ")
     console.print(f"\nYour file: [bold]{file}[/]. `python learn.py check` grades it, `watch` does at each save.")
 
 
@@ -58,13 +58,13 @@ def print_gate(gate: Gate, width: int = 8) -> None:
     mark, color = MARKS[gate.passed]
     if not gate.is_extra:
         style = (color, 3 + width, 3 + width + len(mark))
-        say(f"  {gate.name:{width}} {mark}: {gate.text}", make_console(), "    ", style)
+        print_wrapped(f"  {gate.name:{width}} {mark}: {gate.text}", make_console(), "    ", style)
     elif gate.passed:
-        say(f"  {'bonus':{width}} {gate.text}", make_console(), "    ")
+        print_wrapped(f"  {'bonus':{width}} {gate.text}", make_console(), "    ")
 
 
 def print_end(grade: Grade) -> None:
-    say(f"{grade.exercise.id}: {ENDS[grade.status]}", make_console())
+    print_wrapped(f"{grade.exercise.id}: {ENDS[grade.status]}", make_console())
 
 
 def print_progress(exercises: Sequence[Exercise], standings: Standings, predictions: Sequence[dict[str, Any]]) -> None:
@@ -74,6 +74,6 @@ def print_progress(exercises: Sequence[Exercise], standings: Standings, predicti
         of_chapter = list(group)
         passed = [exercise for exercise in of_chapter if standings[exercise.id].passed]
         marks = " ".join(exercise.folder.name + (" ✓" if exercise in passed else "") for exercise in of_chapter)
-        say(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", console)
+        print_wrapped(f"{chapter}  {len(passed)} of {len(of_chapter)}: {marks}", console)
     for line in forecasts.lines(exercises, predictions):
-        say(line, console)
+        print_wrapped(line, console)

@@ -7,7 +7,7 @@ from common.record.files import RecordError
 from common.record.outcome import FAILED
 from common.record.record_file import load_record
 from common.record.result import PairResult, Record, Row
-from common.show.console import make_console, print_entries, say
+from common.show.console import make_console, print_entries, print_wrapped
 from common.show.layout import Entry
 from common.show.tables import interval, name_with_size, speedup, word
 from common.stats import MARGIN
@@ -30,11 +30,11 @@ def compare_files(old: Path, new: Path) -> int:
     console = make_console()
     print_entries(HEADINGS, entries, console, LEAST)
     for state in [state for state in WORDS if state in states]:
-        say(f"{state}: {WORDS[state]}", console)
+        print_wrapped(f"{state}: {WORDS[state]}", console)
     worse, comparable = states.count(REGRESSED), states.count(OK) + states.count(REGRESSED)
     reason = "nothing was timed in both" if names[0] == names[1] else f"different devices, {' and '.join(names)}"
     text = f"{worse} of {comparable} regressed" if comparable else f"{reason}: regressions cannot be determined"
-    say(text + interrupted, console)
+    print_wrapped(text + interrupted, console)
     return 3 if worse else 0
 
 

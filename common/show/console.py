@@ -14,7 +14,7 @@ from rich.table import Column
 from common.pairs.contract import Version
 from common.pairs.pair import Pair
 from common.pairs.user_error import printable, width_of
-from common.pairs.wide_tables import TIE, print_table, say
+from common.pairs.wide_tables import TIE, print_table, print_wrapped
 from common.record.result import Record
 from common.show import stats_table
 from common.show.layout import LEAST, Entry, layout
@@ -81,7 +81,7 @@ def measurement_progress(pairs: int) -> Iterator[tuple[Any, Any]]:
 
         def note_load(load: dict[str, str]) -> None:
             for process in [process for process in load if process not in reported]:
-                say(f"other load: {process} {load[process]}", console)
+                print_wrapped(f"other load: {process} {load[process]}", console)
             reported.update(load)
 
         def show_stage(pair: Pair, size: str, stage: str, fraction: float) -> None:
@@ -114,15 +114,15 @@ def print_record(record: Record, console: Console, pairs: Sequence[Pair] = (), s
     old = gpu_results(record, pairs)
     is_sweep = any(name_with_size(pair) != pair.name for pair in record.pairs)
     entries = table(record.pairs, old, is_sweep)
-    say(title(record), console)
+    print_wrapped(title(record), console)
     print_entries(HEADINGS, entries, console)
-    say(tally(row for pair in record.pairs for row in pair.rows), console)
+    print_wrapped(tally(row for pair in record.pairs for row in pair.rows), console)
     if any("" in entry.styles or ON_GPU in entry.cells for entry in entries):  # as the styles of another device's lines
-        say(f"{old.device}: recorded on {old.origin}; its speedups are over the baseline there", console)
+        print_wrapped(f"{old.device}: recorded on {old.origin}; its speedups are over the baseline there", console)
     if stats:
         print_entries(stats_table.HEADINGS, stats_table.stats_entries(record), console)
     for text in [*(stats_table.stats_remarks(record) if stats else []), *remarks(record, old, pairs)]:
-        say(text, console)
+        print_wrapped(text, console)
 
 
 def print_entries(headings: Sequence[str], entries: Sequence[Entry], console: Console, least: int = LEAST) -> None:
@@ -164,7 +164,7 @@ def _is_uncounted(version: Version) -> bool:
 
 def print_spent(record: Record, console: Console) -> None:
     """Print how the time was spent: one line per pair, then the sums with their shares."""
-    say(f"this machine and its limits: {record.environment.get('survey_s', 0.0):.2f} s", console)
+    print_wrapped(f"this machine and its limits: {record.environment.get('survey_s', 0.0):.2f} s", console)
     names = [*dict.fromkeys(name for pair in record.pairs for name in pair.spent_s if name != "total"), "rest", "total"]
     sums = dict.fromkeys(names, 0.0)
     for pair in record.pairs:
@@ -172,9 +172,9 @@ def print_spent(record: Record, console: Console) -> None:
         parts["rest"] = 2 * parts["total"] - sum(parts.values())
         texts = [f"{name} {parts[name]:.2f} s" for name in names if name in parts]
         sums = {name: value + parts.get(name, 0.0) for name, value in sums.items()}
-        say(f"{pair.name} {pair.size}: {', '.join(texts)}", console)
+        print_wrapped(f"{pair.name} {pair.size}: {', '.join(texts)}", console)
     shares = [f"{name} {value:.2f} s ({value / (sums['total'] or 1):.0%})" for name, value in sums.items()]
-    say(f"all: {', '.join(shares)}", console)
+    print_wrapped(f"all: {', '.join(shares)}", console)
 
 
 def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], console: Console) -> None:
@@ -183,4 +183,4 @@ def print_limits(info: dict[str, Any], limits: dict[str, dict[str, Any]], consol
     tied = [[*(cell.replace(" ", TIE) for cell in row[:3]), row[3]] for row in rows]
     print_table(info["name"], LIMIT_HEADINGS[:4], tied, console)
     for source in dict.fromkeys(row[4] for row in rows if row[4]):
-        say(f"datasheet: {source}", console)
+        print_wrapped(f"datasheet: {source}", console)
