@@ -74,8 +74,10 @@ def choose_versions(only: str = "*") -> list[ChosenVersion]:
     versions = []
     for chapter, names in PAIRS.items():
         pairs = [pair for pair in discover(ROOT / chapter) if pair.name in names.split()]
-        for pair in (each for each in pairs if fnmatchcase(each.name, only)):
-            for version in (each for each in pair.versions if "triton" in each.imports and not each.is_gluon):
+        for pair in (pair for pair in pairs if fnmatchcase(pair.name, only)):
+            for version in (
+                version for version in pair.versions if "triton" in version.imports and not version.is_gluon
+            ):
                 name, file = f"{chapter}/{pair.name}", str(version.path.relative_to(ROOT))
                 sizes = pair.sizes["count"], BEYOND_L2.get((name, version.label))
                 versions += [ChosenVersion(name, version.label, file, size) for size in sizes if size]

@@ -103,6 +103,6 @@ def _table(headings: tuple[str, ...], rows: Iterable[list[str]]) -> list[str]:
 
 
 def pages(problems: Problems | None = None, folder: Path | None = None) -> dict[Path, str]:
-    """The page of each device with a recorded comparison. `problems`: as in `Format.recorded`."""
-    comparisons = counter_truth.FORMAT.recorded(counter_truth.FILE, folder, problems)
+    """The page of each device with a recorded comparison. `problems`: as in `Format.load_all`."""
+    comparisons = counter_truth.FORMAT.load_all(counter_truth.FILE, folder, problems)
     return {path.with_suffix(".md"): markdown(path, truth) for path, truth in comparisons}

@@ -35,9 +35,9 @@ def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
     makers: dict[str, Callable[..., str]] = {
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
-        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.recorded(sheet.FILE, problems=problems)),
+        HARDWARE: lambda: sheets.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
         CALIBRATION: lambda: calibrations.markdown(
-            checks.FORMAT.recorded(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
+            checks.FORMAT.load_all(FILE, problems=problems), {pair.name: source_hash(pair) for pair in discover(PAIRS)}
         ),
     }
     for marker, make in makers.items():

@@ -89,14 +89,14 @@ def _newest(pair: Pair, dated: Sequence[tuple[Path, Record]], device: str, is_he
 
 def sheet_parts(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
     """One part if the machine's sheet is missing, or stale: measured with fewer GPUs it lacks links between them."""
-    devices = [sheet.environment["device"] for _, sheet in sheets.FORMAT.recorded(sheets.FILE, folder, problems)]
+    devices = [sheet.environment["device"] for _, sheet in sheets.FORMAT.load_all(sheets.FILE, folder, problems)]
     gpus = [device["gpus"] for device in devices if device["name"] == info["name"]]
     return [] if gpus and max(gpus) >= info["gpus"] else [Part([], bool(gpus))]
 
 
 def calibration_parts(info: dict[str, Any], folder: Path, problems: Problems) -> list[Part]:
     """One part if the calibration is missing, or stale: its pairs have changed since."""
-    calibrations = [calibration for _, calibration in checks.FORMAT.recorded(findings.FILE, folder, problems)]
+    calibrations = [calibration for _, calibration in checks.FORMAT.load_all(findings.FILE, folder, problems)]
     here = [calibration for calibration in calibrations if calibration.environment["device"]["name"] == info["name"]]
     hashes = {pair.name: source_hash(pair) for pair in discover(findings.PAIRS)}
     if here and here[0].source_hashes == hashes:
@@ -107,7 +107,7 @@ def calibration_parts(info: dict[str, Any], folder: Path, problems: Problems) ->
 
 def exercise_parts(info: dict[str, Any], folder: Path, problems: Problems) -> list[tuple[Exercise, Part]]:
     """The exercises whose solutions were not graded here as they are now, or did not pass."""
-    files = solutions.FORMAT.recorded(solutions.FILE, folder, problems)
+    files = solutions.FORMAT.load_all(solutions.FILE, folder, problems)
     is_here = [(file.environment["device"]["name"] == info["name"], file) for _, file in files]
     grades = [(here, solution) for here, file in is_here for solution in file.solutions]
     newest = {(is_here, solution.id): solution for is_here, solution in reversed(grades)}

@@ -49,8 +49,8 @@ def rates_for(machine: Machine) -> Rates | None:
 
 
 def measured_sheets(problems: Problems | None) -> Sequence[tuple[Path, Sheet]]:
-    """The recorded datasheets of GPUs, newest first. Bad files are treated as in Format.recorded."""
-    sheets = sheet.FORMAT.recorded(sheet.FILE, problems=problems)
+    """The recorded datasheets of GPUs, newest first. Bad files are treated as in Format.load_all."""
+    sheets = sheet.FORMAT.load_all(sheet.FILE, problems=problems)
     return [(path, gpu_sheet) for path, gpu_sheet in sheets if gpu_sheet.environment["device"]["kind"] == "cuda"]
 
 

@@ -163,7 +163,7 @@ def _identity(environment: dict[str, Any]) -> tuple[Any, ...]:
 
 def recorded_sheet(folder: Path | None = None) -> Sheet | None:
     """The recorded sheet of one GPU (`on_one_gpu`); None without one. Raises RecordError."""
-    return next((sheet for _, sheet in on_one_gpu(FORMAT.recorded(FILE, folder))), None)
+    return next((sheet for _, sheet in on_one_gpu(FORMAT.load_all(FILE, folder))), None)
 
 
 def keep(sheet: Sheet, folder: Path | None = None) -> Path:

@@ -105,7 +105,7 @@ class Format:
                 problems[path] = str(error)
         return contents
 
-    def recorded(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[RecordedFile]:
+    def load_all(self, name: str, folder: Path | None = None, problems: Problems | None = None) -> list[RecordedFile]:
         """The same, newest first."""
         return newest_first(self.contents(name, folder, problems))
 

@@ -147,7 +147,7 @@ def table(predicted: PredictedRows, rows: Sequence[ComparedRow]) -> list[str]:
 
 def predictions(problems: files.Problems | None = None) -> list[tuple[Path, PredictedRows, list[ComparedRow]]]:
     """(Its file, a prediction, its rows that were measured) for each machine that was predicted, newest first."""
-    recorded = FORMAT.recorded(FILE, problems=problems)
+    recorded = FORMAT.load_all(FILE, problems=problems)
     return [(path, predicted, compare_rows(predicted, path.parent)) for path, predicted in recorded]
 
 

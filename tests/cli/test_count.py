@@ -118,7 +118,7 @@ def test_json_and_markdown_hold_the_same(pairs, asked, tmp_path):
     kept, page = tmp_path / "c.json", tmp_path / "c.md"
     assert call("--path", pairs, "--count", "double", "--json", kept, "--markdown", page) == 0
     data = json.loads(kept.read_text())
-    assert data["schema"] == 1 and data["environment"]["architecture"] == "sm_90"
+    assert data["schema"] == counts.SCHEMA and data["environment"]["architecture"] == "sm_90"
     assert {"date", "versions"} < data["environment"].keys()
     (pair,) = counts.FORMAT.load(kept).pairs
     assert pair.versions == [FOUND["baseline"], NEITHER]

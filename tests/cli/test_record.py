@@ -327,12 +327,12 @@ def test_a_solution_is_graded_once(tmp_path, monkeypatch, capsys):
 
 
 def test_a_calibration_is_stale_where_its_pairs_have_changed(tmp_path, monkeypatch):
-    (_, known), *_ = record_steps.checks.FORMAT.recorded(record_steps.findings.FILE)
+    (_, known), *_ = record_steps.checks.FORMAT.load_all(record_steps.findings.FILE)
     info = known.environment["device"]
     hashes = {pair.name: source_hash(pair) for pair in discover(record_steps.findings.PAIRS)}
     for of, stale in ((hashes, []), ({**hashes, "work": "old"}, [True])):
         found = [(tmp_path, replace(known, source_hashes=of))]
-        monkeypatch.setattr(record_steps.checks.FORMAT.__class__, "recorded", lambda *where, found=found: found)
+        monkeypatch.setattr(record_steps.checks.FORMAT.__class__, "load_all", lambda *where, found=found: found)
         assert [part.is_stale for part in record_steps.calibration_parts(info, tmp_path, {})] == stale
         (missing,) = record_steps.calibration_parts({"name": "another"}, tmp_path, {})
         assert missing == Part([], False, 0, known.environment["took_s"])

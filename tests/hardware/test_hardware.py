@@ -376,7 +376,7 @@ def test_the_tables_show_what_the_sheet_holds(capsys):
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_recorded_sheets_fit_a_terminal_and_no_figure_is_broken(width, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(width))
-    for _, sheet in sheets.FORMAT.recorded(sheets.FILE, problems={}):
+    for _, sheet in sheets.FORMAT.load_all(sheets.FILE, problems={}):
         out = printed(sheet, capsys)
         assert max(map(len, out.splitlines())) <= width
         figures = [sheet_text.value(fact) for fact in sheet.facts if len(sheet_text.value(fact)) < 20]
