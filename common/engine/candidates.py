@@ -14,7 +14,7 @@ import torch
 from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE, Ranks
-from common.machine.limits import problem_of
+from common.machine.limits import cost_problem
 from common.pairs.contract import Version
 from common.pairs.syntax import ContractError
 from common.record.outcome import Cause, Finding
@@ -135,7 +135,7 @@ def count_costs(
         module = each.module if hasattr(each.module, "cost") else candidates[0].module
         cost = ask(module, "cost", by_label[each.label]) if hasattr(module, "cost") else {}
         is_empty = any(x.numel() == 0 for _, x in tensors(by_label[each.label]))
-        if problem := problem_of(cost, may_be_zero=is_empty and not timed):
+        if problem := cost_problem(cost, may_be_zero=is_empty and not timed):
             facts = {"file": Path(str(module.__file__)).name, "problem": problem}
             wrong[each.label] = Finding(Cause.BAD_COST, facts)
         costs[each.label] = {} if problem else {key: float(amount) for key, amount in cost.items()}

@@ -102,7 +102,7 @@ def _libraries(labels: Iterable[str]) -> list[str]:
 
 def _waits(labels: Iterable[str], samples: Samples) -> list[Finding]:
     """Notes on arms whose device waited for the host in more than a quarter of the samples."""
-    waits = {label: [sample.waited for sample in samples.of(label)] for label in labels}
+    waits = {label: [sample.device_waited for sample in samples.of(label)] for label in labels}
     often = {label: found for label, found in waits.items() if sum(found) > len(found) / 4}
     facts = ({"whose": label, "waits": sum(found), "samples": len(found)} for label, found in often.items())
     return [Finding(Cause.DEVICE_WAITED, each) for each in facts]

@@ -10,7 +10,7 @@ from common.checks.compare_to_reference import blind_spot, compare, same_form
 from common.engine.candidates import Candidate, oracle, oracle_rows
 from common.engine.inputs import InputSet, harvest_grads, unwritable
 from common.engine.stage import Stage
-from common.isolation.pipe import LONG
+from common.isolation.pipe import MAY_COMPILE
 from common.machine.clock import now
 from common.record.outcome import Cause, Finding, Where
 
@@ -92,7 +92,7 @@ def fresh_answer(
     def action() -> Answer:
         guards.poison_outputs(mine)
         if one.is_library and one.label not in stage.first_s:
-            stage.progress.say(f"first call of {one.label}", LONG)
+            stage.progress.say(f"first call of {one.label}", MAY_COMPILE)
         begin = now()
         few = poisoned_memory.few_programs(one.has_kernel and under == "few")
         with poisoned_memory.filled_memory() if filled else few:

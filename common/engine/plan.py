@@ -18,7 +18,7 @@ from common.engine.candidates import Candidate, Costs, count_costs
 from common.engine.check import check_one_less
 from common.engine.inputs import InputSet, harvest_grads
 from common.engine.stage import Bench, Stage
-from common.isolation.pipe import LONG
+from common.isolation.pipe import MAY_COMPILE
 from common.machine.clock import LEAST_WALL_S, Call, Clock, GroupClock, host_seconds, make_clock, now
 from common.record.result import CONTROL
 
@@ -103,7 +103,7 @@ def plan(stage: Stage, clock: Clock, source: InputSet) -> Plan:
     """The plan, from each candidate's duration and the noise of two arms, each against itself."""
     job, inputs = stage.job, stage.inputs(stage.job.size)
     may_compile = any(each.is_library for each in stage.remaining)
-    stage.progress.say("pilot", LONG if may_compile else 0.0)
+    stage.progress.say("pilot", MAY_COMPILE if may_compile else 0.0)
     first = ready(stage, stage.remaining, inputs, source)
     stage.progress.say("pilot", 0.0)
     begin = now()

@@ -7,8 +7,8 @@ from typing import Any
 
 from common.engine.job import Alone, Errand, Job
 from common.isolation import worker
-from common.isolation.pipe import Line
-from common.isolation.rank_launcher import RankLine
+from common.isolation.pipe import ParentPipe
+from common.isolation.rank_launcher import RankPipe
 from common.pairs.pair import Pair
 from common.record.result import PairResult
 
@@ -46,13 +46,13 @@ def _link_rate(count: int, kind: str) -> tuple[float, str]:
     return found
 
 
-def _measure_link(count: int, kind: str, line: Line) -> tuple[float, str]:
+def _measure_link(count: int, kind: str, parent: ParentPipe) -> tuple[float, str]:
     from common.engine.link_rate import measure_link  # imports torch
 
-    return measure_link(count, kind, line)
+    return measure_link(count, kind, parent)
 
 
-def run_rank(job: Job, errand: Errand | None, line: RankLine) -> PairResult | Alone:
+def run_rank(job: Job, errand: Errand | None, parent: RankPipe) -> PairResult | Alone:
     """In a rank's process: join the group, measure the pair or one candidate alone, leave the group."""
     import torch
     import torch.distributed as dist
@@ -68,8 +68,8 @@ def run_rank(job: Job, errand: Errand | None, line: RankLine) -> PairResult | Al
         torch.cuda.set_device(rank)
         job = replace(job, info=describe(job.device))
     dist.init_process_group("nccl" if job.info["kind"] == "cuda" else "gloo", timeout=LONG)
-    ranks = Ranks(rank, count, line)
-    result = run_alone(job, errand, line, ranks) if errand else measure(job, line, ranks)
+    ranks = Ranks(rank, count, parent)
+    result = run_alone(job, errand, parent, ranks) if errand else measure(job, parent, ranks)
     ranks.share("done")  # a rank that leaves the group breaks the connections of the others
     dist.destroy_process_group()
     return result

@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 
 from common.checks.arrays import map_arrays, tensors
-from common.isolation.rank_launcher import OutOfStep, RankLine
+from common.isolation.rank_launcher import OutOfStep, RankPipe
 from common.record.outcome import Outcome
 
 GRACE_S = 5.0  # for the others, when a rank has raised: they may have raised, too, or wait for it in vain
@@ -29,8 +29,8 @@ MULTICAST = ("NCCL_NVLS_ENABLE", "TORCH_SYMM_MEM_DISABLE_MULTICAST", "NVSHMEM_DI
 class Ranks:
     """This process (`rank`) among `count`."""
 
-    def __init__(self, rank: int = 0, count: int = 1, line: RankLine | None = None) -> None:
-        self.rank, self.count, self._line, self._turns = rank, count, line, 0
+    def __init__(self, rank: int = 0, count: int = 1, parent: RankPipe | None = None) -> None:
+        self.rank, self.count, self._parent, self._turns = rank, count, parent, 0
         self.place = {"rank": rank, "ranks": count} if count > 1 else {}  # arguments of `inputs`
         if count > 1:
             self._store = dist.PrefixStore("speed-of-light", dist.distributed_c10d._get_default_store())
@@ -49,8 +49,8 @@ class Ranks:
         return [mine] if self.count == 1 else self._shared(mine, where, LONG)
 
     def _shared(self, mine: Any, where: str, patience: timedelta) -> list[Any]:
-        if self._line:
-            self._line.step()
+        if self._parent:
+            self._parent.step()
         self._turns += 1
         keys = [f"{self._turns}/{rank}" for rank in range(self.count)]
         self._store.set(keys[self.rank], pickle.dumps((where, mine)))  # type: ignore[arg-type]

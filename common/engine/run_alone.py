@@ -24,21 +24,21 @@ from common.engine.plan import CallTiming, clock_of, ready
 from common.engine.ranks import ONE, Ranks
 from common.engine.sampling import Sets, draw_sets, overwrite, take
 from common.engine.stage import Stage
-from common.isolation.pipe import LONG, Ask, Line
+from common.isolation.pipe import MAY_COMPILE, Ask, ParentPipe
 from common.record.outcome import Cause, Finding, Outcome, Verdict
 
 PIECES, KEPT = 64, 1 << 22  # a large answer is kept as this many random pieces, with this many values in all
 
 
-def run_alone(job: Job, errand: Errand, line: Line, ranks: Ranks = ONE) -> Alone:
+def run_alone(job: Job, errand: Errand, parent: ParentPipe, ranks: Ranks = ONE) -> Alone:
     """Run alone, in a fresh process. `job.labels`: the baseline, which draws the inputs, and the candidate's file.
 
     In a group of ranks, rank 0 asks for all.
     """
-    bench = load(job, line, ranks)
+    bench = load(job, parent, ranks)
 
     def ask(question: str) -> Any:
-        return ranks.first(line.ask(question) if ranks.rank == 0 else None)
+        return ranks.first(parent.ask(question) if ranks.rank == 0 else None)
 
     stage = Stage(bench.only(["baseline", errand.label]))
     who = next((each for each in stage.remaining if each.label == errand.label), None)
@@ -55,7 +55,7 @@ def run_alone(job: Job, errand: Errand, line: Line, ranks: Ranks = ONE) -> Alone
 def _found(stage: Stage, who: Candidate, errand: Errand, ask: Ask) -> Alone:
     clock, stage.rng = clock_of(stage), random.Random(ask("seed"))
     source, sets = stage.inputs(stage.job.size), draw_sets(stage, errand.calls)
-    stage.progress.say("alone", LONG if who.is_library else 0.0)
+    stage.progress.say("alone", MAY_COMPILE if who.is_library else 0.0)
     state = ready(stage, [who], sets[0], source)[who.label].state
     pace, seconds = CallTiming(0.0, errand.host_s, errand.calls), []
     for number in range(errand.samples + 1):
@@ -67,7 +67,7 @@ def _found(stage: Stage, who: Candidate, errand: Errand, ask: Ask) -> Alone:
             break
         seconds.append(sample.seconds)
         if ask("keep?") and errand.folder:
-            _keep(sample.seen, seed, oracle_rows(stage.job.pair.baseline), _file(stage, errand.folder, who.label))
+            _keep(sample.inspection, seed, oracle_rows(stage.job.pair.baseline), _file(stage, errand.folder, who.label))
             _blame(stage, who, sets)
     _blame(stage, who, [*sets, source])
     found = Alone(seconds[1:], precision=who.precision, custom=who.custom, differs=who.differs)

@@ -85,7 +85,7 @@ def _plan(pairs: list[Pair], size: str, device: str, fast: bool, check_only: boo
     return Record(environment, limits, []), jobs
 
 
-def _run_one(job: Job, check_only: bool, on_progress: worker.Say, on_neighbours: Neighbours) -> PairResult:
+def _run_one(job: Job, check_only: bool, on_progress: worker.Report, on_neighbours: Neighbours) -> PairResult:
     """Measure one pair in its process. Versions that cannot run here are skipped; without the baseline all are."""
     job = rank_group.placed(job)
     on_cpu = job.info["kind"] == "cpu"
@@ -134,7 +134,7 @@ def can_time(pair: Pair, size: str, info: dict[str, Any]) -> bool:
     return "baseline" in timed and len(timed) > 1
 
 
-def _in_its_process(job: Job, on_progress: worker.Say, on_neighbours: Neighbours) -> PairResult:
+def _in_its_process(job: Job, on_progress: worker.Report, on_neighbours: Neighbours) -> PairResult:
     """The result from the pair's process, its duration, and, if it was timed, the other users of the machine."""
     from common.engine import confirm_alone  # imports NumPy, which --list does not need
 
@@ -160,7 +160,7 @@ def _in_its_process(job: Job, on_progress: worker.Say, on_neighbours: Neighbours
     return replace(result, spent_s=spent_s, neighbours=[f"{who} {what}" for who, what in found.items()])
 
 
-def _measure(job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
+def _measure(job: Job, errand: Errand | None, parent: worker.ParentPipe) -> PairResult | Alone:
     """In the child process: measure the pair, or one of its candidates alone."""
     from common.engine.measure import measure
     from common.engine.run_alone import run_alone
@@ -170,11 +170,11 @@ def _measure(job: Job, errand: Errand | None, line: worker.Line) -> PairResult |
     if job.ranks > 1:
         from common.isolation.rank_launcher import launch
 
-        return launch(rank_group.run_rank, job.ranks, line, job, errand)
+        return launch(rank_group.run_rank, job.ranks, parent, job, errand)
     if errand:
-        return run_alone(job, errand, line)
+        return run_alone(job, errand, parent)
     try:
-        return measure(job, line)
+        return measure(job, parent)
     except (DoesNotFit, ContractError) as error:
         fits = isinstance(error, ContractError)
         verdict, cause = (Verdict.INVALID, Cause.BREAKS_CONTRACT) if fits else (Verdict.SKIPPED, Cause.NO_MEMORY)

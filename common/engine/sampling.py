@@ -106,7 +106,7 @@ def _block(
         overwrite(stage, sets, source)
         one, closely = stage.rng.choice(sets), number == looked_at
         samples = _round(stage, clock, planned, states, sets, one, order, waited, closely)
-        answers = {label: sample.seen for label, sample in samples.items() if sample.seen is not None}
+        answers = {label: sample.inspection for label, sample in samples.items() if sample.inspection is not None}
         is_spoilt |= judgement.compare_round(stage, answers, one, errors.get("baseline", {}) if closely else {})
         if judged and closely:
             is_spoilt |= judgement.blame(stage, one, source)
@@ -115,7 +115,7 @@ def _block(
             stage.agree()
         before, slowed = slowed, slowdowns(stage.job.info)
         if not stage.ranks.any(slowed != before):  # a rule that does not see the samples
-            rounds.append({label: replace(sample, outputs=None, seen=None) for label, sample in samples.items()})
+            rounds.append({label: replace(sample, outputs=None, inspection=None) for label, sample in samples.items()})
     with stage.progress.spending("verify"):
         is_spoilt = judgement.blame(stage, *sets, source) or is_spoilt
         stage.agree()
@@ -149,7 +149,7 @@ def _round(
         sample = take(stage, each, state, hidden, clock, sets, one, keep_all)
         if sample:
             samples[each.label] = sample
-            waited[each.label] += sample.waited
+            waited[each.label] += sample.device_waited
     return samples
 
 

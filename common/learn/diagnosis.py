@@ -8,7 +8,7 @@ import torch
 from common.checks import stress
 from common.checks.arrays import to_float64
 from common.checks.poisoned_memory import filled_memory
-from common.isolation.pipe import Say
+from common.isolation.pipe import Report
 from common.learn.access_trace import (
     AccessTrace,
     Arrays,
@@ -31,7 +31,7 @@ ANY = 1e30  # only NaN and infinity differ
 HARD_TOO = f"On ordinary values it is right, but hard values count, too: {HARD}"
 
 
-def diagnose(pair: Pair, failure: WrongAnswer, say: Say) -> str:
+def diagnose(pair: Pair, failure: WrongAnswer, report: Report) -> str:
     """What is wrong with an answer of the pair's variant, and what it looks like where Triton interprets."""
     try:
         arrays, answers, trace = run_traced(pair, failure.size)
@@ -60,17 +60,17 @@ def _on_hard_values(pair: Pair, failure: WrongAnswer) -> str:
     return first and f"{failure.where(pair)}. {sentence(first)}"
 
 
-def bounds(pair: Pair, size: str, say: Say) -> str:
+def bounds(pair: Pair, size: str, report: Report) -> str:
     """What a right answer of the pair's variant at a size owes to luck: which lane is last, what masked lanes hold."""
     arrays, _, trace = run_traced(pair, size)
     return no_launch(trace) or racing_stores(trace.stores, arrays) or _undefined_lanes(pair, size, trace)
 
 
-def all_bounds(pair: Pair, sizes: Sequence[str], say: Say) -> str:
+def all_bounds(pair: Pair, sizes: Sequence[str], report: Report) -> str:
     """The same at several sizes, in one process: the first of them that owes something to luck."""
     for number, size in enumerate(sizes):
-        say(size, number / len(sizes))
-        if problem := bounds(pair, size, say):
+        report(size, number / len(sizes))
+        if problem := bounds(pair, size, report):
             return f"at size {size_text(size, pair)}: {problem}"
     return ""
 

@@ -13,10 +13,10 @@ from common.engine.job import Alone, Errand, Job
 from common.isolation import worker
 from common.record.result import PairResult
 
-Measure = Callable[[Job, Errand | None, worker.Line], PairResult | Alone]
+Measure = Callable[[Job, Errand | None, worker.ParentPipe], PairResult | Alone]
 
 
-def measure_quickly(job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
+def measure_quickly(job: Job, errand: Errand | None, line: worker.ParentPipe) -> PairResult | Alone:
     """Smaller batches and fewer rounds: times are coarser, which no liar is told by. No core is ever too hot."""
     from common.engine import plan
     from common.machine import clock
@@ -172,7 +172,7 @@ class HotAlways(HotAtTimes):
         return True
 
 
-def measure_in(world: type[World], job: Job, errand: Errand | None, line: worker.Line) -> PairResult | Alone:
+def measure_in(world: type[World], job: Job, errand: Errand | None, line: worker.ParentPipe) -> PairResult | Alone:
     """By the clock of such a world, in which `time.sleep` is a nap."""
     import time
 

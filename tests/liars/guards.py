@@ -252,7 +252,7 @@ def home_of(guard: str) -> tuple[Any, str]:
 
 
 def measure_without(
-    guard: str, measure: Measure, job: Job, errand: Errand | None, line: worker.Line
+    guard: str, measure: Measure, job: Job, errand: Errand | None, line: worker.ParentPipe
 ) -> PairResult | Alone:
     """With one guard taken away."""
     instead = OF_THE_HARNESS[guard][0] if guard in OF_THE_HARNESS else {**GUARDS, **ON_A_GPU}[guard].instead

@@ -229,7 +229,7 @@ def conclude(tmp_path):
 
         def samples_of(i, j):
             of = {label: each[i][j] for label, each in blocks.items() if i < len(each)}
-            return {k: Sample(v, host_s, 0.0, 1.0, None, waited=next(waits[k], False)) for k, v in of.items()}
+            return {k: Sample(v, host_s, 0.0, 1.0, None, device_waited=next(waits[k], False)) for k, v in of.items()}
 
         rounds = [[samples_of(i, j) for j in range(len(block))] for i, block in enumerate(blocks["baseline"])]
         samples = Samples(clock, Plan(6, 5, paces), {label: dict(cost) for label in blocks}, rounds)
@@ -400,7 +400,7 @@ def test_where_the_device_waited_the_next_samples_hide_more():
 
     def sample(calls, host_s, after, look):
         hidden_s.append(host_s)
-        return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), waited=host_s < 5e-4)
+        return Sample(1e-3, 1e-4, 0.0, 1.0, calls[0](), device_waited=host_s < 5e-4)
 
     one = Candidate("optimized", ModuleType("version"), lambda: torch.zeros(1))
     job = SimpleNamespace(device="cpu", tells_turns=False, info={"kind": "cuda"}, seed=0)
