@@ -31,7 +31,7 @@ def kernels_of(profiler: profile, without: str) -> list[dict[str, Any]]:
         profiler.export_chrome_trace(str(path))
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     launches = [event for event in events if event.get("cat") == "kernel" and without not in event["name"]]
-    return kernel_facts(launches, _loaded({event["name"] for event in launches}))
+    return kernel_facts(launches, _loaded_kernels({event["name"] for event in launches}))
 
 
 def kernel_facts(launches: Iterable[dict[str, Any]], loaded: Iterable[Any]) -> list[dict[str, Any]]:
@@ -39,9 +39,10 @@ def kernel_facts(launches: Iterable[dict[str, Any]], loaded: Iterable[Any]) -> l
     counts = Counter((event["name"], *_resources(event["args"])) for event in launches)
     facts = []
     for (name, registers, warps, shared_bytes), count in counts.most_common():
-        same = [one for one in loaded if (one.name, one.n_regs, one.metadata.num_warps) == (name, registers, warps)]
+        form = name, registers, warps
+        kernels = [kernel for kernel in loaded if (kernel.name, kernel.n_regs, kernel.metadata.num_warps) == form]
         of_launch = {"registers": registers, "warps": warps, "shared_bytes": shared_bytes}
-        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(same)})
+        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(kernels)})
     return facts
 
 
@@ -50,13 +51,13 @@ def _resources(launch: dict[str, Any]) -> tuple[int, int, int]:
     return launch["registers per thread"], math.ceil(math.prod(launch["block"]) / WARP), launch["shared memory"]
 
 
-def _loaded(names: set[str]) -> list[Any]:
+def _loaded_kernels(names: set[str]) -> list[Any]:
     """The kernels of these names that Triton has loaded."""
     if "triton" not in sys.modules:
         return []
     from triton.compiler import CompiledKernel  # a slow import, unless a version has done it
 
-    kernels = [one for one in gc.get_objects() if isinstance(one, CompiledKernel)]
+    kernels = [kernel for kernel in gc.get_objects() if isinstance(kernel, CompiledKernel)]
     return [kernel for kernel in kernels if kernel.module is not None and kernel.name in names]
 
 

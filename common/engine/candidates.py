@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
+from common.checks.arrays import Tree, clone, private_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE, Ranks
 from common.machine.limits import cost_problem
@@ -60,7 +60,7 @@ class Candidate:
         state: dict[str, Any] = {}
         if self.setup:
             private = clone({name: value for name, value in inputs.items() if not name.startswith("w_")})
-            state = ask(self.module, "setup", {**private, **own_views(weights(weights_from))})
+            state = ask(self.module, "setup", {**private, **private_views(weights(weights_from))})
             if both := ", ".join(inputs.keys() & state.keys()):
                 raise _broken(self.module, f"`setup` returns {both}, as `inputs` does: give it another name")
         name = self.label.replace("/", "_") if self.is_library else "run"
@@ -69,7 +69,7 @@ class Candidate:
 
     def bind(self, inputs: dict[str, Any], state: dict[str, Any]) -> partial:
         """A call ready to be timed, on views of its own."""
-        return partial(self.run, **own_views(inputs), **state)
+        return partial(self.run, **private_views(inputs), **state)
 
 
 def ask(module: ModuleType, name: str, arguments: dict[str, Any]) -> Any:

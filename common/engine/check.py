@@ -5,7 +5,7 @@ from typing import Any
 
 from common.checks import guards, out_of_bounds, stress
 from common.checks.arrays import Tree, clone, copy_into, tensors
-from common.checks.comm_bytes import Sent
+from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
 from common.engine.candidates import Candidate, count_costs, oracle, oracle_rows, weights
 from common.engine.inputs import InputSet, harvest_grads, inputs_proper
@@ -64,12 +64,12 @@ def _check_size(stage: Stage, i: int, size: str, is_new: bool) -> Findings:
     count_sent(stage, inputs, other)
     draws = _draws(i, is_new, inputs.pristine) if stage.job.stressed else []
     with stage.progress.spending("stress"):
-        right = stage.attempt("", _answers, stage, inputs, other) if set(draws) & set(stress.FLAT) else None
+        right = stage.attempt("", _answers, stage, inputs, other) if set(draws) & set(stress.FLAT_DRAWS) else None
         for n, draw in enumerate(draws):
             stage.progress.checking((i + n / len(draws)) / len(stage.job.pair.check_sizes))
             with inputs.stressed(draw) as is_there:
                 if is_there:
-                    flat = right.base.tree if right and draw in stress.FLAT else None
+                    flat = right.base.tree if right and draw in stress.FLAT_DRAWS else None
                     _judge(stage, inputs, other, {**where, "draw": draw}, flat)
     return blind
 
@@ -79,7 +79,7 @@ def _draws(i: int, is_new: bool, tree: Tree) -> list[str]:
 
     Wide gaps also where all rows are whole units: elsewhere a version may read copies, which have no gaps.
     """
-    meant = stress.meant_for(tree)
+    meant = stress.suitable_draws(tree)
     if i == 0:
         return [*stress.STRIDES, *meant]
     in_turn = meant[i % len(meant) :][:1] if meant else ()
@@ -123,7 +123,7 @@ def _judge(stage: Stage, inputs: InputSet, other: InputSet, where: Facts, usual:
     if stage.ranks.any(compare(leading(right.base.tree, right.rows), right.tree, None, *custom)):
         return
     draw = where.get("draw", "")
-    pooled = draw not in stress.LARGE
+    pooled = draw not in stress.LARGE_DRAWS
     for each in stage.judged(libraries=False)[1:]:
         if draw in getattr(each.module, "STRESS", {}):
             continue
@@ -133,7 +133,7 @@ def _judge(stage: Stage, inputs: InputSet, other: InputSet, where: Facts, usual:
         problem = right.mismatch(each, answer, usual, pooled)
         if not pooled and stage.ranks.any(problem):
             rounded = clone(leading(right.base.tree, right.rows))
-            copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base, stage.ranks))
+            copy_into(rounded, oracle(baseline, right.rows, stress.perturb_by_roundings(mine), other.base, stage.ranks))
             if stage.ranks.any(compare(rounded, right.tree, None, *custom)):
                 return  # rounding decides the right answer: the baseline agreed by chance
         stage.disqualify(each.label, problem and problem.at(**where))
@@ -158,23 +158,23 @@ def count_sent(stage: Stage, inputs: InputSet, other: InputSet) -> dict[str, lis
         return found
     costs, _ = count_costs(stage.remaining, inputs.by_label)
     for each in stage.judged():
-        sent: Sent | None = stage.attempt(each.label, _count, each, inputs, other)
+        sent: CommCounter | None = stage.attempt(each.label, _count, each, inputs, other)
         if sent is None:
             continue
         least = costs[each.label].get("link_bytes", 0.0)
-        if sent.counted and sent.total < LEAST_SENT * least and not each.differs:
+        if sent.bytes_by_operator and sent.total < LEAST_SENT * least and not each.differs:
             facts = {"sent": sent.total, "least": least}
             stage.disqualify(each.label, Finding(Cause.SENDS_TOO_LITTLE, facts))
-        if stage.ranks.any(sent.counted):
+        if stage.ranks.any(sent.bytes_by_operator):
             found[each.label] = stage.ranks.share(sent.total, "sent")
         stage.agree()
     return found
 
 
-def _count(each: Candidate, inputs: InputSet, other: InputSet) -> Sent:
+def _count(each: Candidate, inputs: InputSet, other: InputSet) -> CommCounter:
     mine = inputs.by_label[each.label]
     call = each.bind(mine, each.prepared(clone(other.by_label[each.label]), mine))
-    with Sent() as sent:
+    with CommCounter() as sent:
         call()
     harvest_grads(mine)
     return sent

@@ -68,7 +68,7 @@ class InputSet:
     @property
     def mixes(self) -> bool:
         """Whether a part of every input may be overwritten. Integers and single values need a new draw instead."""
-        return all(arrays.computes(t) and t.numel() > 1 for _, t in arrays.tensors(inputs_proper(self.base)))
+        return all(arrays.has_arithmetic(t) and t.numel() > 1 for _, t in arrays.tensors(inputs_proper(self.base)))
 
     def overwrite(self, source: "InputSet", rng: random.Random) -> None:
         """Change every input except the weights, equally for all arms: a part is replaced, the rest made smaller."""
@@ -81,11 +81,11 @@ class InputSet:
         """Inside, the inputs hold a stress draw (common.checks.stress). Yields whether any of them is of its kind."""
         kept, by_label = arrays.clone(self.pristine), self.by_label
         if draw in stress.STRIDES:
-            trees = {id(tree): {**tree, **stress.spread(draw, self._placed_alike(tree))} for tree in self.trees}
+            trees = {id(tree): {**tree, **stress.add_gaps(draw, self._placed_alike(tree))} for tree in self.trees}
             self.by_label = {label: trees[id(tree)] for label, tree in by_label.items()}
             yield any(isinstance(x, torch.Tensor | np.ndarray) for _, x in arrays.leaves(self.base))
             self.by_label = by_label
-        elif stress.write(draw, self.pristine):
+        elif stress.write_draw(draw, self.pristine):
             self._copy_out()
             yield True
             self.pristine = kept
@@ -123,7 +123,7 @@ def _factors(rng: random.Random) -> torch.Tensor:
 def _shrink(tree: dict[str, Any], factors: torch.Tensor) -> None:
     """Multiply arrays that fill their memory without gaps, as copies do."""
     for _, tensor in arrays.tensors(tree):
-        if arrays.computes(tensor):
+        if arrays.has_arithmetic(tensor):
             flat, row = tensor.as_strided((tensor.numel(),), (1,)), factors.to(tensor)
             whole = flat.numel() // PERIOD * PERIOD
             flat[:whole].view(-1, PERIOD).mul_(row)

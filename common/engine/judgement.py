@@ -4,9 +4,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from common.checks import guards, poisoned_memory
-from common.checks.arrays import Tree, clone, difference, laziness, leaves, map_arrays, order_of, overlapping, tensors
-from common.checks.compare_to_baseline import Errors, drift, near, oracle_errors
-from common.checks.compare_to_reference import blind_spot, compare, same_form
+from common.checks.arrays import (
+    Tree,
+    clone,
+    difference,
+    laziness,
+    leaves,
+    map_arrays,
+    memory_order,
+    overlap_path,
+    tensors,
+)
+from common.checks.compare_to_baseline import Errors, compare_elements, drift, reference_errors
+from common.checks.compare_to_reference import blind_spot, compare, compare_forms
 from common.engine.candidates import Candidate, oracle, oracle_rows
 from common.engine.inputs import InputSet, harvest_grads, unwritable
 from common.engine.stage import Stage
@@ -36,9 +46,9 @@ class Answer:
 
     @classmethod
     def of(cls, answer: Tree, copy: Tree, mine: dict[str, Any], alike: bool) -> "Answer":
-        layout = {path: (laziness(t), order_of(t)) for path, t in tensors(answer)}
+        layout = {path: (laziness(t), memory_order(t)) for path, t in tensors(answer)}
         carries = any(getattr(leaf, "requires_grad", False) for _, leaf in leaves(answer))
-        return cls(copy, clone(harvest_grads(mine)), overlapping(unwritable(mine), answer), carries, layout, alike)
+        return cls(copy, clone(harvest_grads(mine)), overlap_path(unwritable(mine), answer), carries, layout, alike)
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,7 @@ class Reference:
     def differs(self, one: Candidate, out: Tree, usual: Tree = None, pooled: bool = True) -> Finding | None:
         """How an answer differs from this one; None if it is right. `pooled`: also compare errors of many values."""
         if one.differs:
-            return same_form(out, self.base.tree)
+            return compare_forms(out, self.base.tree)
         model = leading(self.base.tree, self.rows) if pooled else None
         custom, head = (one.precision, one.custom), leading(usual, self.rows)
         problem = compare(leading(out, self.rows), self.tree, model, *custom, head)
@@ -107,7 +117,7 @@ def fresh_answer(
         guards.poison_answer(out, mine)
         if filled and one.setup:
             guards.poison_outputs(mine)
-            problem = near(call(), copy, one.precision, one.custom)
+            problem = compare_elements(call(), copy, one.precision, one.custom)
             stage.disqualify(one.label, problem and problem.at(where=Where.AGAIN.value))
             harvest_grads(mine)
         return answer
@@ -208,7 +218,7 @@ def judge_timed(
             answer = fresh_answer(stage, each, inputs, other, under="filled")
             judge_answer(stage, each, answer and replace(answer, grads={}), right, {**AT_TIMED, "filled": True})
         right_ones = [each.label for each in stage.judged() if each.label in answers and not each.differs]
-        return {label: oracle_errors(leading(answers[label], rows), truth) for label in right_ones}
+        return {label: reference_errors(leading(answers[label], rows), truth) for label in right_ones}
 
 
 def compare_round(stage: Stage, answers: dict[str, Tree], inputs: InputSet, errors: Errors) -> bool:
@@ -223,7 +233,7 @@ def compare_round(stage: Stage, answers: dict[str, Tree], inputs: InputSet, erro
         for each in stage.remaining:
             if each.label in answers and each.label != "baseline" and not each.differs:
                 both, custom = (answers[each.label], answers["baseline"]), (each.precision, each.custom)
-                wrong[each.label] = near(*both, *custom) or drift(*both, errors, *custom)
+                wrong[each.label] = compare_elements(*both, *custom) or drift(*both, errors, *custom)
         if stage.ranks.any(any(wrong.values())) and blame(stage, inputs):
             return True
         for label, problem in wrong.items():

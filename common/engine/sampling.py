@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from common.checks import guards
 from common.checks.arrays import Tree, clone, nbytes
 from common.checks.compare_to_baseline import Errors
-from common.checks.device_trace import Seen
+from common.checks.device_trace import CallTrace
 from common.engine import judgement
 from common.engine.candidates import Candidate, Costs
 from common.engine.inputs import InputSet, harvest_grads
@@ -40,7 +40,7 @@ class Samples:
     blocks: list[list[Round]] = field(default_factory=list)
     voided: int = 0
     clocks: dict[str, int] = field(default_factory=dict)
-    seen: dict[str, Seen] = field(default_factory=dict)
+    seen: dict[str, CallTrace] = field(default_factory=dict)
     sent: dict[str, list[int]] = field(default_factory=dict)
     errors: dict[str, Errors] = field(default_factory=dict)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from common.checks.global_state import Watch
-from common.checks.guards import Leaks
+from common.checks.global_state import GlobalState
+from common.checks.guards import LeakDetector
 from common.checks.out_of_bounds import OutOfBounds
 from common.engine.candidates import Candidate, Disqualified, make_candidates
 from common.engine.inputs import InputSet
@@ -106,7 +106,7 @@ class Bench:
     job: Job
     progress: Progress
     ranks: Ranks = ONE
-    guards: tuple[Watch, Leaks] = field(default_factory=lambda: (Watch(), Leaks()))
+    guards: tuple[GlobalState, LeakDetector] = field(default_factory=lambda: (GlobalState(), LeakDetector()))
     candidates: tuple[Candidate, ...] = ()
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
@@ -227,7 +227,7 @@ class Stage:
     def attempt(self, label: str, action: Callable[..., Any], *arguments: Any) -> Any:
         """The action's result. If it raises or changes global state, `label` (unless empty) is disqualified."""
         with self.progress.turn(label):
-            self._watch.seeded()
+            self._watch.accept_seed()
             try:
                 result = action(*arguments)
                 synchronize(self.job.device)
@@ -237,7 +237,7 @@ class Stage:
                 self.disqualify(label, found.reason, found.verdict)
                 self.ranks.raised(one_line(error))
                 result = None
-            changed, leaked = self._watch.restore(), self._leaks.new()
+            changed, leaked = self._watch.restore(), self._leaks.find_new()
             self.disqualify(label, Finding(Cause.GLOBAL_STATE, {"what": changed}) if changed else None)
             self.disqualify(label, Finding(Cause.LEAKS, {"what": leaked}) if leaked else None)
         self.agree()

@@ -32,9 +32,9 @@ def look_closely(bench: Bench, prepared: Prepared, samples: Samples) -> tuple[Be
     return stage.end(), samples
 
 
-def look(stage: Stage, clock: Clock, source: InputSet) -> dict[str, device_trace.Seen]:
+def look(stage: Stage, clock: Clock, source: InputSet) -> dict[str, device_trace.CallTrace]:
     """Make one to three untimed calls of every candidate; disqualify a candidate for what a call must not do."""
-    seen: dict[str, device_trace.Seen] = {}
+    seen: dict[str, device_trace.CallTrace] = {}
     states = ready(stage, stage.remaining, stage.inputs(stage.job.size), source)
 
     def warm(each: Candidate) -> Call:
@@ -43,14 +43,14 @@ def look(stage: Stage, clock: Clock, source: InputSet) -> dict[str, device_trace
         return each.bind(source.by_label[each.label], states[each.label].state)
 
     for each in stage.judged():
-        once = stage.attempt(each.label, guards.overheard, warm(each))
+        once = stage.attempt(each.label, guards.untimely_actions, warm(each))
         again = stage.ranks.any(once) and stage.attempt(
-            each.label, guards.overheard, warm(each)
+            each.label, guards.untimely_actions, warm(each)
         )  # a late start happens once
         untimely = ", ".join(sorted(once & again)) if once and again else ""
         stage.disqualify(each.label, Finding(Cause.UNTIMELY, {"what": untimely}) if untimely else None)
     for each in stage.judged():  # last: the profiler slows every later launch
-        found = stage.attempt(each.label, device_trace.look, warm(each), stage.job.device, clock.name == "device")
+        found = stage.attempt(each.label, device_trace.trace_call, warm(each), stage.job.device, clock.name == "device")
         if found:
             seen[each.label] = found
             stage.disqualify(each.label, found.outside)

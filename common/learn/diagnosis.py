@@ -86,7 +86,7 @@ def run_traced(
     torch.manual_seed(0)
     inputs = oracle.inputs(**pair.sizes[size], device="cpu")
     if draw:
-        stress.write(draw, inputs)
+        stress.write_draw(draw, inputs)
     inputs |= {name: with_margins(value) for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     want = getattr(oracle, "reference", oracle.run)(**(to_float64(inputs) if draw else inputs))
     answers: list[Any] = []
@@ -105,7 +105,7 @@ def _first_difference(pair: Pair, answers: Answers, trace: AccessTrace, draw: st
     """`first_mismatch` of the first output that has one. Of large values only NaN and infinity are compared."""
     for number, (out, right) in enumerate(answers):
         if out.shape == right.shape:
-            near = ANY if draw in stress.LARGE else COARSE if out.element_size() < 4 else FINE
+            near = ANY if draw in stress.LARGE_DRAWS else COARSE if out.element_size() < 4 else FINE
             name, want = output(pair, number, len(answers)), right.to(out.dtype).double()  # infinite if it must be
             is_fresh = out.untyped_storage().data_ptr() in trace.empty
             difference = first_mismatch(name, out, want, trace.accesses, near, _scale(want) if draw else 1.0, is_fresh)

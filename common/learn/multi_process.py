@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from common.checks.arrays import tensors
-from common.checks.comm_bytes import Sent
+from common.checks.comm_bytes import CommCounter
 from common.checks.poisoned_memory import filled_memory
 from common.engine.ranks import LONG, Ranks
 from common.isolation import worker
@@ -60,7 +60,7 @@ def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], parent
 def _sends(ranks: Ranks, module: Any, run: str, size: Mapping[str, Any]) -> Sends:
     torch.manual_seed(0)
     inputs = module.inputs(**size, **ranks.place, device="cpu")
-    with filled_memory(), Sent() as sent:
+    with filled_memory(), CommCounter() as sent:
         ranks.stagger(random.Random(0))
         answer = getattr(module, run)(**inputs)
     early = any(bool(tensor.isnan().any()) for _, tensor in tensors(answer))

@@ -16,7 +16,7 @@ import torch.distributed as dist
 from IPython.display import Markdown, display
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
-from common.checks.comm_bytes import Sent
+from common.checks.comm_bytes import CommCounter
 from common.engine.ranks import LONG, Ranks
 from common.isolation import worker
 from common.isolation.rank_launcher import RankPipe, launch
@@ -117,7 +117,7 @@ def _sends(path: Path, size: dict[str, Any], rank: int, ranks: int) -> Sends:
         version = load(path)
         inputs = version.inputs(**size, rank=rank, ranks=ranks, device="cpu")
         made = version.setup(**inputs) if hasattr(version, "setup") else {}
-        with Sent() as sent, warnings.catch_warnings():
+        with CommCounter() as sent, warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # operators that torch will rename
             version.run(**inputs, **made)
     finally:

@@ -52,9 +52,9 @@ def look(monkeypatch):
 
     def looked(outside, *heard):
         calls = iter(heard or [set()])
-        monkeypatch.setattr(guards, "overheard", lambda call: next(calls))
-        seen = device_trace.Seen(outside, 0, 0)
-        monkeypatch.setattr(device_trace, "look", lambda call, device, timed_by_events: seen)
+        monkeypatch.setattr(guards, "untimely_actions", lambda call: next(calls))
+        seen = device_trace.CallTrace(outside, 0, 0)
+        monkeypatch.setattr(device_trace, "trace_call", lambda call, device, timed_by_events: seen)
         job = SimpleNamespace(device="cpu", tells_turns=False, seed=0, size="")
         candidates = (Candidate("optimized", None, lambda: None),)
         stage = Stage(Bench(job, Progress(lambda *said: None), candidates=candidates))

@@ -21,7 +21,7 @@ PARTS = {
     },
     "engine.confirm_alone": {"Told", "settled"},
     "checks.arrays": {
-        "as_tensor", "clone", "computes", "copy_into", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
+        "as_tensor", "clone", "copy_into", "has_arithmetic", "is_array", "is_cupy", "leaves", "map_arrays", "nbytes",
         "same_placement", "tensors", "to_float64",
     },
     "engine.untimed_checks": {"cores_when_idle", "look_closely"},
@@ -34,12 +34,12 @@ PARTS = {
     "engine.inputs": {"inputs_proper", "unwritable"},
     "engine.judgement": {"blind_spots", "judge_answer", "truth_of"},
     "engine.check": set(),
-    "checks.stress": {"meant_for", "moved"},
+    "checks.stress": {"perturb_by_roundings", "suitable_draws"},
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
-    "checks.device_trace": {"Seen"},
-    "checks.compare_to_reference": {"Chunk", "same_form"},
-    "checks.compare_to_baseline": {"Error", "oracle_errors"},
+    "checks.device_trace": {"CallTrace"},
+    "checks.compare_to_reference": {"Chunk", "compare_forms"},
+    "checks.compare_to_baseline": {"Error", "reference_errors"},
 }  # fmt: skip
 
 
