@@ -17,7 +17,7 @@ import torch.distributed as dist
 from common.checks.arrays import tensors
 from common.checks.comm_bytes import CommCounter
 from common.checks.poisoned_memory import filled_memory
-from common.engine.ranks import LONG, Ranks
+from common.engine.ranks import GROUP_TIMEOUT, Ranks
 from common.isolation import worker
 from common.isolation.rank_launcher import RankPipe, launch
 from common.learn.gate import Gate
@@ -47,7 +47,7 @@ def count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], ranks: 
 
 def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], parent: RankPipe) -> list[list[Sends]]:
     """In the process of a rank."""
-    dist.init_process_group("gloo", timeout=LONG)
+    dist.init_process_group("gloo", timeout=GROUP_TIMEOUT)
     ranks = Ranks(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), parent)
     modules, counts = {path: load(path) for path, _ in targets}, []
     for number, size in enumerate(sizes):
@@ -59,7 +59,7 @@ def _count(targets: Sequence[Target], sizes: Sequence[Mapping[str, Any]], parent
 
 def _sends(ranks: Ranks, module: Any, run: str, size: Mapping[str, Any]) -> Sends:
     torch.manual_seed(0)
-    inputs = module.inputs(**size, **ranks.place, device="cpu")
+    inputs = module.inputs(**size, **ranks.rank_arguments, device="cpu")
     with filled_memory(), CommCounter() as sent:
         ranks.stagger(random.Random(0))
         answer = getattr(module, run)(**inputs)

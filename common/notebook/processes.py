@@ -17,7 +17,7 @@ from IPython.display import Markdown, display
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from common.checks.comm_bytes import CommCounter
-from common.engine.ranks import LONG, Ranks
+from common.engine.ranks import GROUP_TIMEOUT, Ranks
 from common.isolation import worker
 from common.isolation.rank_launcher import RankPipe, launch
 from common.machine.device import use_device
@@ -82,7 +82,7 @@ def _rank(parts: Parts, name: str, parent: RankPipe) -> list[Any]:
     on_gpu = torch.cuda.device_count() >= count
     device = torch.device("cuda", rank) if on_gpu else torch.device("cpu")
     use_device(str(device), count)
-    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=LONG)
+    dist.init_process_group("nccl" if on_gpu else "gloo", timeout=GROUP_TIMEOUT)
     ranks = Ranks(rank, count, parent)
     here: dict[str, Any] = {}
     for key, (kind, value) in parts.items():
