@@ -33,8 +33,10 @@ PARTS = {
     "checks.poisoned_memory": set(),
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "read_only_inputs"},
-    "engine.judgement": {"blind_spots", "expected_answer", "judge_answer"},
-    "engine.check": set(),
+    "engine.judgement": {
+        "Answer", "Reference", "blind_spots", "expected_answer", "fresh_answer", "judge_answer", "leading",
+    },
+    "engine.check": {"count_sent_bytes"},
     "checks.stress": {"perturb_by_roundings", "suitable_draws"},
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
