@@ -173,16 +173,16 @@ def reference_rows(baseline: Version) -> int | None:
 
 
 def reference_answer(
-    baseline: Candidate, rows: int | None, inputs: dict[str, Any], other: dict[str, Any], ranks: Ranks = ONE_RANK
+    baseline: Candidate, rows: int | None, inputs: dict[str, Any], setup_inputs: dict[str, Any], ranks: Ranks = ONE_RANK
 ) -> Tree:
-    """The answer in float64, or its leading `rows`. `other`: inputs for the baseline's `setup`, without a `reference`.
+    """The answer in float64, or its leading `rows`. `setup_inputs`: for the baseline's `setup`, if it answers.
 
     With several ranks the reference is given each input as a list, one of each rank, and returns a list of answers.
     Raises Disqualified if the reference returns lower precision, or no such list; ContractError if there is no answer.
     """
     if not hasattr(baseline.module, "reference"):
         exact = to_float64(inputs)
-        call = baseline.bind(exact, baseline.run_setup(to_float64(other), exact))
+        call = baseline.bind(exact, baseline.run_setup(to_float64(setup_inputs), exact))
         return _require_answer(baseline.module, "run", clone(call()))
     exact = to_float64(ranks.gather(inputs) if ranks.count > 1 else inputs)
     expected = call_function(baseline.module, "reference", {**exact, "rows": rows} if rows else exact)

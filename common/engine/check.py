@@ -9,7 +9,7 @@ from common.checks.comm_bytes import CommCounter
 from common.checks.compare_to_reference import LEAST_CHUNK, compare
 from common.engine.candidates import Candidate, count_costs, reference_answer, reference_rows, weights
 from common.engine.inputs import InputSet, harvest_grads, inputs_proper
-from common.engine.judgement import Answer, Facts, Findings, Reference, fresh_answer, judge_all, leading
+from common.engine.judgement import Answer, Facts, Findings, Reference, fresh_answer, judge_all, leading_rows
 from common.engine.stage import Bench, DoesNotFit, Stage
 from common.record.outcome import Cause, Finding, Where
 
@@ -120,8 +120,8 @@ def _judge_versions(stage: Stage, inputs: InputSet, other: InputSet, where: Fact
     if scale_answer is None and sum(t.numel() for _, t in tensors(reference.base.tree)) < LEAST_CHUNK:
         scale_answer = reference.tree  # too few values for an RMS error: each is judged alone
     baseline, arguments = stage.candidates[0], inputs.by_label["baseline"]
-    custom = baseline.precision, baseline.custom, leading(scale_answer, reference.rows)
-    if stage.ranks.any(compare(leading(reference.base.tree, reference.rows), reference.tree, None, *custom)):
+    custom = baseline.precision, baseline.custom, leading_rows(scale_answer, reference.rows)
+    if stage.ranks.any(compare(leading_rows(reference.base.tree, reference.rows), reference.tree, None, *custom)):
         return
     draw = where.get("draw", "")
     pooled = draw not in stress.LARGE_DRAWS
@@ -133,7 +133,7 @@ def _judge_versions(stage: Stage, inputs: InputSet, other: InputSet, where: Fact
             continue
         problem = reference.mismatch(candidate, answer, scale_answer, pooled)
         if not pooled and stage.ranks.any(problem):
-            rounded = clone(leading(reference.base.tree, reference.rows))
+            rounded = clone(leading_rows(reference.base.tree, reference.rows))
             perturbed = stress.perturb_by_roundings(arguments)
             copy_into(rounded, reference_answer(baseline, reference.rows, perturbed, other.base, stage.ranks))
             if stage.ranks.any(compare(rounded, reference.tree, None, *custom)):

@@ -176,9 +176,11 @@ def late_work(labels: list[str], samples: Samples) -> dict[str, Finding]:
 
 def _higher_limits(limits: dict[str, Any], remeasured: dict[str, Limit]) -> dict[str, Any]:
     """Each limit with the higher of two measured rates."""
-    shared = {key: limits[key] for key in remeasured.keys() & limits.keys()}
-    rates = {key: max(limit["measured"] or 0.0, remeasured[key].measured or 0.0) for key, limit in shared.items()}
-    return limits | {key: {**limit, "measured": rates[key]} for key, limit in shared.items()}
+    both_measured = {key: limits[key] for key in remeasured.keys() & limits.keys()}
+    rates = {
+        key: max(limit["measured"] or 0.0, remeasured[key].measured or 0.0) for key, limit in both_measured.items()
+    }
+    return limits | {key: {**limit, "measured": rates[key]} for key, limit in both_measured.items()}
 
 
 def impossible_work(
@@ -187,7 +189,7 @@ def impossible_work(
     """The work that cannot be done in this time at these peaks; None if all can. Data in a cache need not move."""
     for key, amount in cost.items():
         peak = limits.get(key, {}).get(which)
-        moved = max(0.0, amount - (cache or 0)) if key == "dram_bytes" else amount
-        if peak and seconds < (least_s := moved / peak):
+        least_amount = max(0.0, amount - (cache or 0)) if key == "dram_bytes" else amount
+        if peak and seconds < (least_s := least_amount / peak):
             return {"amount": f"{amount:.3g} {key.replace('_', ' ')}", "least_us": least_s * 1e6}
     return None

@@ -54,28 +54,30 @@ def confirm_result(job: Job, result: PairResult, call: RunAlone) -> PairResult:
     if not labels:
         return result
     slowest_s = max(arm.median_s * arm.calls for arm in result.arms.values())
-    most = BATCHES if any(arm.calls > 1 for arm in result.arms.values()) else MOST_SAMPLES
-    samples = min(most, max(LEAST_SAMPLES, int(ALONE_S / slowest_s)))
+    most_samples = BATCHES if any(arm.calls > 1 for arm in result.arms.values()) else MOST_SAMPLES
+    samples = min(most_samples, max(LEAST_SAMPLES, int(ALONE_S / slowest_s)))
     schedule, runs = SeedSchedule(samples), dict[str, list[AloneResult]]()
 
     def run(label: str, folder: str = "") -> None:
         arm = result.arms[label]
         request = AloneRequest(label, samples, arm.calls, arm.host_s or 0.0, folder)
         try:
-            alone = call(_job_alone(job, label), request, on_question=schedule.responder())
+            run_result = call(_job_alone(job, label), request, on_question=schedule.responder())
         except ChildFailed as failure:
-            alone = AloneResult([], Outcome(Verdict.CRASHED, finding_of(failure)))
-        runs.setdefault(label, []).append(alone)
+            run_result = AloneResult([], Outcome(Verdict.CRASHED, finding_of(failure)))
+        runs.setdefault(label, []).append(run_result)
 
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         for label in [*labels, "baseline"]:
-            schedule.results = {label: alone for label, (alone,) in runs.items() if not alone.outcome}
+            schedule.results = {label: run_result for label, (run_result,) in runs.items() if not run_result.outcome}
             run(label, folder)
     (base,) = runs["baseline"]
     for label, problem in (base.wrong_answers or {}).items():
         outcome = Outcome(Verdict.INVALID, problem.at(where=Where.ALONE.value))
-        runs[label] = [replace(alone, outcome=outcome) for alone in runs[label]]
-    result = _drop_candidates(result, {label: alone.outcome for label, (alone,) in runs.items() if alone.outcome})
+        runs[label] = [replace(run_result, outcome=outcome) for run_result in runs[label]]
+    result = _drop_candidates(
+        result, {label: run_result.outcome for label, (run_result,) in runs.items() if run_result.outcome}
+    )
     for _ in range(REPEATS):
         confirmed = _with_runs(result, runs)
         doubtful = [row for row in confirmed.rows if is_contradicted(Outcome(row.verdict, row.reason))]
@@ -112,7 +114,7 @@ def _drop_candidates(result: PairResult, outcomes: dict[str, Outcome]) -> PairRe
 
 
 def _seconds(label: str, runs: dict[str, list[AloneResult]]) -> list[list[float]]:
-    return [alone.seconds for alone in runs.get(label, []) if alone.seconds]
+    return [run_result.seconds for run_result in runs.get(label, []) if run_result.seconds]
 
 
 def _alone_reason(outcome: Outcome, **facts: str) -> Finding | None:

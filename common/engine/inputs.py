@@ -29,23 +29,23 @@ def seed_all(seed: int, device: str) -> None:
 class InputSet:
     """One draw of the inputs, in each candidate's placement, with a private copy for a later comparison.
 
-    `like`: an earlier set whose weights (`w_*`) this one shares, as the calls of a block do. `shared`: the labels of
+    `like`: an earlier set whose weights (`w_*`) this one shares, as the calls of a block do. `shared_labels`: those of
     candidates that use the baseline's own buffers, known from an earlier set.
     """
 
     def __init__(
         self, candidates: list[Candidate], arguments: dict[str, Any], device: str, seed: int,
-        like: "InputSet | None" = None, shared: frozenset[str] = frozenset(),
+        like: "InputSet | None" = None, shared_labels: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         seed_all(seed, device)
         self.base: dict[str, Any] = call_function(candidates[0].module, "inputs", {**arguments, "device": device})
         stress.perturb(weights(self.base))
         self.by_label: dict[str, dict[str, Any]] = {}
         for candidate in candidates:
-            is_shared = candidate.label in shared
+            is_shared = candidate.label in shared_labels
             tree = self.base if is_shared else self._draw_for(candidate, arguments, device, seed)
             self.by_label[candidate.label] = tree
-        self.shared = frozenset(label for label, tree in self.by_label.items() if tree is self.base)
+        self.shared_labels = frozenset(label for label, tree in self.by_label.items() if tree is self.base)
         self.pristine = arrays.clone(inputs_proper(self.base))
         self.pristine_weights: dict[str, Any] = like.pristine_weights if like else arrays.clone(weights(self.base))
         if like:

@@ -66,9 +66,9 @@ class Reference:
         """How an answer differs from this one; None if it is right. `pooled`: also compare errors of many values."""
         if candidate.answer_differs:
             return compare_forms(out, self.base.tree)
-        model = leading(self.base.tree, self.rows) if pooled else None
-        custom, head = (candidate.precision, candidate.custom), leading(scale_answer, self.rows)
-        problem = compare(leading(out, self.rows), self.tree, model, *custom, head)
+        model = leading_rows(self.base.tree, self.rows) if pooled else None
+        custom, head = (candidate.precision, candidate.custom), leading_rows(scale_answer, self.rows)
+        problem = compare(leading_rows(out, self.rows), self.tree, model, *custom, head)
         if self.rows and not problem:  # only the baseline's answer has the other rows
             problem = compare(out, self.base.tree, None, *custom, scale_answer)
         return problem
@@ -89,7 +89,7 @@ class Reference:
         return problem and problem.at(gradient=True)
 
 
-def leading(tree: Tree, rows: int | None) -> Tree:
+def leading_rows(tree: Tree, rows: int | None) -> Tree:
     return map_arrays(lambda x: x[:rows], tree) if rows else tree
 
 
@@ -114,8 +114,8 @@ def fresh_answer(
         if candidate.is_library and candidate.label not in stage.first_s:
             stage.progress.report(f"first call of {candidate.label}", MAY_COMPILE)
         begin = now()
-        few = poisoned_memory.few_programs(candidate.has_kernel and condition == "few")
-        with poisoned_memory.filled_memory() if filled else few:
+        few_programs = poisoned_memory.few_programs(candidate.has_kernel and condition == "few")
+        with poisoned_memory.filled_memory() if filled else few_programs:
             call = candidate.bind(arguments, candidate.run_setup(other.by_label[candidate.label], arguments))
             stage.ranks.stagger(stage.rng)
             out = call()
@@ -123,7 +123,7 @@ def fresh_answer(
         stage.first_s.setdefault(candidate.label, now() - begin)
         change = difference(arguments, {name: call.keywords[name] for name in arguments})
         stage.disqualify(candidate.label, Finding(Cause.RESHAPED_INPUT, {"how": change}) if change else None)
-        answer = Answer.from_call(out, copy, arguments, candidate.label in inputs.shared)
+        answer = Answer.from_call(out, copy, arguments, candidate.label in inputs.shared_labels)
         guards.poison_answer(out, arguments)
         if filled and candidate.setup:
             guards.poison_outputs(arguments)
@@ -198,7 +198,7 @@ def blind_spots(stage: Stage, reference: Reference, inputs: InputSet, other: Inp
     stale = fresh_answer(stage, stage.candidates[0], other, inputs)
     if stale is None:
         return {}
-    base, wrong = (leading(tree, reference.rows) for tree in (reference.base.tree, stale.tree))
+    base, wrong = (leading_rows(tree, reference.rows) for tree in (reference.base.tree, stale.tree))
     spots: Findings = {}
     for candidate in stage.candidates_to_judge(libraries):
         if not candidate.answer_differs:
@@ -236,7 +236,9 @@ def judge_timed(
             judge_answer(stage, candidate, answer, reference, {**AT_TIMED, "filled": True})
         labels = [candidate.label for candidate in stage.candidates_to_judge() if not candidate.answer_differs]
         return {
-            label: reference_errors(leading(answers[label], rows), expected) for label in labels if label in answers
+            label: reference_errors(leading_rows(answers[label], rows), expected)
+            for label in labels
+            if label in answers
         }
 
 

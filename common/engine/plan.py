@@ -135,8 +135,8 @@ def make_plan(stage: Stage, clock: Clock, source: InputSet) -> Plan:
 def _equalize_calls(timings: dict[str, CallTiming]) -> dict[str, CallTiming]:
     """Give all candidates equally many calls per sample, if that is not too slow: a batch hides latency."""
     most_calls = max(timing.calls for timing in timings.values())
-    shared = min(most_calls, int(SHARED_SAMPLE_S / max(timing.seconds for timing in timings.values())))
-    return {label: replace(timing, calls=max(timing.calls, shared)) for label, timing in timings.items()}
+    common_calls = min(most_calls, int(SHARED_SAMPLE_S / max(timing.seconds for timing in timings.values())))
+    return {label: replace(timing, calls=max(timing.calls, common_calls)) for label, timing in timings.items()}
 
 
 def judged_blocks(rng: random.Random, blocks: int) -> set[int]:
@@ -169,8 +169,8 @@ def time_call(call: Call, inputs: InputSet, clock: Clock, device: str) -> CallTi
         return CallTiming(min(first.seconds, clock.sample([call], host_s).seconds), host_s)
     seconds = statistics.median(clock.sample([call], host_s).seconds for _ in range(3))
     least_s = 0.0 if on_device else LEAST_WALL_S[torch.device(device).type]
-    most = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)))
-    return CallTiming(seconds, host_s, min(most, max(1, math.ceil(least_s / seconds))))
+    most_sets = min(MOST_SETS, 1 + SETS_BYTES // max(1, nbytes(inputs.base)))
+    return CallTiming(seconds, host_s, min(most_sets, max(1, math.ceil(least_s / seconds))))
 
 
 def _noise(stage: Stage, clock: Clock, calls: dict[str, Call], timings: dict[str, CallTiming], repeats: int) -> float:

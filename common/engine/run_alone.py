@@ -18,7 +18,7 @@ from common.checks.compare_to_reference import compare
 from common.engine import untimed_checks
 from common.engine.candidates import Candidate, reference_rows
 from common.engine.job import AloneRequest, AloneResult, Job
-from common.engine.judgement import expected_answer, leading
+from common.engine.judgement import expected_answer, leading_rows
 from common.engine.measure import load_candidates
 from common.engine.plan import CallTiming, clock_of, warm_up
 from common.engine.ranks import ONE_RANK, Ranks
@@ -97,7 +97,7 @@ def _save_answer(answer: Tree, seed: int, rows: int | None, file: Path) -> None:
     """Save an answer: its leading `rows` for the reference, all of it for the comparison with the baseline's."""
     excerpts = {
         "shapes": {path: list(t.shape) for path, t in tensors(answer)},
-        "head": _excerpt(leading(answer, rows), seed),
+        "head": _excerpt(leading_rows(answer, rows), seed),
     }
     torch.save(excerpts | ({"all": _excerpt(answer, seed)} if rows else {}), file)
 

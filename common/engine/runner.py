@@ -79,9 +79,9 @@ def _make_jobs(pairs: list[Pair], size: str, device: str, fast: bool, check_only
     argv = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]  # no folder of this machine
     environment: dict[str, Any] = {"device": dict(info), "versions": versions(), "platform": sys.platform, "date": date}
     environment |= {"argv": argv, "fast": fast, "survey_s": time.monotonic() - begin, "interrupted": False}
-    chosen = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
+    pair_sizes = [(pair, name) for pair in pairs for name in sizes_of(pair, size, info["kind"] == "cpu")]
     blocks = FAST_BLOCKS if fast else None
-    jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(chosen)]
+    jobs = [Job(pair, name, device, info, limits, [], [], blocks, seed) for seed, (pair, name) in enumerate(pair_sizes)]
     return Record(environment, limits, []), jobs
 
 

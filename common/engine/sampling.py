@@ -162,9 +162,9 @@ def take_sample(
 
     The answer is copied at once, unless it is too large: it cannot contain what is written after the clock has stopped.
     """
-    after = _calls_after(stage, timing.calls)
+    calls_after = _calls_after(stage, timing.calls)
     sample_sets = stage.rng.sample([inputs for inputs in sets if inputs is not compared_set], timing.calls - 1)
-    sample_sets.insert(len(sample_sets) - after, compared_set)
+    sample_sets.insert(len(sample_sets) - calls_after, compared_set)
     call_arguments = [inputs.by_label[candidate.label] for inputs in sample_sets]
     for inputs in call_arguments:
         guards.poison_outputs(inputs)
@@ -174,7 +174,9 @@ def take_sample(
         return clone(outputs) if keep_all or nbytes(outputs) <= CHEAP_OUTPUT else None
 
     with stage.progress.spending("samples"):
-        sample: Sample | None = stage.attempt(candidate.label, clock.sample, calls, timing.host_s, after, copy_answer)
+        sample: Sample | None = stage.attempt(
+            candidate.label, clock.sample, calls, timing.host_s, calls_after, copy_answer
+        )
     for inputs in call_arguments:
         harvest_grads(inputs)
     if sample:

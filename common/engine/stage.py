@@ -100,8 +100,8 @@ class Bench:
     """What one stage of a measurement leaves to the next. Nothing in it changes.
 
     `guards`: of this process, as it was before any version was loaded. `outcomes`: why a candidate is out, by label.
-    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call. `shared`: by size, the
-    labels whose inputs are the baseline's.
+    `seeds`: of all drawn inputs. `first_s`: seconds of each candidate's first setup and call.
+    `shared_labels`: by size, the labels whose inputs are the baseline's.
     """
 
     job: Job
@@ -112,7 +112,7 @@ class Bench:
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
     seeds: tuple[int, ...] = ()
     first_s: Mapping[str, float] = field(default_factory=dict)
-    shared: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    shared_labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def remaining(self) -> list[Candidate]:
@@ -121,8 +121,8 @@ class Bench:
 
     def only(self, labels: Iterable[str]) -> "Bench":
         """With these candidates alone."""
-        chosen = {*labels}
-        candidates = [candidate for candidate in self.candidates if candidate.label in chosen]
+        kept_labels = {*labels}
+        candidates = [candidate for candidate in self.candidates if candidate.label in kept_labels]
         return replace(self, candidates=tuple(candidates))
 
     def without(self, findings: Mapping[str, Finding]) -> "Bench":
@@ -146,7 +146,7 @@ class Stage:
         self._bench, self.job, self.progress, self.ranks = bench, bench.job, bench.progress, bench.ranks
         self.candidates, self.rng = bench.candidates, random.Random(bench.job.seed if seed is None else seed)
         self.disqualified, self.seeds = {**bench.outcomes}, [*bench.seeds]
-        self.first_s, self._shared = {**bench.first_s}, {**bench.shared}
+        self.first_s, self._shared_labels = {**bench.first_s}, {**bench.shared_labels}
         self._global_state, self._leaks = bench.guards
         self._complaints: dict[str, Outcome] = {}  # of this rank, until all agree on them
 
@@ -160,7 +160,7 @@ class Stage:
         """What this stage leaves to the next."""
         return replace(
             self._bench, candidates=self.candidates, outcomes=self.disqualified, seeds=tuple(self.seeds),
-            first_s=self.first_s, shared=self._shared,
+            first_s=self.first_s, shared_labels=self._shared_labels,
         )  # fmt: skip
 
     @property
@@ -201,12 +201,12 @@ class Stage:
     def inputs(self, size: str, like: InputSet | None = None) -> InputSet:
         """Fresh inputs for all remaining candidates; one whose inputs differ from the baseline's is disqualified."""
         self.seeds.append(self.rng.randrange(2**31))
-        arguments, shared = self.arguments(size), self._shared.get(size, frozenset())
+        arguments, shared_labels = self.arguments(size), self._shared_labels.get(size, frozenset())
         with self.progress.spending("inputs"):
             while self.remaining:
                 with self.memory_check(size):
-                    inputs = InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like, shared)
-                    self._shared[size] = inputs.shared
+                    inputs = InputSet(self.remaining, arguments, self.job.device, self.seeds[-1], like, shared_labels)
+                    self._shared_labels[size] = inputs.shared_labels
                     return inputs
         raise BaselineDisqualified
 

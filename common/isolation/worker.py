@@ -108,8 +108,8 @@ def _wait_for_result(
             raise ChildFailed(f"printed more than {MOST_OUTPUT >> 20} MiB")
         try:
             with interrupt.interruptible():
-                ready = wait([pipe, process.sentinel], min(max(remaining_s, 0.0), OUTPUT_CHECK_S))
-                kind, *content = pipe.recv() if pipe in ready else ("",)
+                ready_ends = wait([pipe, process.sentinel], min(max(remaining_s, 0.0), OUTPUT_CHECK_S))
+                kind, *content = pipe.recv() if pipe in ready_ends else ("",)
         except Exception:  # noqa: BLE001 (the pipe has ended, in mid-message perhaps, or holds no message of ours)
             raise _child_failure(process, log) from None
         if kind == "result":

@@ -92,10 +92,12 @@ def _other_runs(others: Collection[psutil.Process]) -> dict[str, str]:
     return {_process_name(pid): "is also measuring pairs of the course" for pid in runs}
 
 
-def _gpu_processes(uuid: str, ours: set[int]) -> dict[str, str]:
+def _gpu_processes(uuid: str, our_pids: set[int]) -> dict[str, str]:
     with suppress(pynvml.NVMLError):  # some virtual GPUs do not report it, and a GPU broken by a pair cannot
         processes = pynvml.nvmlDeviceGetComputeRunningProcesses(nvml_handle(uuid))
-        return {_process_name(process.pid): "also uses this GPU" for process in processes if process.pid not in ours}
+        return {
+            _process_name(process.pid): "also uses this GPU" for process in processes if process.pid not in our_pids
+        }
     return {}
 
 

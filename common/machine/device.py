@@ -94,13 +94,13 @@ def _driver_problem() -> str:
     if not built_for or cuda_version // 1000 >= (major := int(built_for.split(".")[0])):
         return ""
     release, _, _ = torch.__version__.partition("+")
-    needed = f"install driver {LEAST_DRIVER.get(major, f'for CUDA {built_for}')} or newer"
+    fix = f"install driver {LEAST_DRIVER.get(major, f'for CUDA {built_for}')} or newer"
     supported = f"{cuda_version // 1000}.{cuda_version % 1000 // 10}"
     mismatch = f"the NVIDIA driver {driver} is for CUDA {supported}, torch {release} is for {built_for}"
     if cuda_version // 1000 < 12 or tuple(capability) >= TOO_NEW:
-        return f"{mismatch}: {needed}"
+        return f"{mismatch}: {fix}"
     wheel = f"torch=={release}+{CUDA_12} from https://download.pytorch.org/whl/{CUDA_12}"
-    return f"{mismatch}: {needed}, or {wheel} and cupy-cuda12x instead of cupy-cuda13x (README.md, `Where it runs`)"
+    return f"{mismatch}: {fix}, or {wheel} and cupy-cuda12x instead of cupy-cuda13x (README.md, `Where it runs`)"
 
 
 def cupy_on(device: str) -> Any:

@@ -34,7 +34,7 @@ PARTS = {
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "read_only_inputs"},
     "engine.judgement": {
-        "Answer", "Reference", "blind_spots", "expected_answer", "fresh_answer", "judge_answer", "leading",
+        "Answer", "Reference", "blind_spots", "expected_answer", "fresh_answer", "judge_answer", "leading_rows",
     },
     "engine.check": {"count_sent_bytes"},
     "checks.stress": {"perturb_by_roundings", "suitable_draws"},
