@@ -44,10 +44,10 @@ class Parser(argparse.ArgumentParser):
 
 def device_name(text: str) -> str:
     """A type for argparse: cpu or cuda:N."""
-    from common.machine.device import device_named
+    from common.machine.device import full_device_name
 
     try:
-        return device_named(text)
+        return full_device_name(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -114,5 +114,5 @@ def finish(main: Callable[[], int]) -> NoReturn:
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, lambda *_: (os.write(2, b"interrupted\n"), os._exit(130)))
     status = main()
-    interrupt.ignore()  # only the exit is left
+    interrupt.ignore_signals()  # only the exit is left
     sys.exit(status)

@@ -105,7 +105,7 @@ def repeats(pair: Pair, size: str) -> str:
     return text
 
 
-def _repeats(pair: Pair, size: str, say: worker.Say) -> str:
+def _repeats(pair: Pair, size: str, report: worker.Report) -> str:
     arrays, _, trace = run_traced(pair, size)
     named = {array.data_ptr(): name for name, array in reversed([*arrays.items()])}  # the first name of several
     phrases = []

@@ -20,7 +20,7 @@ from samples import HONEST, PATIENCE_S, is_alive, reason_of, row_of, version, wa
 from common.engine import runner
 from common.engine.runner import has_failed
 from common.isolation import forkserver, interrupt, process_tree, worker
-from common.isolation.pipe import LONG
+from common.isolation.pipe import MAY_COMPILE
 from common.pairs.pair import discover
 from common.record.outcome import WITH_SPEEDUP
 from common.record.record_file import load_record, save_record
@@ -145,7 +145,7 @@ def test_who_listens_late_takes_nobody_for_dead():
 
 
 def compiles(seconds, afterwards_s, line):
-    line("pilot", LONG)
+    line("pilot", MAY_COMPILE)
     time.sleep(seconds)
     line("pilot", 0.0)
     time.sleep(afterwards_s)
@@ -153,7 +153,7 @@ def compiles(seconds, afterwards_s, line):
 
 
 def test_a_library_that_compiles_may_be_silent_for_longer(monkeypatch):
-    monkeypatch.setattr(worker, "LONGER", 3)
+    monkeypatch.setattr(worker, "COMPILE_FACTOR", 3)
     said = list[tuple[str, float]]()
     assert worker.call(compiles, 2.0, 0.0, deadline_s=1.0, on_progress=lambda *word: said.append(word)) == 42
     assert said == [("pilot", 0.0), ("pilot", 0.0)]

@@ -40,7 +40,7 @@ def seen(at_s, busy_s=0.0, ours_s=0.0, others=None, at_work=None):
 )
 def test_what_is_said_of_two_looks(before, after, expected, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    monkeypatch.setattr(background_load, "_name", lambda pid: "ME" if pid == ME.pid else "")
+    monkeypatch.setattr(background_load, "_process_name", lambda pid: "ME" if pid == ME.pid else "")
     assert load_between(before, after) == expected
 
 
