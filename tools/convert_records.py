@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from common.calibration import findings
+from common.pairs.contract import LIBRARY_KINDS
 from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
@@ -179,7 +180,7 @@ def unstated_floors(rows: list[dict[str, Any]], arms: dict[str, Arm]) -> dict[st
     believed, known = [row for row in rows if row["interval"]], [arm.floor_s for arm in arms.values() if arm.floor_s]
     found = {}
     for label, arm in arms.items():
-        is_library = label.split("/")[0] in recompute.LIBRARY_KINDS and not recompute.is_short(arm)
+        is_library = label.split("/")[0] in LIBRARY_KINDS and not recompute.is_short(arm)
         if believed and is_library and not any(label in row["vs_library"] for row in believed):
             if arm.median_s > LEAST_S:
                 raise UserError(f"no row says how it compares with {label}")

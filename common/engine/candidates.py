@@ -15,12 +15,11 @@ from common.checks.arrays import Tree, clone, own_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE, Ranks
 from common.machine.limits import problem_of
-from common.pairs.contract import Version
+from common.pairs.contract import LIBRARY_KINDS, Version
 from common.pairs.syntax import ContractError
 from common.record.outcome import Cause, Finding
 from common.record.result import CONTROL
 
-LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
 ORACLE_ROWS = 64  # rows of the answer, if the oracle's memory does not suffice for all
 
 
