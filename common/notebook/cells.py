@@ -10,10 +10,9 @@ from typing import Any
 from IPython.display import Markdown
 
 from common.machine.clock import Clock, make_clock
-from common.pairs.contract import FUNCTIONS, Version, is_inherited
+from common.pairs.contract import Version, is_inherited
 from common.pairs.pair import Pair, load
-from common.pairs.source import UNHASHED
-from common.pairs.syntax import assigned_names
+from common.pairs.source import UNHASHED, left_out
 from common.record.result import PairResult, Record, Row
 from common.show import tables
 from common.show.layout import markdown
@@ -51,36 +50,11 @@ def _lesson(version: Version, other: Version) -> list[str]:
         return name in UNHASHED or (version.label == "baseline" and is_inherited(name) and name not in written)
 
     lines = text.splitlines()
-    edits = {docstring: [], **_left_out(body, is_no_lesson)}
+    edits = {docstring: [], **left_out(body, is_no_lesson)}
     for node, instead in sorted(edits.items(), key=lambda edit: edit[0].lineno, reverse=True):
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
         lines[first - 1 : node.end_lineno] = instead
     return re.sub(r"\n{3,}", "\n\n\n", "\n".join(lines).strip()).splitlines()
-
-
-def _left_out(body: list[ast.stmt], is_no_lesson: Callable[[str], bool]) -> dict[ast.stmt, list[str]]:
-    """Of a module, the statements that define such a name, and what only these use -> the lines instead."""
-    left_out = {node: list[str]() for node in body if any(map(is_no_lesson, _defined(node)))}
-    size = -1
-    while size != len(left_out):
-        size, kept = len(left_out), [node for node in body if node not in left_out]
-        unused = _used(left_out) - _used(kept) - set(FUNCTIONS)
-        left_out |= {node: [] for node in kept if _defined(node) and unused.issuperset(_defined(node))}
-    for node in [node for node in kept if isinstance(node, ast.Import | ast.ImportFrom)]:
-        if not unused.isdisjoint(_defined(node)):
-            node.names = [alias for alias in node.names if (alias.asname or alias.name) not in unused]
-            left_out[node] = [ast.unparse(node)]
-    return left_out
-
-
-def _defined(node: ast.stmt) -> list[str]:
-    """The names that a statement of a module defines, imports or assigns."""
-    names = [getattr(node, "name", ""), *(alias.asname or alias.name for alias in getattr(node, "names", []))]
-    return [name for name in [*names, *assigned_names(node)] if name]
-
-
-def _used(nodes: Iterable[ast.stmt]) -> set[str]:
-    return {part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def ready(version: Version, size: dict[str, Any], device: str = "cpu") -> Callable[[], Any]:

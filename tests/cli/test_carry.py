@@ -394,6 +394,15 @@ def test_what_a_version_inherits_from_its_baseline_is_its_own(clock, carried):
     assert carried(WHOLE, variant=TEXT.replace(REFERENCE, ""), clock=clock, **TIMED)[1]
 
 
+@pytest.mark.usefixtures("unseen")
+@pytest.mark.parametrize("clock", ["device", "wall"])
+def test_what_a_version_left_to_its_baseline_was_no_part_of_its_run(clock, carried):
+    """Although a name in `run`, here in a text, leads to it."""
+    then = changed(WHOLE, {"    result =": '    kind = "library"\n    result ='})
+    now = then.replace(REFERENCE, "").replace(COST, "").replace(LIBRARY, "").replace(LATE, "")
+    assert "library" in now and carried(then, variant=now, clock=clock, **{**TIMED, "then": then})[1]
+
+
 @pytest.mark.rest
 def test_what_a_version_inherits_is_seen_in_the_baselines_file(carried):
     """Its own cost was another text of the same bytes."""
