@@ -132,7 +132,8 @@ def _copy_advice(path: Path) -> str:
     if home.resolve() == path.parent.resolve():
         return ""
     pair = next(pair for pair in discover(home) if path.name in [version.path.name for version in pair.versions])
-    helpers = {file.relative_to(home).parts[0] for file in with_helpers(home / path.name)} - {path.name}
+    both = {home / path.name, pair.baseline.path}
+    helpers = {file.relative_to(home).parts[0] for one in both for file in {*with_helpers(one)} - both}
     variants = [version.path.name for version in pair.variants]
     one_of = f"{'at least one of ' * (len(variants) > 1)}{', '.join(variants)}"
     partner = one_of if path.name == pair.baseline.path.name else pair.baseline.path.name

@@ -56,7 +56,7 @@ def test_a_change_of_the_lessons_is_seen_in_a_chapter_whose_versions_are_remembe
     ("old", "new", "said"),
     [
         ("[double]", "[double", "Expected"),
-        ("[absent]\n", "absent = 1\n[other]\n", "absent must be a table"),
+        ("[double]", "another = 1\n[double]", "another must be a table"),
         ("summary = \"Another", "text = \"Another", "absent has no summary"),
         ('"runs on" = "any"', '"runs on" = 1', "double has runs on: only `sizes` may be no text"),
         ('"large/a" = "SIZES"', '"large/a" = { n = 16 }', r"double.sizes\['large/a'\] is a size of the baseline, too"),
