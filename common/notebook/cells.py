@@ -12,7 +12,7 @@ from IPython.display import Markdown
 from common.machine.clock import Clock, make_clock
 from common.pairs.contract import Version, is_inherited
 from common.pairs.pair import Pair, load
-from common.pairs.source import UNHASHED, left_out
+from common.pairs.source import UNHASHED, omitted_statements
 from common.record.result import PairResult, Record, Row
 from common.show import tables
 from common.show.layout import markdown
@@ -50,7 +50,7 @@ def _lesson(version: Version, other: Version) -> list[str]:
         return name in UNHASHED or (version.label == "baseline" and is_inherited(name) and name not in written)
 
     lines = text.splitlines()
-    edits = {docstring: [], **left_out(body, is_no_lesson)}
+    edits = {docstring: [], **omitted_statements(body, is_no_lesson)}
     for node, instead in sorted(edits.items(), key=lambda edit: edit[0].lineno, reverse=True):
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))])
         lines[first - 1 : node.end_lineno] = instead

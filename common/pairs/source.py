@@ -49,7 +49,7 @@ _dump_cached = cache(_dump)
 def is_copy(version: Version, baseline: Version) -> bool:
     """Whether a version's file has the baseline's code, but for what it leaves to the baseline."""
     own, whole = parse(version.path), ast.parse(baseline.path.read_bytes())
-    written = {name for node in own.body for name in _defined(node)}
+    written = {name for node in own.body for name in _defined_names(node)}
     return _dump_cached(own) == _dump(without(whole, lambda name: is_inherited(name) and name not in written))
 
 
@@ -122,19 +122,19 @@ def _reached(node: ast.AST) -> frozenset[str]:
     return frozenset(names)
 
 
-def left_out(body: list[ast.stmt], is_dropped: Callable[[str], bool]) -> dict[ast.stmt, list[str]]:
+def omitted_statements(body: list[ast.stmt], is_dropped: Callable[[str], bool]) -> dict[ast.stmt, list[str]]:
     """Of a module, the statements that define such a name, and what only these use -> the lines instead.
 
     These are none, or an import of the other names; the statement itself then has only those.
     """
-    found = {node: list[str]() for node in body if any(map(is_dropped, _defined(node)))}
+    found = {node: list[str]() for node in body if any(map(is_dropped, _defined_names(node)))}
     size = -1
     while size != len(found):
         size, kept = len(found), [node for node in body if node not in found]
         unused = used_names(found) - used_names(kept) - set(FUNCTIONS)
-        found |= {node: [] for node in kept if _defined(node) and unused.issuperset(_defined(node))}
+        found |= {node: [] for node in kept if _defined_names(node) and unused.issuperset(_defined_names(node))}
     for node in [node for node in kept if isinstance(node, ast.Import | ast.ImportFrom)]:
-        if not unused.isdisjoint(_defined(node)):
+        if not unused.isdisjoint(_defined_names(node)):
             node.names = [alias for alias in node.names if (alias.asname or alias.name) not in unused]
             found[node] = [ast.unparse(node)]
     return found
@@ -142,11 +142,11 @@ def left_out(body: list[ast.stmt], is_dropped: Callable[[str], bool]) -> dict[as
 
 def without(tree: ast.Module, is_dropped: Callable[[str], bool]) -> ast.Module:
     """A module without the statements that define such a name, and without what only these use."""
-    dropped = left_out(tree.body, is_dropped)
+    dropped = omitted_statements(tree.body, is_dropped)
     return ast.Module([node for node in tree.body if dropped.get(node, [""])], [])
 
 
-def _defined(node: ast.stmt) -> list[str]:
+def _defined_names(node: ast.stmt) -> list[str]:
     """The names that a statement of a module defines, imports or assigns."""
     names = [getattr(node, "name", ""), *(alias.asname or alias.name for alias in getattr(node, "names", []))]
     return [name for name in [*names, *assigned_names(node)] if name]

@@ -82,9 +82,10 @@ def test_lessons_are_those_of_its_pairs(folder):
     assert read_lessons(folder).keys() == {pair.name for pair in PAIRS if pair.chapter == folder.name}
 
 
-def test_a_reference_of_one_version_alone_is_named(tmp_path):
+def test_another_reference_or_clock_than_the_baselines_is_named(tmp_path):
     extra = 'CLOCK = "wall"\ndef reference(x, w_shift): return 2 * x + w_shift'
-    write_pair(tmp_path, "double", sample("return w_shift + 2 * x"), sample(extra=extra))
+    own = "def reference(x, w_shift): return x + x + w_shift"
+    write_pair(tmp_path, "double", sample("return w_shift + 2 * x", extra=own), sample(extra=extra))
     (pair,) = discover(tmp_path)
     named = "optimized_double.py and baseline_double.py differ in CLOCK, reference: write this the same"
     with pytest.raises(AssertionError, match=named):
