@@ -18,8 +18,8 @@ from typing import Any
 
 from common.cli import counts
 from common.cli.counts import CountedPair
-from common.engine.candidates import LIBRARY_KINDS
 from common.isolation import worker
+from common.pairs.contract import LIBRARY_KINDS
 from common.pairs.pair import ROOT, Pair, chapters, class_of, discover
 from common.pairs.source import definitions, source_hash, timed_code
 from common.pairs.syntax import parse

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from common.calibration import findings
+from common.pairs.contract import LIBRARY_KINDS
 from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
@@ -180,7 +181,7 @@ def unstated_floors(rows: list[dict[str, Any]], arms: dict[str, Arm]) -> dict[st
     floors = [arm.floor_s for arm in arms.values() if arm.floor_s]
     with_floor = {}
     for label, arm in arms.items():
-        is_library = label.split("/")[0] in recompute.LIBRARY_KINDS and not recompute.is_short(arm)
+        is_library = label.split("/")[0] in LIBRARY_KINDS and not recompute.is_short(arm)
         if complete_rows and is_library and not any(label in row["vs_library"] for row in complete_rows):
             if arm.median_s > LEAST_S:
                 raise UserError(f"no row says how it compares with {label}")

@@ -10,7 +10,8 @@
     name = "fcgp"                                a pair; if its `inputs` takes more now, these arguments are added
     arguments = { dimensions = 2 }
 
-Nothing but names changes in the old files, and each becomes one that was free: they do what they did.
+Nothing but names changes in the old files, and each becomes one that was free: they do what they did. Only what a
+variant repeats of its baseline (its `cost`, its libraries) is left to that, as in the files of today.
 """
 
 import ast
@@ -22,9 +23,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from common.pairs.contract import Version
+from common.pairs.contract import Version, is_inherited
 from common.pairs.pair import ROOT, Pair
-from common.pairs.source import definitions, source_hash
+from common.pairs.source import definitions, source_hash, used_names, without
 from common.pairs.syntax import assigned_names, helper_files, parse
 from common.pairs.user_error import UserError
 
@@ -70,12 +71,15 @@ def extract_revision(revision: str, folder: Path) -> None:
 
 
 def old_pairs(folder: Path, names: RenameMap) -> dict[str, tuple[Pair, str]]:
-    """The pairs of an old chapter, whose files get the names of today, each with its hash before that.
+    """The pairs of an old chapter, each with its hash, whose files then get the names of today.
 
-    Raises UserError if a name is missing or in use.
+    And a variant no longer repeats what it has from its baseline. Raises UserError if a name is missing or in use.
     """
     hashes = {name: source_hash(pair) for name, pair in _pairs(folder).items()}
     _rename_chapter(folder, names)
+    for pair in _pairs(folder).values():
+        for variant in pair.variants:
+            _leave_to_baseline(variant.path, dict(definitions(parse(pair.baseline.path))))
     return {name: (pair, hashes[name]) for name, pair in _pairs(folder).items() if name in hashes}
 
 
@@ -97,6 +101,24 @@ def _version(path: Path, label: str = "baseline") -> Version:
     nodes = [node for node in assignments if assigned_names(node) == ["SIZES"]]
     sizes = {size: given for node in nodes for size, given in ast.literal_eval(node.value).items()}
     return Version(path, label, "", {}, sizes, frozenset(), False, False)
+
+
+def _leave_to_baseline(path: Path, of_baseline: dict[str, ast.stmt]) -> None:
+    """Remove from a variant what its baseline has too, and what only that uses, unless `run` reaches it."""
+    tree = ast.parse(path.read_bytes())
+    own = dict(definitions(tree))
+    reached, size = {"run", "setup", "inputs"}, 0
+    while size != len(reached):
+        size = len(reached)
+        reached |= used_names(own[name] for name in reached & own.keys())
+
+    def is_repeated(name: str) -> bool:
+        if name in reached or name not in own or not is_inherited(name):
+            return False
+        return name in of_baseline and ast.dump(own[name]) == ast.dump(of_baseline[name])
+
+    if any(map(is_repeated, own)):
+        path.write_text(ast.unparse(without(tree, is_repeated)), encoding="utf-8")
 
 
 def _rename_chapter(folder: Path, names: RenameMap) -> None:

@@ -1,4 +1,4 @@
-"""Write the figures of READMEs, the answers and the pages of all sizes from recorded/: python -m tools.readmes."""
+"""Write what READMEs and pages show of recorded/, the answers, and the tables of pairs: python -m tools.readmes."""
 
 import re
 import sys
@@ -11,6 +11,7 @@ from common.calibration import checks
 from common.calibration.findings import FILE, PAIRS
 from common.hardware import sheet
 from common.hardware import sheet_page as sheets
+from common.pairs.lessons import read_lessons
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
@@ -22,17 +23,19 @@ from common.show.formats import binary
 from common.show.tables import NOTHING, head, line, link, origin
 from tools import answers_page, counter_page, counts_page
 
+PAIRS_OF = "<!-- pairs of {} from lessons.toml: python -m tools.readmes -->"
 MARKER = "<!-- results of {} from recorded/: python -m tools.readmes -->"
 HARDWARE = "<!-- hardware from recorded/: python -m tools.readmes -->"
 MEMORY = "<!-- peak memory of {} from recorded/: python -m tools.readmes -->"
 CALIBRATION = "<!-- calibration from recorded/: python -m tools.readmes -->"
-END = "<!-- end of results -->"
+END, PAIRS_END = "<!-- end of results -->", "<!-- end of pairs -->"
 SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what the source of a chapter compares with
 
 
 def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
     """A README's text with new tables between its markers. `problems`: as in `store.chapter_records`."""
     makers: dict[str, Callable[..., str]] = {
+        PAIRS_OF: _table_of_pairs,
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
         HARDWARE: lambda: sheets.markdown(sheet.FORMAT.load_all(sheet.FILE, problems=problems)),
@@ -42,9 +45,21 @@ def fill_in_tables(text: str, problems: files.Problems | None = None) -> str:
     }
     for marker, make in makers.items():
         pattern = re.escape(marker).replace(re.escape("{}"), r"(ch\d+)")
-        for match in re.finditer(f"({pattern})\n.*?{re.escape(END)}", text, re.DOTALL):
-            text = text.replace(match[0], f"{match[1]}\n{make(*match.groups()[1:]) or NOTHING}\n{END}")
+        for match in re.finditer(f"({pattern})\n.*?({END}|{PAIRS_END})", text, re.DOTALL):
+            start, *chapter, end = match.groups()
+            text = text.replace(match[0], f"{start}\n{make(*chapter) or NOTHING}\n{end}")
     return quoted_figures.fill_in_figures(text)
+
+
+def _table_of_pairs(chapter: str) -> str:
+    """A row for each pair, in reading order."""
+    lessons = read_lessons(ROOT / chapter)
+    headings = dict.fromkeys(heading for lesson in lessons.values() for heading in lesson.columns)
+    rows = [
+        line([f"`{name}`", lesson.summary, *(lesson.columns.get(heading, "") for heading in headings)])
+        for name, lesson in lessons.items()
+    ]
+    return "\n".join([*head(["pair", "in one sentence", *headings]), *rows])
 
 
 def _results(problems: files.Problems | None, chapter: str) -> str:

@@ -146,7 +146,7 @@ def check_request(args: argparse.Namespace, pairs: list[Pair]) -> None:
 
 
 def listing(pairs: list[Pair], is_verbose: bool = False, width: int | None = None) -> str:
-    """Each pair's ladder: a line a version with its sentence and its needs, wrapped at a width in columns.
+    """Each pair in its sentence, and its ladder: a line a version with its sentence and its needs, wrapped at a width.
 
     `is_verbose`: also the sizes.
     """
@@ -155,7 +155,8 @@ def listing(pairs: list[Pair], is_verbose: bool = False, width: int | None = Non
     for previous, pair in zip([None, *pairs], pairs, strict=False):
         if has_many and not (previous and previous.chapter == pair.chapter):
             lines += [""] * bool(lines) + [pair.chapter.replace("ch", "Chapter "), ""]
-        lines.append(printable(pair.name) + f" (in {pair.ranks} processes or more)" * (pair.ranks > 1))
+        name = pair.name + f" (in {pair.ranks} processes or more)" * (pair.ranks > 1)
+        lines.append(wrap_text(printable(f"{name}: {pair.summary}" if pair.summary else name), width, "    "))
         column = max(len(short(version.label)) for version in pair.versions)
         for version in pair.versions:
             needs = f" [{', '.join(_needs(version))}]" if _needs(version) else ""

@@ -15,12 +15,11 @@ from common.checks.arrays import Tree, clone, private_views, tensors, to_float64
 from common.checks.tolerance import Custom
 from common.engine.ranks import ONE_RANK, Ranks
 from common.machine.limits import cost_problem
-from common.pairs.contract import Version
+from common.pairs.contract import LIBRARY_KINDS, Version
 from common.pairs.syntax import ContractError
 from common.record.outcome import Cause, Finding
 from common.record.result import CONTROL
 
-LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
 REFERENCE_ROWS = 64  # rows of the answer, if there is no memory for the reference of all
 
 

@@ -6,12 +6,12 @@ from operator import itemgetter
 from typing import Any
 
 from common import stats
+from common.pairs.contract import LIBRARY_KINDS
 from common.record.decision import decide
 from common.record.outcome import Cause, Finding, Verdict
 from common.record.result import CONTROL, Arm, PairResult, Row
 
 FLOOR_TIMES = 3  # a time below this many floors of the clock is below its resolution
-LIBRARY_KINDS = ("library", "yardstick")  # functions of a version that are also timed
 
 
 def limit_time(cost: dict[str, float], limits: dict[str, Any], which: str = "measured") -> tuple[float | None, str]:

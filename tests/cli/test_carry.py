@@ -1,5 +1,6 @@
 """Rows are carried over where names have changed and the work has not, and stay stale everywhere else."""
 
+import re
 import textwrap
 from dataclasses import replace
 from itertools import count
@@ -297,7 +298,7 @@ def test_a_helper_with_other_code_or_another_name_that_is_not_in_the_map_is_stal
 
 
 def written(folder, text, helper):
-    write_pair(folder, "double", text, text)
+    write_pair(folder, "double", re.sub(r"def reference.*?\n{3}", "", text, flags=re.DOTALL), text)
     (folder / helper).write_text(HELPER if helper == "rows.py" else changed(HELPER, NEW_NAMES))
     return folder
 
@@ -392,6 +393,15 @@ def test_verdicts_ratios_and_samples_are_those_from_before(clock, carried):
 @pytest.mark.parametrize("clock", ["device", "wall"])
 def test_what_a_version_inherits_from_its_baseline_is_its_own(clock, carried):
     assert carried(WHOLE, variant=TEXT.replace(REFERENCE, ""), clock=clock, **TIMED)[1]
+
+
+@pytest.mark.usefixtures("unseen")
+@pytest.mark.parametrize("clock", ["device", "wall"])
+def test_what_a_version_left_to_its_baseline_was_no_part_of_its_run(clock, carried):
+    """Although a name in `run`, here in a text, leads to it."""
+    then = changed(WHOLE, {"    result =": '    kind = "library"\n    result ='})
+    now = then.replace(REFERENCE, "").replace(COST, "").replace(LIBRARY, "").replace(LATE, "")
+    assert "library" in now and carried(then, variant=now, clock=clock, **{**TIMED, "then": then})[1]
 
 
 @pytest.mark.rest

@@ -21,6 +21,7 @@ def run(machine, tmp_path):
     return lambda *texts, **options: run_pairs([one_pair(tmp_path, *texts)], **options)
 
 
+COST = "import math\ndef cost(x, w_shift): return {'dram_bytes': 8 * math.prod(x.shape)}"
 KERNEL = """
 import triton
 import triton.language as tl
@@ -116,6 +117,7 @@ def test_what_a_function_does_not_take_or_return_is_said_with_its_file(name, bro
     ("optimized", "baseline", "said"),
     [
         (version(), None, "is a copy of the baseline"),
+        (version(), version(extra=COST), "is a copy of the baseline"),  # and leaves the cost to it
         (version(extra=KERNEL), version("return x + x + w_shift"), "launches no kernel of its own: .* a library"),
         (version("return x + x + w_shift"), version(LAUNCH, extra=KERNEL), "launches no kernel of its own"),
         (version(LAUNCH, extra=KERNEL), None, None),

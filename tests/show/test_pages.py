@@ -182,7 +182,10 @@ CHAPTERS = [folder.name for folder in sorted(ROOT.glob("ch[0-9]*"))]
 MARKERS = {
     "README.md": [],  # a reader predicts first: results stand in the chapters' READMEs
     "common/MEASUREMENT.md": [readmes.CALIBRATION],
-    **{f"{chapter}/README.md": [readmes.MARKER.format(chapter)] for chapter in CHAPTERS},
+    **{
+        f"{chapter}/README.md": [marker.format(chapter) for marker in (readmes.PAIRS_OF, readmes.MARKER)]
+        for chapter in CHAPTERS
+    },
 }
 
 
