@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("triton")
 
-from mutants.edits import edited
+from mutants.answers import text
 
 from common.learn import traffic_gates
 from common.learn.exercise import find
@@ -107,8 +107,7 @@ def test_lanes_are_said_to_lie_apart_only_where_little_of_each_sector_is_used(se
 )
 def test_arrays_that_are_asked_for_more_than_once_are_named(exercise, name, words, tmp_path):
     known, path = find(exercise), tmp_path / "answer.py"
-    edits = known.wrong[name].edits if name else []
-    path.write_text(edited(known.solution.read_text(), edits, exercise))
+    path.write_text(text(known, name) if name else known.solution.read_text())
     with as_pair(known, path) as folder:
         (pair,) = discover(folder)
         assert repeats(pair, "count") == words

@@ -1,16 +1,16 @@
 """Every exercise: its start fails, its solution and alternatives pass, a wrong answer gets its message at its gate."""
 
 import ast
-import os
 import re
 import shutil
 
 import pytest
-from mutants.edits import edited
+from mutants import answers
 
 from common.learn.exercise import exercises, find, read
 from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
+from common.machine.device import default_device
 from common.pairs.pair import chapters, discover
 from common.show.quoted_figures import newest
 
@@ -18,12 +18,7 @@ KNOWN = exercises()
 REST = pytest.mark.rest
 SAMPLE = {"ch1/coalesce"}  # what `make test` runs whole; all others are left to `make test-all`
 RIGHT = [(each, path) for each in KNOWN for path in [each.solution, *sorted(each.folder.glob("alternatives/*.py"))]]
-FEWEST = 1  # wrong answers of each exercise that every run judges; with ALL_WRONG=1 in the environment, all of them
-WRONG = [
-    (each, name)
-    for each in KNOWN
-    for name in [*each.wrong][: None if os.environ.get("ALL_WRONG") else FEWEST]
-]
+WRONG = {group.subject: group for group in answers.groups()}  # one of each is judged here, all by `make mutants`
 QUOTED = {  # figures that a specification gives to start from: exercise -> what they are called in the records
     "ch3/second_reads": [
         "ch3 softmax optimized: ratio at batch/65536x1024",
@@ -57,15 +52,10 @@ def test_a_right_answer_passes(exercise, path):
     assert found.status == PASSED, words(found)
 
 
-@pytest.mark.parametrize(("exercise", "name"), cases(WRONG))
-def test_a_wrong_answer_gets_its_message_at_its_gate(exercise, name, tmp_path):
-    mistake, path = exercise.wrong[name], tmp_path / f"{name}.py"
-    path.write_text(edited(exercise.changed_file(mistake).read_text(), mistake.edits, name))
-    found = grade(exercise, path)
-    assert found.status == NOT_YET, words(found)
-    first = next(gate for gate in found.gates if gate.passed is False)
-    gate, _, says = mistake.says.partition(": ")
-    assert first.name == gate and re.search(says, first.text), words(found)
+@pytest.mark.parametrize(("exercise", "name"), cases((each, next(iter(each.wrong))) for each in KNOWN))
+def test_a_wrong_answer_gets_its_message_at_its_gate(exercise, name):
+    group = WRONG[exercise.id]
+    assert group.problems(dict(group.results([name], default_device()))) == {}
 
 
 @pytest.mark.parametrize("exercise", KNOWN, ids=lambda each: each.id)

@@ -1,30 +1,24 @@
 """Random mistakes in the solutions of exercises: each must be caught by the gates, or be shown to change nothing.
 
-    cd tests && python -m learn.mutations [ID ...]     judges what is not judged yet, and keeps it in mutations.json
-
 A mutation changes one operator, constant, type, mask, `other` or reduction of a kernel, of `run` or of a function that
 counts or judges; of answers, one answer. One that passes has its reason in equivalent.toml; others are holes in the
-exercise's gates. What was judged stays judged until the exercise changes: a run that was stopped goes on where it was.
+exercise's gates.
 """
 
 import ast
 import copy
-import json
 import random
-import sys
 import tomllib
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from common.learn.exercise import Exercise, exercises, find
-from common.learn.gate import NOT_YET
-from common.learn.grade import grade
+from common.learn.exercise import Exercise, exercises
 from common.learn.kernel_gates import GIVEN
-from common.program import finish, status_of
-from common.record.files import write_text
+from mutants import answers
+from mutants.results import Group, Judgement, Wrong, digest
 
-RESULTS = Path(__file__).with_name("mutations.json")
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")  # exercise -> mutation -> why it changes nothing that counts
 MANY = 20  # of each solution; fewer only where there are fewer
 OTHERS = {
@@ -39,6 +33,22 @@ NAMES = {  # what a name is mistaken for
 # What an operator is given so that it changes nothing; None: the same twice
 NOTHING = {ast.Add: 0, ast.Sub: 0, ast.Mult: 1, ast.Div: 1, ast.FloorDiv: 1, ast.BitAnd: None}
 FACTOR = 1.01  # by which a range that holds a figure is moved beyond it
+
+
+def groups() -> Iterator[Group]:
+    reasons = equivalent()
+    for exercise in exercises():
+        reason = reasons.get(exercise.id, {})
+        wrong = {
+            what: Wrong(digest(exercise.hash, text), passes=reason.get(what, ""))
+            for what, text in mutations(exercise).items()
+        }
+        yield Group(exercise.id, wrong, partial(_judge, exercise))
+
+
+def equivalent() -> dict[str, dict[str, str]]:
+    """Exercise -> mutation -> why it is known to pass."""
+    return tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))
 
 
 def mutations(exercise: Exercise) -> dict[str, str]:
@@ -126,63 +136,7 @@ def _other_answer(value: ast.expr, kind: str) -> ast.expr:
     return ast.parse(repr(other.get(kind, (low / 100, high * 100))), mode="eval").body
 
 
-def judge(exercise: Exercise, text: str) -> tuple[bool, str]:
-    """Is it caught, and what was said last."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / f"{exercise.folder.name}.py"
-        path.write_text(f'"""A mutant."""\n{text}', encoding="utf-8")
-        found = grade(exercise, path)
-    needed = [gate for gate in found.gates if not gate.is_extra]
-    last = next((gate for gate in needed if gate.passed is False), needed[-1])
-    return found.status == NOT_YET, f"{last.name}: {last.text}"
-
-
-def results() -> dict[str, dict[str, Any]]:
-    """By exercise: its hash, and of each mutation whether it was caught, what was said, why it is equivalent."""
-    return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-
-
-def equivalent(exercise: Exercise) -> dict[str, str]:
-    return dict(tomllib.loads(EQUIVALENT.read_text(encoding="utf-8")).get(exercise.id, {}))
-
-
-def _keep(exercise: Exercise, said: dict[str, Any]) -> None:
-    """In the file as it is now: another run may judge another exercise."""
-    text = json.dumps(results() | {exercise.id: {"hash": exercise.hash, "mutations": said}}, indent=1, sort_keys=True)
-    write_text(RESULTS, text + "\n")
-
-
-def judge_all(exercise: Exercise) -> list[str]:
-    """Judges what is not known to be caught or equivalent. Returns what `open_ones` does."""
-    old, reasons = results().get(exercise.id, {}), equivalent(exercise)
-    known = old["mutations"] if old.get("hash") == exercise.hash else {}
-    said = {}
-    for what, text in mutations(exercise).items():
-        if not (what in known and (known[what]["caught"] or what in reasons)):
-            caught, last = judge(exercise, text)
-            known[what] = {"caught": caught, "said": last}
-            print(f"{exercise.id}: {what}: {'caught' if caught else 'PASSED'}: {last[:160]}", flush=True)
-        said[what] = {key: known[what][key] for key in ("caught", "said")}
-        if not said[what]["caught"]:
-            said[what]["equivalent"] = reasons.get(what, "")
-        _keep(exercise, said | {rest: known[rest] for rest in known.keys() - said.keys()})
-    _keep(exercise, said)
-    return open_ones(exercise, said, reasons)
-
-
-def open_ones(exercise: Exercise, said: dict[str, Any], reasons: dict[str, str]) -> list[str]:
-    """A line for each mutation that passes without a reason, and for each reason of one that does not pass."""
-    passed = {what for what, each in said.items() if not each["caught"]}
-    lines = [f"{what}: passes, and equivalent.toml has no reason" for what in sorted(passed - reasons.keys())]
-    lines += [f"{what}: equivalent.toml has a reason, but none such passes" for what in sorted(reasons.keys() - passed)]
-    return [f"{exercise.id}: {line}" for line in lines]
-
-
-def main(*names: str) -> int:
-    found = [line for exercise in (map(find, names) if names else exercises()) for line in judge_all(exercise)]
-    print("\n".join([*found, f"mutations that are not explained: {len(found)}"]))
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    finish(lambda: status_of("mutations", lambda: main(*sys.argv[1:])))
+def _judge(exercise: Exercise, names: list[str], device: str) -> Iterator[Judgement]:
+    texts = mutations(exercise)
+    for what in names:
+        yield what, *answers.judge(exercise, texts[what])
