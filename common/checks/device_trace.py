@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.autograd.profiler import profile
 
-from common.checks.kernel_facts import kernels_of
+from common.checks.kernel_facts import kernels_of, launched_binaries
 from common.machine.clock import synchronize
 from common.record.outcome import Cause, Finding
 
@@ -64,14 +64,14 @@ def _allocated(device: str) -> int:
 
 def _device_work(call: Callable[[], Any], device: str) -> tuple[list[Any], list[dict[str, Any]]]:
     """All device work between and around the markers, as recorded by the profiler; the call's kernels."""
-    with profile(use_device="cuda", use_kineto=True) as profiler:
+    with profile(use_device="cuda", use_kineto=True) as profiler, launched_binaries() as binaries:
         torch.cuda._sleep(BUSY_CYCLES)
         call()
         torch.cuda._sleep(1)
         synchronize(device)
     events = profiler.kineto_results.events()
     work = [event for event in events if event.device_type() == torch.autograd.DeviceType.CUDA]
-    return work, kernels_of(profiler, without=MARKER)
+    return work, kernels_of(profiler, binaries, without=MARKER)
 
 
 def _outside(work: list[Any]) -> tuple[Finding | None, bool]:

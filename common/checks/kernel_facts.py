@@ -9,10 +9,12 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from torch.autograd.profiler import profile
 
@@ -24,24 +26,49 @@ NAME = 80  # characters that are kept: the names of C++ templates have thousands
 SPILL_BYTES = 4  # Triton counts registers
 
 
-def kernels_of(profiler: profile, without: str) -> list[dict[str, Any]]:
+@contextmanager
+def launched_binaries() -> Iterator[list[Any]]:
+    """The kernels that Triton's launcher starts inside. It does not see those of a graph, or that Inductor starts."""
+    binaries: list[Any] = []
+    if "triton" not in sys.modules:
+        yield binaries
+        return
+    from triton.runtime.jit import JITFunction
+
+    run = JITFunction.run
+
+    def launch(self: Any, *arguments: Any, **options: Any) -> Any:
+        binary = run(self, *arguments, **options)
+        binaries.append(binary)
+        return binary
+
+    with patch.object(JITFunction, "run", launch):
+        yield binaries
+
+
+def kernels_of(profiler: profile, binaries: Iterable[Any], without: str) -> list[dict[str, Any]]:
     """A call's kernels as `form.Kernel` has them, those first that it launches most; not those named `without`."""
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         path = Path(folder, "trace.json")
         profiler.export_chrome_trace(str(path))
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     launches = [event for event in events if event.get("cat") == "kernel" and without not in event["name"]]
-    return kernel_facts(launches, _loaded({event["name"] for event in launches}))
+    return kernel_facts(launches, list(binaries), _loaded({event["name"] for event in launches}))
 
 
-def kernel_facts(launches: Iterable[dict[str, Any]], loaded: Iterable[Any]) -> list[dict[str, Any]]:
-    """The same from a trace's events and from the kernels that Triton has loaded (`CompiledKernel`)."""
+def kernel_facts(
+    launches: Iterable[dict[str, Any]], binaries: Iterable[Any], loaded: Iterable[Any]
+) -> list[dict[str, Any]]:
+    """The same from a trace's events, and Triton's `CompiledKernel`s: those of the call, and all of this process."""
     counts = Counter((event["name"], *_resources(event["args"])) for event in launches)
     facts = []
     for (name, registers, warps, shared_bytes), count in counts.most_common():
-        same = [one for one in loaded if (one.name, one.n_regs, one.metadata.num_warps) == (name, registers, warps)]
+        here, anywhere = (
+            [one for one in ones if (one.name, one.n_regs, one.metadata.num_warps) == (name, registers, warps)]
+            for ones in (binaries, loaded)
+        )
         of_launch = {"registers": registers, "warps": warps, "shared_bytes": shared_bytes}
-        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(same)})
+        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(here or anywhere)})
     return facts
 
 
@@ -56,14 +83,14 @@ def _loaded(names: set[str]) -> list[Any]:
         return []
     from triton.compiler import CompiledKernel  # a slow import, unless a version has done it
 
-    kernels = [one for one in gc.get_objects() if isinstance(one, CompiledKernel)]
+    kernels = [one for one in gc.get_objects() if type(one) is CompiledKernel]  # not isinstance: it asks dead proxies
     return [kernel for kernel in kernels if kernel.module is not None and kernel.name in names]
 
 
 def _code_facts(kernels: list[Any]) -> dict[str, Any]:
     """Spills (bytes of a thread) and instructions; nothing where binaries that look alike at launch differ in them."""
     facts: list[dict[str, Any]] = []
-    for kernel in kernels:
+    for kernel in {id(kernel): kernel for kernel in kernels}.values():
         binary = Binary(kernel.name, kernel.asm["cubin"], "", WARP * kernel.metadata.num_warps, kernel.metadata.shared)
         try:
             facts.append({"spills": SPILL_BYTES * kernel.n_spills, "instructions": instruction_counts(binary)})

@@ -32,8 +32,10 @@ PARTS = {
     "checks.poisoned_memory": set(),
     "checks.guards": {"poison"},
     "engine.inputs": {"inputs_proper", "unwritable"},
-    "engine.judgement": {"blind_spots", "judge_answer", "truth_of"},
-    "engine.check": set(),
+    "engine.judgement": {
+        "Answer", "Reference", "blind_spots", "fresh_answer", "judge_answer", "leading", "truth_of",
+    },
+    "engine.check": {"count_sent"},
     "checks.stress": {"meant_for", "moved"},
     "checks.global_state": set(),
     "checks.tolerance": {"Tolerance"},
