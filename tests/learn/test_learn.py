@@ -470,6 +470,14 @@ def test_the_first_prediction_is_locked_and_revisions_are_kept(course):
         ('kind = "diagnose"', 'kind = "write"\ngates.sectors = "low"', "gates: sectors must be a number"),
         ('kind = "diagnose"', 'kind = "write"\ngates.spills_at = 3', "spills_at must be a table of sizes"),
         ('kind = "diagnose"', 'kind = "write"\ngates.spills_at.check = "x"', "gates: check must be a number"),
+        ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a"]]}', "wrong.a: .* length 2, got 1 .*edits"),
+        ("order = 2", 'order = 2\nwrong.a = {says = "x", edits = [["a", "b"]]}', "wrong.a: .*says"),
+        ("order = 2", 'order = 2\nwrong.a = {says = "x: y", edits = [["a", "b"]], from = "c"}', "wrong.a: .*from"),
+        (
+            "order = 2",
+            'order = 2\nwrong.a = {says = "x: y", edits = [["a", "b"]], of = "c"}',
+            "wrong.a: there is no 'c' to change",
+        ),
     ],
 )
 def test_a_file_with_an_error_is_named_in_one_line(old, new, said, course):
