@@ -6,7 +6,7 @@ a table for each pair, under the version's name as in the tables (`baseline`, `o
     [coalescing]
     optimized = "Eight times the sectors, and the speedup is {coalescing optimized: ratio}: more than 8, because ..."
 
-In braces: the title of a figure, as in quoted.py. A figure of another GPU than the page's is a whole link, as there:
+In braces: the title of a figure, as in quoted_figures.py. A figure of another GPU is a whole link, as there:
 `[](/recorded/DEVICE/ch1.md "coalescing optimized: ratio")`.
 """
 
@@ -19,9 +19,9 @@ from common.pairs.contract import Version
 from common.pairs.pair import ROOT, Pair, discover, short
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
-from common.record.load import together
+from common.record.record_file import combine_records
 from common.record.result import PairResult
-from common.record.store import current, recorded
+from common.record.store import chapter_records, current_filter
 from common.show import quoted_figures
 from common.show.tables import origin, ratio, share, times, variant
 
@@ -60,9 +60,9 @@ def pages() -> dict[Path, str]:
 
 
 def page(chapter: str, pairs: list[Pair]) -> str:
-    known, everything = answers(chapter), recorded(chapter)
-    found, is_current = on_one_gpu(everything), current(pairs)
-    record = together([each for _, each in found])
+    known, everything = answers(chapter), chapter_records(chapter)
+    found, is_current = on_one_gpu(everything), current_filter(pairs)
+    record = combine_records([each for _, each in found])
     asked = {(pair.name, short(version.label)) for pair in pairs for version in pair.versions if question(version)}
     if odd := sorted(asked ^ known.keys()):
         raise UserError(f"{chapter}/{ANSWERS}: a question without an answer, or the reverse: {odd}")

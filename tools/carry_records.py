@@ -26,9 +26,9 @@ from common.pairs.syntax import parse
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
 from common.record.files import RECORDED
-from common.record.load import load_records, save_records
+from common.record.record_file import load_records, save_records
 from common.record.result import PairResult, Record
-from common.record.store import current, merged, stem
+from common.record.store import current_filter, merge_runs, stem
 from common.xray.work import UNSEEN, works
 from tools.old_tree import RenameMap, at_revision, old_pairs, read_map
 
@@ -198,7 +198,7 @@ def carry_chapter(chapter: str, old: OldPairs, new: dict[str, Pair], names: Rena
     """Print one line per stale result of a chapter; write the recorded files, if any result of them changes."""
     records = {path: load_records(path) for path in sorted(RECORDED.glob(f"*/{chapter}*.json"))}
     moves: dict[int, Move | str] = {}
-    is_current = current(list(new.values()))
+    is_current = current_filter(list(new.values()))
     results = [(path, result) for path, runs in records.items() for run in runs for result in run.pairs]
     for _, result in [(path, result) for path, result in results if not is_current(result)]:
         try:
@@ -252,7 +252,7 @@ def keep_by_class(records: dict[Path, list[Record]], chapter: str) -> None:
             pairs = [pair for pair in run.pairs if class_of(pair.size) == of_class]
             files.setdefault(path.with_name(f"{stem(chapter, of_class)}.json"), []).append(replace(run, pairs=pairs))
     for path, runs in files.items():
-        save_records(merged(runs), path)
+        save_records(merge_runs(runs), path)
     for path in records.keys() - files.keys():
         path.unlink()
 

@@ -22,8 +22,8 @@ from common.pairs.pair import ROOT, class_of, discover
 from common.pairs.user_error import UserError
 from common.program import Parser, finish, status_of
 from common.record import files, recompute, store
-from common.record.load import date_of, load_records, save_records
-from common.record.outcome import BELIEVED, Cause, Finding, Verdict
+from common.record.outcome import WITH_SPEEDUP, Cause, Finding, Verdict
+from common.record.record_file import date_of, load_records, save_records
 from common.record.result import Arm, PairResult, Record, Row
 from common.show import words
 
@@ -140,7 +140,7 @@ def result_of(data: dict[str, Any], limits: dict[str, Any]) -> PairResult:
         rows = [row_of(row, arms, data) for row in data["rows"]]
         pair = replace(PairResult(**{**data, "arms": arms, "rows": []}))
         pair = recompute.with_figures(pair, limits)
-        rows = [row if row.verdict not in BELIEVED and not computed(row) else again(pair, row) for row in rows]
+        rows = [row if row.verdict not in WITH_SPEEDUP and not computed(row) else again(pair, row) for row in rows]
         compare({**data, "rows": data["rows"]}, replace(pair, rows=rows))
     except (UserError, KeyError, ValueError) as error:
         raise UserError(f"{where}: {error}") from None
@@ -194,7 +194,7 @@ def cost_of(arm: Arm, cost: dict[str, float], limits: dict[str, Any]) -> dict[st
     def gives(amounts: dict[str, float]) -> bool:
         found = recompute.with_shares(replace(arm, cost=amounts), cost, limits)
         same = near(found.of_limit, arm.of_limit) and near(found.of_datasheet, arm.of_datasheet)
-        return same and found.limit_by == (arm.limit_by or recompute.of_limit(cost, limits)[1])
+        return same and found.limit_by == (arm.limit_by or recompute.limit_time(cost, limits)[1])
 
     if gives({}):
         return {}
@@ -211,7 +211,7 @@ def row_of(data: dict[str, Any], arms: dict[str, Arm], pair: dict[str, Any]) -> 
     on_device = pair["clock"] == "device"  # the device's clock begins with a cold L2: this note was wrong there
     notes = [note for note in data["notes"] if not (on_device and note.startswith("fits in the cache"))]
     known = [note_of(note, data["variant"], arms) for note in notes]
-    reason = finding_of(data["reason"]) if data["reason"] and verdict not in BELIEVED else None
+    reason = finding_of(data["reason"]) if data["reason"] and verdict not in WITH_SPEEDUP else None
     interval = tuple(data["interval"]) if data["interval"] else None
     return Row(**{**data, "verdict": verdict, "reason": reason, "interval": interval, "notes": known})
 
@@ -270,8 +270,8 @@ def convert_folder(folder: Path, tell: Callable[[str], None]) -> None:
                 part = [pair for pair in record.pairs if class_of(pair.size) == of_class]
                 groups.setdefault(store.stem(chapter, of_class), []).append((path, replace(record, pairs=part)))
     for name, found in groups.items():
-        target, is_current = folder / f"{name}.json", store.current(discover(ROOT / name.partition("_")[0]))
-        newest = store.merged([record for _, record in sorted(found, key=lambda item: date_of(item[1]))])
+        target, is_current = folder / f"{name}.json", store.current_filter(discover(ROOT / name.partition("_")[0]))
+        newest = store.merge_runs([record for _, record in sorted(found, key=lambda item: date_of(item[1]))])
         runs = [replace(run, pairs=[*filter(is_current, run.pairs)]) for run in newest]
         if runs := [run for run in runs if run.pairs]:
             save_records(runs, target)

@@ -21,7 +21,7 @@ MEMORY_HEADINGS = (
 INTRODUCTION = """# Exact counts beside Nsight Compute's counters: {name}
 
 Each kernel was profiled once, with empty caches, and the same launches were counted
-([how](/common/calibration/truth.py)).
+([how](/tools/counter_truth.py)).
 {source}.
 
 {agree} of {all} kernels agree within {near:.0%}, {exact} of them to the last sector. At these sizes rows begin at

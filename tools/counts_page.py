@@ -38,7 +38,7 @@ HEADINGS = ("pair", *SHOWN, traffic_tables.PREDICTED, "measured", "predicted / m
 STALE = "stale: the pair has changed since"
 SOURCES = {(LAUNCH.name, LAUNCH.label), (ISSUE.name, ISSUE.label)}
 FAR = 2.0  # predicted / measured beyond this factor: the page names a likely reason
-QUEUE = 1000  # from this many lanes waiting for one address, an atomic queue may determine the time
+LONG_QUEUE = 1000  # from this many lanes waiting for one address, an atomic queue may determine the time
 Chapters = dict[str, list[Pair]]
 
 
@@ -66,14 +66,14 @@ class Compared:
             return "one call of the host issues many launches: a captured graph"
         if self.ratio > 1:
             return "a cache nearer to the SMs serves a part of what is counted for memory or L2"
-        if traffic.total.queue >= QUEUE:
-            return f"{traffic.total.queue:,.0f} atomic operations on one address wait for each other"
+        if traffic.total.max_atomics_per_address >= LONG_QUEUE:
+            return f"{traffic.total.max_atomics_per_address:,.0f} atomic operations on one address wait for each other"
         if traffic.copied:
             in_turn = sum(parts.values()) > self.measured_s / FAR
             return "copies and kernels wait for each other" if in_turn else "copies of memory that is not pinned"
         if 2 * of_torch > traffic.launches:
             return "a library's kernels: they move more data than their operands, or compute below the peak"
-        if by == "L2" and traffic.sector_bytes > FAR * traffic.asked_bytes:
+        if by == "L2" and traffic.sector_bytes > FAR * traffic.requested_bytes:
             return "few of a sector's bytes are used, and it is loaded again after a cache has evicted it"
         if by not in ("memory", "L2", "launches", "host"):
             return f"products below the {by} peak"
@@ -107,8 +107,8 @@ def _page(found: Sequence[CountedPair], chapters: Chapters, folder: Path, rates:
 
 def _results(chapter: str, pairs: list[Pair], folder: Path) -> dict[str, PairResult]:
     """The newest result of each pair at its default size on this device, if the pair is unchanged."""
-    is_current, problems = store.current(pairs), files.Problems()  # the chapter's own page reports bad files
-    records = [record for path, record in store.recorded(chapter, problems=problems) if path.parent == folder]
+    is_current, problems = store.current_filter(pairs), files.Problems()  # the chapter's own page reports bad files
+    records = [record for path, record in store.chapter_records(chapter, problems=problems) if path.parent == folder]
     newest_last = [result for record in reversed(records) for result in record.pairs]
     return {result.name: result for result in newest_last if result.size == "default" and is_current(result)}
 

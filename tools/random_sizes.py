@@ -104,7 +104,7 @@ def run(argv: list[str] | None) -> int:
 
 
 def measure(pairs: list[Pair], device: str | None, path: Path | None) -> int:
-    from common.record.load import save_record
+    from common.record.record_file import save_record
     from common.show import console
 
     with interrupt.hold_signals():

@@ -15,7 +15,7 @@ from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
 from common.record import files, store
-from common.record.load import together
+from common.record.record_file import combine_records
 from common.record.result import PairResult
 from common.show import quoted_figures, second_gpu_page, summary
 from common.show.formats import binary
@@ -31,7 +31,7 @@ SOURCES = {"library/source": "", "library/tf32": "tf32"}  # -> precision: what t
 
 
 def filled_in(text: str, problems: files.Problems | None = None) -> str:
-    """A README's text with new tables between its markers. `problems`: as in `archive.recorded`."""
+    """A README's text with new tables between its markers. `problems`: as in `store.chapter_records`."""
     makers: dict[str, Callable[..., str]] = {
         MARKER: partial(_results, problems),
         MEMORY: partial(_memory, problems),
@@ -48,8 +48,8 @@ def filled_in(text: str, problems: files.Problems | None = None) -> str:
 
 
 def _results(problems: files.Problems | None, chapter: str) -> str:
-    pairs, found = discover(ROOT / chapter), store.recorded(chapter, problems=problems)
-    text = summary.by_device(found, store.current(pairs), pairs)
+    pairs, found = discover(ROOT / chapter), store.chapter_records(chapter, problems=problems)
+    text = summary.by_device(found, store.current_filter(pairs), pairs)
     is_counted = found and any(pair.ranks == 1 for pair in pairs)
     links = ", ".join(map(link, counts_page.paths(problems))) if is_counted else ""
     return f"{text}\n\nThe memory traffic of every version, and the time predicted from it: {links}." if links else text
@@ -59,8 +59,8 @@ def _memory(problems: files.Problems | None, chapter: str) -> str:
     """The peak memory of each pair's best version and of the source's compiled formula, where that is recorded."""
     names = {label.replace("/", "_") for label in SOURCES}
     pairs = [pair for pair in discover(ROOT / chapter) if any(names & {*each.functions} for each in pair.versions)]
-    record = together([record for _, record in store.recorded_sizes(chapter, problems=problems)])
-    results = filter(store.current(pairs), record.pairs if record else [])
+    record = combine_records([record for _, record in store.recorded_sizes(chapter, problems=problems)])
+    results = filter(store.current_filter(pairs), record.pairs if record else [])
     rows = [cells for result in results if (cells := _memory_cells(result))]
     if not record or not rows:
         return ""
@@ -91,7 +91,7 @@ def readmes() -> list[Path]:
 def pages(problems: files.Problems | None = None) -> dict[Path, str]:
     """The generated pages: recorded/<device>/ <chapter>.md, counts.md, traffic.md, predicted.md, and chN/ANSWERS.md.
 
-    `problems`: as in `archive.recorded`. Raises UserError.
+    `problems`: as in `store.chapter_records`. Raises UserError.
     """
     made: dict[Path, str] = {}
     pairs = {path.parent.name: discover(path.parent) for path in readmes()[2:]}

@@ -39,7 +39,7 @@ def plan(device: str, info: dict[str, Any], folder: Path, only_default: bool, pr
     pairs = [pair for path in chapters().values() for pair in discover(path)]
     classes = dict.fromkeys(class_of(size) for pair in pairs for size in pair.timed_sizes)
     of_class: dict[str, list[Step]] = {name: [] for name in (["default"] if only_default else ["default", *classes])}
-    recorded = cache(lambda chapter, name: store.recorded(chapter, name, folder, problems))
+    recorded = cache(lambda chapter, name: store.chapter_records(chapter, name, folder, problems))
     for name, pair in ((name, pair) for name in of_class for pair in pairs):
         for part in record_steps.of_pair(pair, name, info, recorded):
             more = f" and {len(part.sizes) - 1} more" if len(part.sizes) > 1 else ""

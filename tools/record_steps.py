@@ -63,11 +63,11 @@ def of_pair(pair: Pair, of_class: str, info: dict[str, Any], recorded: Recorded)
     sizes = sizes_of(pair, of_class, info["kind"] == "cpu")
     if not any(runner.can_time(pair, size, info) for size in sizes):
         return []
-    found, is_current = recorded(pair.chapter, of_class), store.current([pair])
+    found, is_current = recorded(pair.chapter, of_class), store.current_filter([pair])
     here, elsewhere = (_newest(pair, found, info["name"], is_here) for is_here in (True, False))
     is_timed = any(here[size].arms for size in sizes if size in here)
     parts: list[Part] = []
-    known = {size for size in here if is_current(here[size]) and not store.added(pair, here[size])}
+    known = {size for size in here if is_current(here[size]) and not store.added_variants(pair, here[size])}
     for size in [size for size in sizes if not (is_timed and size in known)]:
         times = [of[size].spent_s.get("total", 0.0) if size in of else 0.0 for of in (here, elsewhere)]
         is_stale = size in here and size not in known
@@ -128,7 +128,7 @@ def record_pair(pair: Pair, sizes: list[str], device: str, folder: Path) -> str:
 
     with console.measuring(len(sizes)) as (tell, warn):
         record = runner.run_pairs([pair], ",".join(sizes), device, on_progress=tell, on_neighbours=warn)
-    is_current = store.current([pair])
+    is_current = store.current_filter([pair])
     failed = {result.size: row for result in record.pairs for row in result.rows if row.verdict in FAILED}
     kept = [result for result in record.pairs if result.size not in failed and is_current(result)]
     if any(result.arms for result in kept):

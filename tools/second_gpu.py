@@ -81,8 +81,8 @@ def rows(folder: Path, first: Rates, second: Rates) -> Iterator[Row]:
         if version.traffic
     }
     for path in chapters().values():
-        is_current = store.current(discover(path))
-        for record in [record for where, record in store.recorded(path.name) if where.parent == folder]:
+        is_current = store.current_filter(discover(path))
+        for record in [record for where, record in store.chapter_records(path.name) if where.parent == folder]:
             for pair in filter(is_current, record.pairs):
                 if pair.size == "default":
                     yield from _rows(pair, traffic, first, second)

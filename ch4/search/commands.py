@@ -14,7 +14,7 @@ from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
-from common.record.files import check_writable, noting
+from common.record.files import check_writable, note_errors
 from common.show.console import make_console, say
 from common.show.plot import save
 from common.xray.occupancy import MACHINES
@@ -93,7 +93,7 @@ def tune(args: argparse.Namespace, bar: Bar) -> int:
     problems: list[str] = []
     before = len(kept.trials)
     try:
-        with noting(problems):
+        with note_errors(problems):
             with bar() as tell:
                 search(kept, space, proposer, bench, default, most, args.budget, tell, size)
             if isinstance(bench, Gpu) and kept.measured and (len(kept.trials) > before or not kept.final):
@@ -113,7 +113,7 @@ def tune(args: argparse.Namespace, bar: Bar) -> int:
 
 def write(kept: history.History, args: argparse.Namespace, problems: list[str]) -> None:
     """Write the files that were asked for besides the report."""
-    with noting(problems):
+    with note_errors(problems):
         if args.export:
             show.export(kept, args.export)
             print(f"written: {args.export}")

@@ -36,7 +36,7 @@ from common.pairs.pair import ROOT, discover
 from common.pairs.source import source_hash
 from common.pairs.wide_tables import print_table
 from common.program import Parser, device_name, finish, status_of
-from common.record.files import check_writable, noting
+from common.record.files import check_writable, note_errors
 from common.record.result import Record
 from common.show.console import make_console, progress, say
 
@@ -130,7 +130,7 @@ def run(argv: list[str] | None, folder: Path) -> int:
         return 1
     unwritten, written = list[str](), ""
     if args.record:  # before anything is printed: a closed pipe ends the printing
-        with noting(unwritten):
+        with note_errors(unwritten):
             written = f"recorded in {keep(findings, folder)}\n"
     print_findings(findings, make_console())
     print(written, end="")

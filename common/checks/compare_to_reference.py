@@ -38,7 +38,7 @@ def compare(
     sizes, chunks = dict(leaves(usual)), max(1, min(CHUNKS, IN_ALL // len(mine)))
     for path, value in mine.items():
         if reason := _compare_leaf(value, truth[path], model[path], precision, custom, sizes.get(path), chunks):
-            return reason.at(path=path) if path else reason
+            return reason.with_facts(path=path) if path else reason
     return None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from common.pairs.contract import Version
 from common.pairs.pair import ROOT, NoMatch, Pair, chapters, discover, short
 from common.pairs.user_error import printable, wrap_text
-from common.program import Parser, UsageError, device_name, picture
+from common.program import Parser, UsageError, device_name, picture_path
 from common.xray.occupancy import ARCHITECTURES, MACHINES
 
 COUNTED_FOR = "sm_90"  # unless another architecture is asked for
@@ -71,7 +71,7 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     stats = "beside each version: mean, standard deviation, least, largest, n, errors, peak memory"
     add("--stats", action="store_true", help=stats)
     add("--json", type=Path, metavar="F", help="write the record with all samples, or the counts")
-    add("--plot", type=picture, metavar="F.png", help="draw the speedups, or the sweep")
+    add("--plot", type=picture_path, metavar="F.png", help="draw the speedups, or the sweep")
     add("--markdown", type=Path, metavar="F.md", help="write the table as Markdown")
     add("-v", "--verbose", action="store_true", help="show how the time was spent; with --list, the sizes")
     add("--profile", action="store_true", help="afterwards profile all versions, into results/")

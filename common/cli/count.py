@@ -37,7 +37,7 @@ def count_pairs(args: Namespace, pairs: list[Pair]) -> int:
         wanted = [(pair, size) for pair in pairs for size in sizes_to_count(pair, args.size)]
         found = list(_counted(wanted, machine))
         rates = rates_for(machine)
-        with files.noting(unwritten):
+        with files.note_errors(unwritten):
             if args.json:
                 counts.save(counts.made(found, machine), args.json)
             if args.markdown:

@@ -16,7 +16,7 @@ from common.record.store import as_json
 from common.traffic.versions import VersionTraffic
 from common.xray.occupancy import Machine
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "counts.json"
 
 

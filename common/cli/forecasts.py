@@ -11,8 +11,8 @@ from typing import Any
 from common.learn.exercise import Exercise
 from common.learn.forecast_score import ScoredForecast, compare_forecasters, hit_rate_interval, sureness
 from common.record.files import on_one_gpu
-from common.record.load import together
-from common.record.store import recorded
+from common.record.record_file import combine_records
+from common.record.store import chapter_records
 from common.show.formats import digits
 
 SURPRISES = 3
@@ -82,6 +82,6 @@ def _resource(event: Mapping[str, Any], pairs: Mapping[str, str]) -> str:
 @cache
 def _limits(chapter: str) -> dict[str, str]:
     """Pair -> the resource that sets its limit, in a GPU's record."""
-    on_gpu = [each for _, each in on_one_gpu(recorded(chapter, problems={}))]
-    pairs = record.pairs if (record := together(on_gpu)) else []
+    on_gpu = [each for _, each in on_one_gpu(chapter_records(chapter, problems={}))]
+    pairs = record.pairs if (record := combine_records(on_gpu)) else []
     return {pair.name: pair.limit_by.removesuffix("_bytes").removesuffix("_flops") or OTHER for pair in pairs}

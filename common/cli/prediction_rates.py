@@ -85,7 +85,7 @@ def of_launches(folder: Path) -> tuple[float, float] | None:
 
 def _recorded(what: Source, folder: Path) -> PairResult | None:
     """The newest result at the default size in which this version was timed."""
-    records = [record for path, record in store.recorded(what.chapter, problems={}) if path.parent == folder]
+    records = [record for path, record in store.chapter_records(what.chapter, problems={}) if path.parent == folder]
     results = (result for record in records for result in record.pairs)
     named = ((result.name, result.size) == (what.name, "default") and result for result in results)
     return next((result for result in named if result and what.label in result.arms), None)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from common.pairs.pair import short
 from common.record.files import RecordError
-from common.record.load import load_record
 from common.record.outcome import FAILED
+from common.record.record_file import load_record
 from common.record.result import PairResult, Record, Row
 from common.show.console import make_console, print_entries, say
 from common.show.layout import Entry

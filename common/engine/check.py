@@ -43,7 +43,7 @@ def _check(stage: Stage) -> None:
             blind = {label: why for label, why in found.items() if i == 0 or label in blind}
     stage.progress.checking(None)
     for label, why in blind.items():
-        stage.disqualify(label, why.at(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
+        stage.disqualify(label, why.with_facts(check=f"size{'s' * (len(sizes) > 1)} {', '.join(sizes)}"))
     stage.agree()
 
 
@@ -136,7 +136,7 @@ def _judge(stage: Stage, inputs: InputSet, other: InputSet, where: Facts, usual:
             copy_into(rounded, oracle(baseline, right.rows, stress.moved(mine), other.base, stage.ranks))
             if stage.ranks.any(compare(rounded, right.tree, None, *custom)):
                 return  # rounding decides the right answer: the baseline agreed by chance
-        stage.disqualify(each.label, problem and problem.at(**where))
+        stage.disqualify(each.label, problem and problem.with_facts(**where))
 
 
 def _answers(stage: Stage, inputs: InputSet, other: InputSet) -> Reference:

@@ -18,7 +18,7 @@ from common.pairs.contract import Version
 from common.pairs.source import has_no_launch, is_copy, source_hash
 from common.record import recompute
 from common.record.outcome import Cause, Finding, Verdict
-from common.record.recompute import of_limit
+from common.record.recompute import limit_time
 from common.record.result import CONTROL, Arm, PairResult, Row
 
 LONG_COMPILE_S = 1.0  # above this, a note says so
@@ -45,7 +45,7 @@ def pair_result(bench: Bench, samples: Samples) -> PairResult:
     arms = {label: replace(arm, precision=libraries.get(label, "")) for label, arm in arms.items()}
     floor = stats.noise_floor(arms["baseline"].seconds, arms[CONTROL].seconds) if arms else None
     cost = samples.costs.get("baseline", {})
-    least_s, by = of_limit(cost, job.limits)
+    least_s, by = limit_time(cost, job.limits)
     loaded = [version for version in pair.variants if version.label in job.labels]
     rows = [row for version in loaded for row in _rows(bench, version, arms, floor or 0.0, samples)]
     orders = [[list(each) for each in block] for block in samples.blocks]
@@ -83,7 +83,7 @@ def _rows(bench: Bench, version: Version, arms: dict[str, Arm], floor: float, sa
     for guilty, whose in (("baseline", {"whose": "baseline"}), (version.label, {})):
         if guilty in bench.outcomes:
             outcome = bench.outcomes[guilty]
-            reason = outcome.reason and outcome.reason.at(**whose)
+            reason = outcome.reason and outcome.reason.with_facts(**whose)
             return [Row(version.label, "baseline", outcome.verdict, reason, precision=precision)]
     copy, empty = (has(version, bench.job.pair.baseline) for has in (is_copy, has_no_launch))
     known = [Finding(Cause.IS_A_COPY if copy else Cause.NO_KERNEL)] if copy or empty else []
@@ -113,7 +113,9 @@ def _notes(bench: Bench, arms: dict[str, Arm], samples: Samples, label: str) -> 
     arm, notes, libraries = arms[label], list[Finding](), _libraries(arms)
     notes += [arm.host_bound] if arm.host_bound else []
     notes += _waits([each for each in arms if each in (label, "baseline", *libraries)], samples)
-    notes += [recompute.too_short(arms[each]).at(whose=each) for each in libraries if recompute.is_short(arms[each])]
+    notes += [
+        recompute.too_short(arms[each]).with_facts(whose=each) for each in libraries if recompute.is_short(arms[each])
+    ]
     if arm.compile_s > LONG_COMPILE_S:
         notes.append(Finding(Cause.COMPILED_LONG, {"seconds": arm.compile_s}))
     if label in samples.seen and not samples.seen[label].is_known:
@@ -129,12 +131,12 @@ def _notes(bench: Bench, arms: dict[str, Arm], samples: Samples, label: str) -> 
         notes.append(Finding(Cause.ALLOCATES, {"bytes": mine, "baseline": theirs}))
     cost, cache_bytes = samples.costs["baseline"], bench.job.info.get("cache_bytes") or 0
     is_warm = arm.host_s is None  # the wall clock; the device's clock begins with a cold L2
-    if is_warm and of_limit(cost, bench.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
+    if is_warm and limit_time(cost, bench.job.limits)[1] == "dram_bytes" and cost["dram_bytes"] <= cache_bytes:
         notes.append(Finding(Cause.FITS_IN_CACHE))
     elif arm.of_limit and arm.of_limit > ABOVE_LIMIT:
         notes.append(Finding(Cause.ABOVE_LIMIT))
     reasons = ((name, bench.outcomes[name].reason) for name in _libraries(bench.outcomes))
-    return notes + [reason.at(whose=name) for name, reason in reasons if reason]
+    return notes + [reason.with_facts(whose=name) for name, reason in reasons if reason]
 
 
 def too_fast(labels: list[str], samples: Samples, job: Job) -> dict[str, Finding]:

@@ -73,7 +73,7 @@ def settled(job: Job, result: PairResult, call: Call) -> PairResult:
             run(label, folder)
     (base,) = runs["baseline"]
     for label, problem in (base.wrong or {}).items():
-        outcome = Outcome(Verdict.INVALID, problem.at(where=Where.ALONE.value))
+        outcome = Outcome(Verdict.INVALID, problem.with_facts(where=Where.ALONE.value))
         runs[label] = [replace(each, outcome=outcome) for each in runs[label]]
     result = _without(result, {label: found.outcome for label, (found,) in runs.items() if found.outcome})
     for _ in range(REPEATS):
@@ -117,7 +117,7 @@ def _seconds(label: str, runs: dict[str, list[Alone]]) -> list[list[float]]:
 
 def _alone(outcome: Outcome, **facts: str) -> Finding | None:
     """What a run alone found. `whose`: of another candidate than the row's variant."""
-    return outcome.reason and outcome.reason.at(alone=True, **facts)
+    return outcome.reason and outcome.reason.with_facts(alone=True, **facts)
 
 
 def _confirmed(result: PairResult, runs: dict[str, list[Alone]]) -> PairResult:

@@ -71,7 +71,7 @@ class Reference:
         if not self.base.grads:
             return None
         problem = compare(answer.grads, self.base.grads, self.base.grads, one.precision, one.custom)
-        return problem and problem.at(gradient=True)
+        return problem and problem.with_facts(gradient=True)
 
 
 def leading(tree: Tree, rows: int | None) -> Tree:
@@ -108,7 +108,7 @@ def fresh_answer(
         if filled and one.setup:
             guards.poison_outputs(mine)
             problem = near(call(), copy, one.precision, one.custom)
-            stage.disqualify(one.label, problem and problem.at(where=Where.AGAIN.value))
+            stage.disqualify(one.label, problem and problem.with_facts(where=Where.AGAIN.value))
             harvest_grads(mine)
         return answer
 
@@ -185,7 +185,7 @@ def judge_answer(stage: Stage, one: Candidate, answer: Answer | None, right: Ref
     """Disqualify a candidate whose answer is wrong. `where`: facts of it (outcome.Where)."""
     if answer and one.label not in stage.disqualified:
         problem = right.mismatch(one, answer)
-        stage.disqualify(one.label, problem and problem.at(**where))
+        stage.disqualify(one.label, problem and problem.with_facts(**where))
 
 
 def judge_timed(
@@ -203,7 +203,7 @@ def judge_timed(
         if not first:
             return {}
         for label, why in blind_spots(stage, right, inputs, other, libraries=True).items():
-            stage.disqualify(label, why.at(check=f"the timed size {stage.job.size}"))
+            stage.disqualify(label, why.with_facts(check=f"the timed size {stage.job.size}"))
         for each in stage.judged(libraries=False):  # not libraries: torch.compile would compile again
             answer = fresh_answer(stage, each, inputs, other, under="filled")
             judge_answer(stage, each, answer and replace(answer, grads={}), right, {**AT_TIMED, "filled": True})
@@ -227,7 +227,7 @@ def compare_round(stage: Stage, answers: dict[str, Tree], inputs: InputSet, erro
         if stage.ranks.any(any(wrong.values())) and blame(stage, inputs):
             return True
         for label, problem in wrong.items():
-            stage.disqualify(label, problem and problem.at(where=Where.ROUND.value))
+            stage.disqualify(label, problem and problem.with_facts(where=Where.ROUND.value))
         stage.agree()
     return False
 

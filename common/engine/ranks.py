@@ -83,7 +83,7 @@ class Ranks:
         for rank, mine in enumerate(every):
             for label, outcome in mine.items():
                 is_common = all(other.get(label) == outcome for other in every)
-                of_rank = replace(outcome, reason=outcome.reason and outcome.reason.at(rank=rank))
+                of_rank = replace(outcome, reason=outcome.reason and outcome.reason.with_facts(rank=rank))
                 found.setdefault(label, outcome if is_common else of_rank)
         return found
 

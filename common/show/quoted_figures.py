@@ -16,9 +16,9 @@ from functools import cache
 from common.pairs.pair import ROOT, class_of, discover, short
 from common.pairs.user_error import UserError
 from common.record.files import on_one_gpu
-from common.record.load import together
+from common.record.record_file import combine_records
 from common.record.result import Arm, PairResult
-from common.record.store import current, recorded
+from common.record.store import chapter_records, current_filter
 from common.show.formats import binary, digits, seconds
 from common.show.summary import fastest_library
 from common.show.tables import variant, word
@@ -43,7 +43,7 @@ def link(device: str, chapter: str, title: str) -> str:
 def newest(title: str) -> str:
     """Of one GPU (`on_one_gpu`), under a title that begins with the chapter: `ch1 coalescing optimized: ratio`."""
     chapter, _, rest = title.partition(" ")
-    on_gpu = on_one_gpu(recorded(chapter))
+    on_gpu = on_one_gpu(chapter_records(chapter))
     if not on_gpu:
         raise UserError(f'nothing recorded is called "{title}"')
     return figure(on_gpu[0][0].parent.name, chapter, rest)
@@ -100,11 +100,11 @@ def _fields(result: PairResult, label: str) -> dict[str, str]:
 
 @cache
 def _results(device: str, chapter: str, of_class: str) -> dict[tuple[str, str], PairResult]:
-    found = [record for path, record in recorded(chapter, of_class) if path.parent.name == device]
-    record = together(found)
+    found = [record for path, record in chapter_records(chapter, of_class) if path.parent.name == device]
+    record = combine_records(found)
     return {(pair.name, pair.size): pair for pair in record.pairs} if record else {}
 
 
 @cache
 def _is_current(chapter: str) -> Callable[[PairResult], bool]:
-    return current(discover(ROOT / chapter))
+    return current_filter(discover(ROOT / chapter))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from common.pairs.pair import Pair, class_of
 from common.record.files import Problems
 from common.record.result import PairResult, Record
-from common.record.store import current, recorded_sizes
+from common.record.store import current_filter, recorded_sizes
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def on_gpu(record: Record, pairs: Sequence[Pair]) -> OnGpu:
         return NOTHING_ON_GPU
     results: dict[tuple[str, str, str], PairResult | None] = {}
     problems: Problems = {}
-    is_current, name, dates = current(pairs), "", set[str]()
+    is_current, name, dates = current_filter(pairs), "", set[str]()
     for chapter in {pair.chapter for pair in record.pairs}:
         for old in (old for _, old in recorded_sizes(chapter, problems=problems)):
             for result in old.pairs:

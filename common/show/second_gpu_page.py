@@ -95,7 +95,7 @@ def compared(found: Predicted, folder: Path) -> list[Compared]:
     """The predicted rows that were measured later: on the same code, or on code that a record was carried to."""
     measured, carried = dict[Key, tuple[str, result.Row, dict[str, float]]](), dict[str, list[str]]()
     for chapter in dict.fromkeys(row.chapter for row in found.rows):
-        for path, record in reversed(store.recorded(chapter, problems={})):
+        for path, record in reversed(store.chapter_records(chapter, problems={})):
             is_later = path.parent == folder and record.environment["date"] > found.environment["date"]
             for pair in record.pairs:
                 carried.setdefault(pair.source_hash, []).extend(pair.carried)

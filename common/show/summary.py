@@ -7,11 +7,11 @@ from pathlib import Path
 from statistics import fmean, geometric_mean
 
 from common.pairs.pair import Pair, class_of, short
-from common.record.files import Problems, classes, write_text
-from common.record.load import together
+from common.record.files import Problems, count_classes, write_text
 from common.record.outcome import UNTIMED, Cause
+from common.record.record_file import combine_records
 from common.record.result import PairResult, Record, Row
-from common.record.store import CLASSES, added, current, recorded, recorded_classes
+from common.record.store import CLASSES, added_variants, chapter_records, current_filter, recorded_classes
 from common.show import stats_table, tables
 from common.show.formats import digits
 from common.show.layout import markdown
@@ -142,17 +142,17 @@ def _left_out(results: Sequence[PairResult], is_current: Callable[[PairResult], 
 
 
 def _added(pair: Pair, result: PairResult) -> list[str]:
-    return [f"{pair.name} {short(label)}" for label in added(pair, result)]
+    return [f"{pair.name} {short(label)}" for label in added_variants(pair, result)]
 
 
 def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None) -> dict[Path, str]:
     """recorded/<device>/<chapter>.md: what is recorded of a chapter at all sizes, one table per class of sizes.
 
-    `problems`: as in `archive.recorded`.
+    `problems`: as in `store.chapter_records`.
     """
     found: dict[Path, list[str]] = {}
     for name in recorded_classes(chapter):
-        for files, record in _devices(recorded(chapter, name, problems=problems)):
+        for files, record in _devices(chapter_records(chapter, name, problems=problems)):
             title = f"# {chapter} on {record.environment['device']['name']}"
             page = found.setdefault(files[0][0].with_name(f"{chapter}.md"), [title])
             page.append(_section(name, files, record, pairs))
@@ -161,7 +161,7 @@ def pages(chapter: str, pairs: Sequence[Pair], problems: Problems | None = None)
 
 def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> str:
     """The section of one class. Only rows that are not stale count for best and worst."""
-    is_current = current(pairs)
+    is_current = current_filter(pairs)
     known = [pair for pair in record.pairs if is_current(pair)]
     now = replace(record, pairs=known)
     shared = [named(result) for result in known if result.neighbours]
@@ -175,9 +175,9 @@ def _section(name: str, files: Files, record: Record, pairs: Sequence[Pair]) -> 
 
 def _devices(files: Files) -> Iterator[tuple[Files, Record]]:
     """For each device, that with the most recorded first: its files, and one record with all that they contain."""
-    for folder in sorted(dict.fromkeys(path.parent for path, _ in files), key=classes, reverse=True):
+    for folder in sorted(dict.fromkeys(path.parent for path, _ in files), key=count_classes, reverse=True):
         of_device = [(path, record) for path, record in files if path.parent == folder]
-        if record := together([each for _, each in of_device]):
+        if record := combine_records([each for _, each in of_device]):
             yield of_device, record
 
 

@@ -11,10 +11,10 @@ from common.cli import counts
 from common.cli.counts import CountedPair
 from common.pairs.pair import discover
 from common.pairs.source import source_hash, timed_code
-from common.record.load import load_record, save_record
 from common.record.outcome import Cause, Finding, Verdict
+from common.record.record_file import load_record, save_record
 from common.record.result import Row
-from common.record.store import current
+from common.record.store import current_filter
 from common.traffic.data import Kernel, Traffic
 from common.traffic.versions import VersionTraffic
 from common.xray.compilers import Binary
@@ -100,7 +100,7 @@ def carried(tmp_path, monkeypatch, capsys, in_this_process):
         carry_records.carry_chapter("ch3", old, new, names)
         (path,) = path.parent.glob("*.json")  # another where the class of its size is another
         (kept,) = load_record(path).pairs
-        return kept, current(list(new.values()))(kept), capsys.readouterr().out, known
+        return kept, current_filter(list(new.values()))(kept), capsys.readouterr().out, known
 
     return carry_over
 

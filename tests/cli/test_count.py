@@ -157,7 +157,7 @@ def test_versions_are_counted_for_what_they_do(tmp_path, capsys):
     assert "bad: not counted: ValueError: no such thing (optimized_double_bad.py:" in capsys.readouterr().out
     (pair,) = counts.FORMAT.load(kept).pairs
     baseline = pair.versions[0]
-    assert (baseline.traffic.launches, baseline.traffic.asked_bytes) == (2, 4 * 4096 * 4 + 4)
+    assert (baseline.traffic.launches, baseline.traffic.requested_bytes) == (2, 4 * 4096 * 4 + 4)
     assert baseline.unit == 2 * 4096 * 4
     assert [version.failed for version in pair.versions] == [False, False, True]
 

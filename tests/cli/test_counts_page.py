@@ -89,7 +89,7 @@ def test_how_good_a_pencil_is_is_computed_from_them(course):
 @pytest.mark.parametrize(
     ("version", "clock", "cause"),
     [
-        (counted("optimized", 100.0, queue=5000), "device", "5,000 atomic operations on one address"),
+        (counted("optimized", 100.0, max_atomics_per_address=5000), "device", "5,000 atomic operations on one address"),
         (counted("optimized", 400.0, {"h2d_bytes": 40.0}), "wall", "copies and kernels wait for each other"),
         (counted("optimized", 40.0, {"h2d_bytes": 4.0}), "wall", "copies of memory that is not pinned"),
         (counted("optimized", 100.0), "device", "not visible in the counts"),

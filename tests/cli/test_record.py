@@ -14,7 +14,7 @@ from common.learn.gate import NOT_YET
 from common.pairs.pair import discover
 from common.pairs.source import source_hash
 from common.pairs.user_error import UserError
-from common.record.load import load_record
+from common.record.record_file import load_record
 from common.record.result import Row
 from tools import record, record_steps, solutions
 from tools.record_steps import Part

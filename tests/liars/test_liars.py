@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from samples import reason_of
 
-from common.record.load import to_json
+from common.record.record_file import to_json
 from common.show import console, heatmap, summary
 from liars import WAYS, answer, clock, state, test_alone, test_on_gpu, test_statistics
 from liars.case import assert_believed, assert_out, rooms, rows_of, write_rooms

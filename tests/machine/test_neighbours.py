@@ -14,7 +14,7 @@ from samples import HONEST, PATIENCE_S, version, wait_until, write_pair
 
 from common.machine import background_load
 from common.machine.background_load import Snapshot, load_between, take_snapshot
-from common.record.load import load_record
+from common.record.record_file import load_record
 
 ME = psutil.Process()
 SPIN = "import time\nend = time.process_time() + {}\nwhile time.process_time() < end: pass"  # seconds of CPU time

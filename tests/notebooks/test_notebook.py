@@ -48,7 +48,7 @@ def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path, pair):
 def test_calls_are_counted_without_values(pair):
     call = nb.ready(pair.baseline, {"n": 1000}, "meta")
     found = nb.count(call)
-    assert (found.launches, found.asked_bytes) == (2, 2 * 8000 + 4)  # a product, then a sum with a shift of one element
+    assert (found.launches, found.requested_bytes) == (2, 2 * 8000 + 4)  # a product, a sum with a shift of one element
     assert call().is_meta
 
 

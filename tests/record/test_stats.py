@@ -24,7 +24,7 @@ from common.machine.limits import Limit
 from common.pairs.pair import discover
 from common.record.decision import decide
 from common.record.outcome import Outcome, Verdict
-from common.record.recompute import of_limit
+from common.record.recompute import limit_time
 from common.show import words
 from common.stats import Estimate
 
@@ -254,7 +254,7 @@ def conclude(tmp_path):
     ],
 )
 def test_the_limit_is_the_largest_amount_over_its_peak(cost, which, expected):
-    least, by = of_limit(cost, LIMITS, which)
+    least, by = limit_time(cost, LIMITS, which)
     assert (least, by) == (expected[0] and pytest.approx(expected[0]), expected[1])
 
 

@@ -1,7 +1,7 @@
 """Count what a walk down the columns asks for."""
 
 
-def asked_bytes(rows, columns):
+def requested_bytes(rows, columns):
     return 4 * rows * columns
 
 
