@@ -15,6 +15,7 @@ import sys
 from argparse import Namespace
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from common import program
@@ -114,6 +115,10 @@ def run(args: Namespace) -> int:
         with interrupt.hold_signals():
             console.print_limits(*runner.survey_apart(args.device), console.make_console())
         return 0
+    if args.new:
+        from common.cli.skeletons import new_pair
+
+        return new_pair(Path(args.new[0]), args.new[1])
     if args.compare:
         from common.cli.regression_check import compare_files
 

@@ -18,6 +18,7 @@ TASK_OPTIONS = {  # what to do -> the options that it takes; the last is to meas
     "list": "chapter path all only verbose",
     "limits": "device",
     "compare": "",
+    "new": "",
     "show": "stats markdown verbose",
     "xray": "chapter path all size arch code",
     "count": "chapter path all size arch json markdown",
@@ -28,6 +29,7 @@ EXAMPLES = """
   benchmark.py --all --record                       every chapter, each into its record
   benchmark.py --list                               every version in one sentence, with what it needs
   benchmark.py --chapter 1 --only 'coal*' --device cuda:0
+  benchmark.py --new DIR NAME                       two files to begin a pair of your own with
   benchmark.py --path DIR --check                   your own pairs, verified only
   benchmark.py --chapter 1 --fast --json F.json --plot F.png
   benchmark.py --show F.json --stats                the table of a record, with means and spreads
@@ -59,6 +61,7 @@ def parse(argv: list[str] | None, name: str, description: str, chapter: int | No
     add = instead.add_mutually_exclusive_group().add_argument
     add("--list", action="store_true", help="list versions and what they need; with -v also sizes")
     add("--limits", action="store_true", help="measure what this machine can do")
+    add("--new", nargs=2, metavar=("DIR", "NAME"), help="write a pair to begin with; in chN a new chapter, too")
     add("--show", type=Path, metavar="F.json", help="the table of a record")
     add("--compare", nargs=2, type=Path, metavar=("OLD", "NEW"), help="two records: what regressed")
     add("--xray", metavar="PATTERN", help="kernels of pairs as machine code; needs no GPU")
@@ -110,7 +113,7 @@ def select(args: argparse.Namespace) -> list[Pair]:
     elif args.all or args.list or args.xray or args.count:
         folders = list(chapters().values())
     else:
-        options = "--chapter N, --path DIR, --all, --list, --limits, --show, --compare, --xray or --count"
+        options = "--chapter N, --path DIR, --all, --list, --limits, --new, --show, --compare, --xray or --count"
         raise UsageError(f"nothing to do: pass {options} (--help shows all)")
     only, pairs, names = args.xray or args.count or args.only, list[Pair](), list[str]()
     for folder in folders:
