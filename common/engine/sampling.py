@@ -64,7 +64,7 @@ def sample_blocks(stage: Stage, preparation: Preparation) -> Samples:
     clock, plan, source = preparation.clock, preparation.plan, preparation.source
     job, waits = stage.job, Counter[str]()
     _touch_memory(stage, clock, plan, source)
-    judged, blocks, voided_rounds = judged_blocks(stage.rng, plan.blocks), list[list[Round]](), 0
+    block_numbers, blocks, voided_rounds = judged_blocks(stage.rng, plan.blocks), list[list[Round]](), 0
     errors: dict[str, Errors] = {}
     order = stage.rng.sample(stage.remaining, len(stage.remaining))
     for _ in range(2 * plan.blocks):  # a voided block is measured again, up to twice as many in all
@@ -73,7 +73,8 @@ def sample_blocks(stage: Stage, preparation: Preparation) -> Samples:
             break
         stage.progress.report(f"block {done + 1} of {plan.blocks}", done / plan.blocks)
         order = order[1:] + order[:1]  # otherwise a candidate's buffers would have the same addresses in every block
-        rounds, block_errors = _sample_block(stage, clock, plan, source, order, waits, errors, done in judged)
+        is_judged = done in block_numbers
+        rounds, block_errors = _sample_block(stage, clock, plan, source, order, waits, errors, is_judged)
         errors = errors or block_errors
         if rounds is not None:
             voided_rounds += plan.rounds - len(rounds)
