@@ -14,7 +14,6 @@ from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 from common.record.files import check_writable, file_errors, noting
 from common.show.console import make_console, say
-from common.show.plot import save
 from common.xray.occupancy import MACHINES
 from search import history, show, sweeps
 from search.examine import Bar
@@ -101,12 +100,10 @@ def tune(args: argparse.Namespace, bar: Bar) -> int:
 def write(kept: history.History, args: argparse.Namespace, problems: list[str]) -> None:
     """Write the files that were asked for besides the report."""
     with noting(problems):
-        if args.export:
-            show.export(kept, args.export)
-            print(f"written: {args.export}")
-        if args.plot:
-            save(show.figure(kept), args.plot)
-            print(f"written: {args.plot}")
+        for path, make in ((args.export, show.export), (args.plot, show.plot)):
+            if path:
+                make(kept, path)
+                print(f"written: {path}")
 
 
 def path_of(about: About) -> Path:

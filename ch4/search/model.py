@@ -29,10 +29,6 @@ MOST_SHOWN = 60  # of the measured, the best; failures are told all
 MOST_BYTES = 1 << 20  # of an answer
 
 
-class ModelError(UserError):
-    """The environment does not say where a model is."""
-
-
 class Useless(Exception):
     """An answer that proposes nothing; str() says why, in one line."""
 
@@ -45,9 +41,9 @@ class Model:
         names = "OPENAI_BASE_URL", "OPENAI_MODEL"
         self._url, self._name = (os.environ.get(name, "") for name in names)
         if missing := [name for name in names if not os.environ.get(name)]:
-            raise ModelError(f"the model as proposer: {' and '.join(missing)} must be set in the environment")
+            raise UserError(f"the model as proposer: {' and '.join(missing)} must be set in the environment")
         if not self._url.startswith(("http://", "https://")):
-            raise ModelError("OPENAI_BASE_URL must begin with http:// or https://")
+            raise UserError("OPENAI_BASE_URL must begin with http:// or https://")
 
     def propose(self, history: History, count: int) -> list[Configuration]:
         if len(history.names) >= len(self._space.valid):

@@ -13,7 +13,7 @@ from rich.console import Console
 from common.pairs.wide_tables import TIE, print_table
 from common.record.files import write_text
 from common.show.console import say
-from common.show.plot import SERIES, new_figure
+from common.show.plot import SERIES, new_figure, save
 from common.stats import Estimate
 from search.history import History, Repeat
 from search.space import Configuration, Problem, Space, brief
@@ -111,6 +111,11 @@ def figure(history: History) -> Figure:
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize=8)
     return drawn
+
+
+def plot(history: History, path: Path) -> None:
+    """Raises RecordError."""
+    save(figure(history), path)
 
 
 class Best(Struct):
