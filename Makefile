@@ -40,10 +40,8 @@ test: .venv/.tested ## what every change must pass: five minutes on two cores
 test-all: ## that and the rest: all sizes, notebooks, architectures, style, types, a minute of calibration
 	@$(MAKE) --no-print-directory --keep-going test rest
 
-mutants: .venv/.tested ## judge the wrong versions of every lesson that can run here, and keep what is said of them
+mutants: .venv/.tested ## judge the wrong versions of lessons and exercises that are not judged yet, and keep what is said
 	cd tests && ../$(PY) -m mutants $(ARGS)
-	cd tests && ../$(PY) -m learn.mutations
-	ALL_WRONG=1 $(PYTEST) tests/learn/test_exercises.py
 
 rest: .venv/.tested
 	@$(PY) -m ruff check . && $(PY) -m mypy; style=$$?; $(PYTEST) $(NBVAL) tests -m "rest and not alone"; two=$$?; \

@@ -12,8 +12,8 @@ from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
-from common.record.files import check_writable, file_errors, noting
-from common.show.console import make_console, say
+from common.record.files import check_writable, file_errors, note_errors
+from common.show.console import make_console, print_wrapped
 from common.xray.occupancy import MACHINES
 from search import history, show, sweeps
 from search.examine import Bar
@@ -73,13 +73,13 @@ def tune(args: argparse.Namespace, bar: Bar) -> int:
     kept = history.opened(args.history or path_of(about), about)
     before, console, problems = len(kept.trials), make_console(), list[str]()
     where = f"on {name}" if bench.device else f"for {name}: no GPU is timed, the score is a proxy (X-ray)"
-    say(f"searching {problem} {where}", console)
+    print_wrapped(f"searching {problem} {where}", console)
     on = f", going on after {before}" if before else ""
-    say(f"{valid} configurations, history: {kept.path}{on}", console)
+    print_wrapped(f"{valid} configurations, history: {kept.path}{on}", console)
     most = valid if args.exhaustive else min(valid, args.evaluations or valid // 10)
     size = SWEPT if args.exhaustive else GENERATION
     try:
-        with noting(problems):
+        with note_errors(problems):
             with bar() as tell:
                 search(kept, space, proposer, bench.score, bench.default, most, args.budget, tell, size)
             if bench.device and kept.measured and (len(kept.trials) > before or not kept.final):
@@ -99,7 +99,7 @@ def tune(args: argparse.Namespace, bar: Bar) -> int:
 
 def write(kept: history.History, args: argparse.Namespace, problems: list[str]) -> None:
     """Write the files that were asked for besides the report."""
-    with noting(problems):
+    with note_errors(problems):
         for path, make in ((args.export, show.export), (args.plot, show.plot)):
             if path:
                 make(kept, path)
@@ -129,8 +129,8 @@ def load(args: argparse.Namespace, bar: Bar) -> int:
     kept, console = history.History(about_of(bench, "")), make_console()
     where = f"{'on' if bench.device else 'by the proxy for'} {bench.machine.name}"
     elsewhere = "" if best.problem in (None, bench.problem) else f"; it was found for {best.problem}"
-    say(brief(best.configuration), console)
-    say(f"beside the default at {bench.problem} {where}{elsewhere}", console)
+    print_wrapped(brief(best.configuration), console)
+    print_wrapped(f"beside the default at {bench.problem} {where}{elsewhere}", console)
     both = [bench.default] + [best.configuration] * (best.configuration != bench.default)
     with bar() as tell:
         kept.add(*bench.score(both, 0, tell))

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from common.pairs.wide_tables import TIE, print_table
 from common.record.files import write_text
-from common.show.console import say
+from common.show.console import print_wrapped
 from common.show.plot import SERIES, new_figure, save
 from common.stats import Estimate
 from search.history import History, Repeat
@@ -31,7 +31,7 @@ def print_report(history: History, space: Space, console: Console) -> None:
     if history.measured:
         print_table("the fastest configurations", *table(history), console)
     for line in [*_counts(history, space), *_predictions(history), *_noise(history)]:
-        say(line, console)
+        print_wrapped(line, console)
 
 
 def table(history: History) -> tuple[list[str], list[list[str]]]:

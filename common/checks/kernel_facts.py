@@ -9,10 +9,12 @@ import json
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from torch.autograd.profiler import profile
 
@@ -24,24 +26,50 @@ NAME = 80  # characters that are kept: the names of C++ templates have thousands
 SPILL_BYTES = 4  # Triton counts registers
 
 
-def kernels_of(profiler: profile, without: str) -> list[dict[str, Any]]:
+@contextmanager
+def launched_binaries() -> Iterator[list[Any]]:
+    """The kernels that Triton's launcher starts inside. It does not see those of a graph, or that Inductor starts."""
+    binaries: list[Any] = []
+    if "triton" not in sys.modules:
+        yield binaries
+        return
+    from triton.runtime.jit import JITFunction
+
+    run = JITFunction.run
+
+    def launch(self: Any, *arguments: Any, **options: Any) -> Any:
+        binary = run(self, *arguments, **options)
+        binaries.append(binary)
+        return binary
+
+    with patch.object(JITFunction, "run", launch):
+        yield binaries
+
+
+def kernels_of(profiler: profile, binaries: Iterable[Any], without: str) -> list[dict[str, Any]]:
     """A call's kernels as `form.Kernel` has them, those first that it launches most; not those named `without`."""
     with TemporaryDirectory(prefix="speed-of-light-") as folder:
         path = Path(folder, "trace.json")
         profiler.export_chrome_trace(str(path))
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     launches = [event for event in events if event.get("cat") == "kernel" and without not in event["name"]]
-    return kernel_facts(launches, _loaded({event["name"] for event in launches}))
+    return kernel_facts(launches, list(binaries), _loaded_kernels({event["name"] for event in launches}))
 
 
-def kernel_facts(launches: Iterable[dict[str, Any]], loaded: Iterable[Any]) -> list[dict[str, Any]]:
-    """The same from a trace's events and from the kernels that Triton has loaded (`CompiledKernel`)."""
+def kernel_facts(
+    launches: Iterable[dict[str, Any]], binaries: Iterable[Any], loaded: Iterable[Any]
+) -> list[dict[str, Any]]:
+    """The same from a trace's events, and Triton's `CompiledKernel`s: those of the call, and all of this process."""
     counts = Counter((event["name"], *_resources(event["args"])) for event in launches)
     facts = []
     for (name, registers, warps, shared_bytes), count in counts.most_common():
-        same = [one for one in loaded if (one.name, one.n_regs, one.metadata.num_warps) == (name, registers, warps)]
+        form = name, registers, warps
+        of_call, of_process = (
+            [kernel for kernel in kernels if (kernel.name, kernel.n_regs, kernel.metadata.num_warps) == form]
+            for kernels in (binaries, loaded)
+        )
         of_launch = {"registers": registers, "warps": warps, "shared_bytes": shared_bytes}
-        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(same)})
+        facts.append({"name": name[:NAME], "launches": count, **of_launch, **_code_facts(of_call or of_process)})
     return facts
 
 
@@ -50,20 +78,21 @@ def _resources(launch: dict[str, Any]) -> tuple[int, int, int]:
     return launch["registers per thread"], math.ceil(math.prod(launch["block"]) / WARP), launch["shared memory"]
 
 
-def _loaded(names: set[str]) -> list[Any]:
+def _loaded_kernels(names: set[str]) -> list[Any]:
     """The kernels of these names that Triton has loaded."""
     if "triton" not in sys.modules:
         return []
     from triton.compiler import CompiledKernel  # a slow import, unless a version has done it
 
-    kernels = [one for one in gc.get_objects() if isinstance(one, CompiledKernel)]
+    # not isinstance: it asks dead proxies
+    kernels = [item for item in gc.get_objects() if type(item) is CompiledKernel]
     return [kernel for kernel in kernels if kernel.module is not None and kernel.name in names]
 
 
 def _code_facts(kernels: list[Any]) -> dict[str, Any]:
     """Spills (bytes of a thread) and instructions; nothing where binaries that look alike at launch differ in them."""
     facts: list[dict[str, Any]] = []
-    for kernel in kernels:
+    for kernel in {id(kernel): kernel for kernel in kernels}.values():
         binary = Binary(kernel.name, kernel.asm["cubin"], "", WARP * kernel.metadata.num_warps, kernel.metadata.shared)
         try:
             facts.append({"spills": SPILL_BYTES * kernel.n_spills, "instructions": instruction_counts(binary)})

@@ -93,7 +93,7 @@ def dissect(binary: Binary, machine: Machine) -> Anatomy:
 @lru_cache(maxsize=256)
 def instruction_counts(binary: Binary) -> dict[str, int]:
     """Instructions in the code: all, by kind and bits ("global loads 128"), and of tensor cores. Raises NoTools."""
-    opcodes = _opcodes(_listing(binary, "-g"))
+    opcodes = _opcodes(_listing(binary))
     kinds = {f"{kind} {bits}" if bits else kind: count for (kind, bits), count in sorted(_count(opcodes).items())}
     return {"all": len(opcodes), **kinds, **dict(sorted(_tensor(opcodes).items()))}
 

@@ -25,7 +25,7 @@ from common.isolation import worker
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 from common.record.files import RecordError
-from common.record.outcome import BELIEVED
+from common.record.outcome import WITH_SPEEDUP
 from common.show.console import make_console
 from common.stats import Estimate
 from common.xray.occupancy import MACHINES
@@ -345,7 +345,7 @@ def test_the_best_is_measured_anew(bench, kept, monkeypatch):
     kept.add(tried(staged(3), 1.0), tried(staged(8), 2.0))
     kept.add(*bench().final(kept, quiet))
     final = history.read(kept.path).final
-    assert (final.configuration, final.verdict in BELIEVED) == (staged(3), True)
+    assert (final.configuration, final.verdict in WITH_SPEEDUP) == (staged(3), True)
     assert final.seconds.keys() == {name_of(staged(3)), "default", "torch"}
     assert all(found.low <= found.ratio <= found.high for found in (final.over_default, final.repeat, final.over_torch))
 

@@ -11,7 +11,7 @@ from samples import pair_result, record
 from common.checks.kernel_facts import kernel_facts, kernels_of
 from common.pairs.pair import ROOT
 from common.record import form
-from common.record.load import load_record, save_record
+from common.record.record_file import load_record, save_record
 from common.xray.capture import launches
 from common.xray.compilers import compile_for
 from common.xray.occupancy import MACHINES
@@ -40,7 +40,7 @@ def loaded(binary, registers=32, spilled=0):
 
 
 def test_each_kernel_of_a_call_is_counted_with_its_resources():
-    facts = kernel_facts([launch("add"), launch("sum", 40, 96, 1024), launch("sum", 40, 96, 1024)], [])
+    facts = kernel_facts([launch("add"), launch("sum", 40, 96, 1024), launch("sum", 40, 96, 1024)], [], [])
     assert facts == [
         {"name": "sum", "launches": 2, "registers": 40, "warps": 3, "shared_bytes": 1024},
         {"name": "add", "launches": 1, "registers": 32, "warps": 4, "shared_bytes": 0},
@@ -49,7 +49,7 @@ def test_each_kernel_of_a_call_is_counted_with_its_resources():
 
 
 def test_spills_and_instructions_come_from_the_binary_that_ran(binary):
-    (fact,) = kernel_facts([launch(binary.name, threads=binary.threads)], [loaded(binary, spilled=3)])
+    (fact,) = kernel_facts([launch(binary.name, threads=binary.threads)], [], [loaded(binary, spilled=3)])
     anatomy = dissect(binary, H100)
     assert fact["spills"] == 12  # bytes
     assert fact["instructions"]["all"] == anatomy.instructions > 100
@@ -58,11 +58,13 @@ def test_spills_and_instructions_come_from_the_binary_that_ran(binary):
 
 def test_another_kernel_of_the_same_name_gives_no_facts(binary):
     at_launch = launch(binary.name, threads=binary.threads)
-    (fact,) = kernel_facts([at_launch], [loaded(binary, registers=33)])
+    (fact,) = kernel_facts([at_launch], [], [loaded(binary, registers=33)])
     assert "spills" not in fact
-    (fact,) = kernel_facts([at_launch], [loaded(binary), loaded(binary, spilled=1)])  # which of the two ran?
+    (fact,) = kernel_facts([at_launch], [], [loaded(binary), loaded(binary, spilled=1)])  # which of the two ran?
     assert "spills" not in fact
-    (fact,) = kernel_facts([at_launch], [loaded(binary), loaded(binary)])
+    (fact,) = kernel_facts([at_launch], [loaded(binary, spilled=1)], [loaded(binary), loaded(binary, spilled=1)])
+    assert fact["spills"] == 4  # the launcher has started it in this call
+    (fact,) = kernel_facts([at_launch], [], [loaded(binary), loaded(binary)])
     assert fact["spills"] == 0
 
 
@@ -73,12 +75,12 @@ def test_a_trace_is_read_without_its_markers_and_copies():
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": events}, file)
 
-    found = kernels_of(SimpleNamespace(export_chrome_trace=export), without="spin_kernel")
+    found = kernels_of(SimpleNamespace(export_chrome_trace=export), [], without="spin_kernel")
     assert [kernel["name"] for kernel in found] == ["add"]
 
 
 def test_a_record_keeps_them(tmp_path):
-    kernels = kernel_facts([launch("x" * 1000)], [])
+    kernels = kernel_facts([launch("x" * 1000)], [], [])
     whole, pair = record(), pair_result()
     arms = {label: replace(arm, kernels=kernels) for label, arm in pair.arms.items()}
     save_record(replace(whole, pairs=[replace(pair, arms=arms)]), tmp_path / "r.json")
