@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout's 
 
 from common import program
 from common.isolation import interrupt
-from common.program import Parser, device_name, picture
+from common.program import Parser, device_name, picture_path
 
 EXAMPLES = """examples:
   ch4/tune.py                                       a tenth of the space, by evolution
@@ -91,7 +91,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=positive, default=20, metavar="N", help="with --replay (default 20)")
     output = parser.add_argument_group("output")
     output.add_argument("--export", type=Path, metavar="F.json", help="write the best configuration, for gemm.load")
-    output.add_argument("--plot", type=picture, metavar="F.png", help="draw the best so far by generation")
+    output.add_argument("--plot", type=picture_path, metavar="F.png", help="draw the best so far by generation")
     args = parser.parse_args(argv)
     if args.exhaustive and args.evaluations:
         parser.error("--exhaustive tries everything: --evaluations belongs to a search")

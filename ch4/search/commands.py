@@ -14,8 +14,8 @@ from common.machine.device import default_device, versions
 from common.machine.survey import survey_apart
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
-from common.record.files import check_writable, noting
-from common.show.console import make_console, say
+from common.record.files import check_writable, note_errors
+from common.show.console import make_console, print_wrapped
 from common.show.plot import save
 from common.xray.occupancy import MACHINES
 from search import history, show, sweeps
@@ -86,14 +86,14 @@ def tune(args: argparse.Namespace, bar: Bar) -> int:
     where = f"on {name}" if isinstance(bench, Gpu) else f"for {name}: no GPU is timed, the score is a proxy (X-ray)"
     on = f", going on after {len(kept.trials)}" if kept.trials else ""
     console = make_console()
-    say(f"searching {problem} {where}", console)
-    say(f"{valid} configurations, history: {kept.path}{on}", console)
+    print_wrapped(f"searching {problem} {where}", console)
+    print_wrapped(f"{valid} configurations, history: {kept.path}{on}", console)
     most = valid if args.exhaustive else min(valid, args.evaluations or valid // 10)
     size = SWEPT if args.exhaustive else GENERATION
     problems: list[str] = []
     before = len(kept.trials)
     try:
-        with noting(problems):
+        with note_errors(problems):
             with bar() as tell:
                 search(kept, space, proposer, bench, default, most, args.budget, tell, size)
             if isinstance(bench, Gpu) and kept.measured and (len(kept.trials) > before or not kept.final):
@@ -113,7 +113,7 @@ def tune(args: argparse.Namespace, bar: Bar) -> int:
 
 def write(kept: history.History, args: argparse.Namespace, problems: list[str]) -> None:
     """Write the files that were asked for besides the report."""
-    with noting(problems):
+    with note_errors(problems):
         if args.export:
             show.export(kept, args.export)
             print(f"written: {args.export}")
@@ -145,8 +145,8 @@ def load(args: argparse.Namespace, bar: Bar) -> int:
         raise UserError(f"--load {args.load}: {why}")
     kept = history.History(about_of(bench, default, "", args.seed))
     console = make_console()
-    say(brief(configuration), console)
-    say(f"beside the default at {problem} {where}{elsewhere}", console)
+    print_wrapped(brief(configuration), console)
+    print_wrapped(f"beside the default at {problem} {where}{elsewhere}", console)
     with bar() as tell:
         kept.add(*bench.score([default] if configuration == default else [default, configuration], 0, tell))
     show.print_report(kept, space, console)

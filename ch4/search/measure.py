@@ -57,10 +57,10 @@ def measured(
         pair = pair_of(Path(folder), problem, left, default)
         while left:
             labels, turn = [DEFAULT, *left], [""]
-            job = Job(pair, "default", device, info, limits, labels, labels, blocks, seed, tells_turns=True)
+            job = Job(pair, "default", device, info, limits, labels, labels, blocks, seed, reports_turns=True)
             hear = partial(_hear, turn, tell)
             try:
-                return concluded(worker.call(engine.measure, job, environment=variables, on_progress=hear), died)
+                return concluded(worker.call(engine.measure_pair, job, environment=variables, on_progress=hear), died)
             except worker.ChildFailed as death:
                 if turn[0] not in left:
                     raise

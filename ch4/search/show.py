@@ -11,7 +11,7 @@ from rich.console import Console
 
 from common.pairs.wide_tables import TIE, print_table
 from common.record.files import write_text
-from common.show.console import say
+from common.show.console import print_wrapped
 from common.show.plot import SERIES, new_figure
 from search.history import History, Trial
 from search.space import Problem, Space, brief
@@ -29,7 +29,7 @@ def print_report(history: History, space: Space, console: Console) -> None:
     if history.measured:
         print_table("the fastest configurations", *table(history, timed), console)
     for line in lines(history, space):
-        say(line, console)
+        print_wrapped(line, console)
 
 
 def table(history: History, timed: bool) -> tuple[list[str], list[list[str]]]:

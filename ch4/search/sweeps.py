@@ -11,7 +11,7 @@ from common.machine.device import default_device
 from common.pairs.user_error import UserError
 from common.record.files import RecordError
 from common.record.result import CONTROL
-from common.show.console import make_console, say
+from common.show.console import make_console, print_wrapped
 from common.xray.occupancy import Machine
 from search import show
 from search.examine import Bar
@@ -35,7 +35,7 @@ def compare(found: History, sweep: History, device: str | None, bar: Bar) -> int
     mine, theirs = show.best_of(found), show.best_of(sweep)
     console = make_console()
     for text in filter(None, (f"search: {brief(mine)}", f"sweep:  {brief(theirs)}", older(sweep, space))):
-        say(text, console)
+        print_wrapped(text, console)
     device = device or default_device()
     if mine == theirs:
         said = "the same configuration: 100 %"
@@ -50,8 +50,8 @@ def compare(found: History, sweep: History, device: str | None, bar: Bar) -> int
         raise UserError("--compare: the sweep did not try the search's best: compare on a GPU, or sweep anew")
     else:
         said = f"the search's best over the sweep's, as the sweep found both: {share_of(mine, trials):.4f}x"
-    say(said, console)
-    say(f"evaluations: {len(found.trials)} of {len(trials)} ({len(found.trials) / len(trials):.1%})", console)
+    print_wrapped(said, console)
+    print_wrapped(f"evaluations: {len(found.trials)} of {len(trials)} ({len(found.trials) / len(trials):.1%})", console)
     return 0
 
 
@@ -88,7 +88,7 @@ def replay(sweep: History, args: argparse.Namespace, bar: Bar) -> int:
     space, trials = recorded(sweep)
     console = make_console()
     if line := older(sweep, space):
-        say(line, console)
+        print_wrapped(line, console)
     most, shares, needed = args.evaluations or len(space.valid) // 10, [], []
     with bar() as tell:
         for seed in range(args.seeds):
@@ -107,7 +107,7 @@ def replay(sweep: History, args: argparse.Namespace, bar: Bar) -> int:
         f"at least {NEAR:.0%}: {reached:.0%} of the seeds; evaluations until then: median {usual}, worst {longest}",
         f"the default is {default:.4f} of it: the searches begin elsewhere, wherever their seed says",
     ):
-        say(text, console)
+        print_wrapped(text, console)
     return 0
 
 

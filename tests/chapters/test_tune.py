@@ -24,7 +24,7 @@ from common.isolation import worker
 from common.pairs.pair import ROOT
 from common.pairs.user_error import UserError
 from common.record.files import RecordError
-from common.record.outcome import BELIEVED
+from common.record.outcome import WITH_SPEEDUP
 from common.show.console import make_console
 from common.xray.occupancy import MACHINES
 
@@ -343,7 +343,7 @@ def test_every_configuration_is_verified_and_timed_whatever_becomes_of_the_other
 def test_the_best_is_measured_anew(bench, monkeypatch):
     monkeypatch.setattr(generations, "FINAL_BLOCKS", measure.BLOCKS)
     final = bench().final(History(ABOUT, trials=[tried(staged(3), 1.0), tried(staged(8), 2.0)]), quiet)
-    assert (final["configuration"], final["verdict"] in BELIEVED) == (staged(3), True)
+    assert (final["configuration"], final["verdict"] in WITH_SPEEDUP) == (staged(3), True)
     assert final["seconds"].keys() == {name_of(staged(3)), "default", "torch"}
     assert [final[key].keys() for key in ("over_default", "repeat", "over_torch")] == [{"ratio", "low", "high"}] * 3
 

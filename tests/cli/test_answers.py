@@ -51,7 +51,7 @@ def course(tmp_path, monkeypatch):
 )
 def test_a_quoted_figure_is_made_anew(title, says, course):
     course()
-    assert quoted_figures.filled_in(f'a [7x](/recorded/nvidia_h200/ch1.md "{title}") b') == (
+    assert quoted_figures.fill_in_figures(f'a [7x](/recorded/nvidia_h200/ch1.md "{title}") b') == (
         f'a [{says}](/recorded/nvidia_h200/ch1.md "{title}") b'
     )
 
@@ -66,7 +66,7 @@ def test_the_most_memory_in_use_is_quoted_of_either_version(course):
 
 def test_other_links_stay():
     text = '[page](/recorded/nvidia_h200/ch1.md), [x](ch1/README.md "a title")'
-    assert quoted_figures.filled_in(text) == text
+    assert quoted_figures.fill_in_figures(text) == text
 
 
 @pytest.mark.parametrize("title", ["triple optimized: ratio", "double fused: ratio", "double optimized: mood", "double",

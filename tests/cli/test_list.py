@@ -60,7 +60,7 @@ def test_chapters_are_headed_where_there_are_several(course):
     lines = listing(course).splitlines()
     headings = [line for line in lines if line.startswith("Chapter ")]
     assert headings == [f"Chapter {number}" for number in chapters()]
-    assert {pair.name for pair in course} <= {line.partition(" (in ")[0] for line in lines}
+    assert {pair.name for pair in course} <= {re.split(r": | \(in ", line)[0] for line in lines}
     assert "Chapter" not in listing([pair for pair in course if pair.chapter == "ch1"])
 
 

@@ -23,7 +23,7 @@ from common.machine.device import datasheet, describe, versions
 from common.machine.survey import DeviceError
 from common.pairs.pair import ROOT, load
 from common.record.files import RecordError
-from common.record.recompute import of_limit
+from common.record.recompute import limit_time
 from common.show import formats
 from common.show.console import make_console
 from common.show.tables import limit_rows
@@ -251,9 +251,9 @@ def test_a_link_is_named_from_nvml(nvlink, ancestor, says, monkeypatch):
 
 
 def test_a_copy_between_gpus_has_a_limit():
-    assert of_limit({"link_bytes": 3.9e11}, recorded_sheet().limits) == (1.0, "link_bytes")
-    assert of_limit({"link_bytes": 9e11}, recorded_sheet().limits, "datasheet") == (2.0, "link_bytes")
-    assert of_limit({"link_bytes": 1.0}, {}) == (None, "")
+    assert limit_time({"link_bytes": 3.9e11}, recorded_sheet().limits) == (1.0, "link_bytes")
+    assert limit_time({"link_bytes": 9e11}, recorded_sheet().limits, "datasheet") == (2.0, "link_bytes")
+    assert limit_time({"link_bytes": 1.0}, {}) == (None, "")
 
 
 def test_a_gpu_without_neighbour_or_fp8_has_no_such_limit():
@@ -376,7 +376,7 @@ def test_the_tables_show_what_the_sheet_holds(capsys):
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_recorded_sheets_fit_a_terminal_and_no_figure_is_broken(width, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(width))
-    for _, sheet in sheets.FORMAT.recorded(sheets.FILE, problems={}):
+    for _, sheet in sheets.FORMAT.load_all(sheets.FILE, problems={}):
         out = printed(sheet, capsys)
         assert max(map(len, out.splitlines())) <= width
         figures = [sheet_text.value(fact) for fact in sheet.facts if len(sheet_text.value(fact)) < 20]

@@ -36,7 +36,7 @@ def judged(monkeypatch):
 
 
 ZEROS = Kernel("torch.zeros", launches=1, written_sectors=1)
-ADDS = Kernel("add_kernel", launches=1, read_bytes=3200.0, read_sectors=100, atomics=64, queue=8)
+ADDS = Kernel("add_kernel", launches=1, read_bytes=3200.0, read_sectors=100, atomics=64, max_atomics_per_address=8)
 STORES = Kernel("store_kernel", launches=1, read_bytes=3200.0, read_sectors=100)
 
 

@@ -12,7 +12,7 @@ from common.learn.gate import NOT_YET, PASSED
 from common.learn.grade import grade
 from common.machine.device import default_device
 from common.pairs.pair import chapters, discover
-from common.show.quoted_figures import newest
+from common.show.quoted_figures import newest_figure
 
 KNOWN = exercises()
 REST = pytest.mark.rest
@@ -85,7 +85,7 @@ def test_each_chapter_has_its_exercises_in_an_order():
 
 @pytest.mark.parametrize("name", QUOTED)
 def test_a_figure_that_is_given_is_the_recorded_one(name):
-    assert re.findall(r"\d[\d.]*x\b", find(name).spec) == [newest(title) for title in QUOTED[name]]
+    assert re.findall(r"\d[\d.]*x\b", find(name).spec) == [newest_figure(title) for title in QUOTED[name]]
 
 
 @pytest.mark.parametrize(

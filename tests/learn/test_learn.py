@@ -105,7 +105,7 @@ def test_next_goes_on_from_the_last_one_and_comes_back_to_what_was_skipped(cours
     toml.write_text(toml.read_text().replace("order = 2", "order = 3"))
     run("start", "ch1/two")
     for wanted in ("ch1/four", "ch2/three", "ch1/one", "ch2/three"):  # the last one is passed: it stays
-        (course / "work" / f"{learn_commands.at_hand(SimpleNamespace(id=None)).id}.py").write_text(RIGHT)
+        (course / "work" / f"{learn_commands.current_exercise(SimpleNamespace(id=None)).id}.py").write_text(RIGHT)
         assert run("check") == 0
         capsys.readouterr()
         run("next")

@@ -87,13 +87,13 @@ def test_without_a_usable_gpu_the_way_out_is_named(monkeypatch):
 
 @pytest.mark.parametrize(("text", "name"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
 def test_a_device_has_one_name(text, name):
-    assert device.device_named(text) == name
+    assert device.full_device_name(text) == name
 
 
 @pytest.mark.parametrize("text", ["", "banana", "cuda:", "cuda:x", "cpu:0", "cuda:99999999999999999999", "meta"])
 def test_no_other_device_has_one(text):
     with pytest.raises(ValueError, match="it must be cpu or cuda:N"):
-        device.device_named(text)
+        device.full_device_name(text)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_without_a_driver_no_driver_is_named(monkeypatch):
 
     monkeypatch.setattr(torch.version, "cuda", "13.0")
     monkeypatch.setattr(pynvml, "nvmlInit", missing)
-    assert device._too_old() == ""
+    assert device._driver_problem() == ""
 
 
 def test_the_readme_names_the_versions_of_the_requirements_for_cuda_12_too():

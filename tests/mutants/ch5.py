@@ -9,12 +9,12 @@ WEIGHTS = "other=0.0).to(tl.float32)\n    begin, end, step = (0, 1, 1) "
 # What a formula's version runs in its place
 OWN_PRODUCT = """    found = formulas.algebra_of(x)
     product = formulas._weighted({}, {}, w.unbind(-1), found.sums(2, 0, 1))
-    return torch.stack(formulas._normalized(product, found) if normalized else product)"""
+    return formulas.torch.stack(formulas._normalized(product, found) if normalized else product)"""
 OWN_ROOT = """    def product(x, y, w, normalized):
         out = formulas.sgp(x, y, w, False)
         parts = out.split(formulas.algebra_of(x).sizes)
         roots = [{} for part in parts]
-        return torch.cat([a / b for a, b in zip(parts, roots)]) if normalized else out
+        return formulas.torch.cat([a / b for a, b in zip(parts, roots)]) if normalized else out
 
     return {}"""
 MEAN = "part.square().sum(0).mean(-1, keepdim=True)"
@@ -23,7 +23,7 @@ BACKWARD_RUN = "    return gradients(formulas.sgp, x, y, w, gradient, normalized
 
 
 def _in_run(body: str) -> tuple[str, str]:
-    """The formulas' version, which has the same line in `reference`, with a body of its own."""
+    """The formulas' version with a body of its own."""
     head = "def run(x, y, w, normalized):\n"
     return head + "    return formulas.sgp(x, y, w, normalized)", head + body
 

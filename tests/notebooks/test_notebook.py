@@ -35,6 +35,20 @@ def test_the_diff_is_the_lesson_without_docstrings(pair):
     assert "Double" not in nb.show_diff(pair).data
 
 
+def test_the_diff_is_without_what_stands_in_the_baseline_only_and_what_that_alone_uses(tmp_path):
+    given = """
+        from math import prod, tau
+        def amount(x): return 8 * prod(x.shape)
+        def cost(x, w_shift): return {"dram_bytes": amount(x)}
+        """
+    baseline = version("return 2 * x + w_shift * tau / tau", extra=given)
+    shown = nb.show_diff(one_pair(tmp_path, version("return x", extra="from math import tau"), baseline))
+    assert changes(shown) == ["-    return 2 * x + w_shift * tau / tau", "+    return x"]
+    own = version("return x", extra='from math import tau\ndef cost(x, w_shift): return {"dram_bytes": 8}')
+    cost_of = [line for line in changes(nb.show_diff(one_pair(tmp_path, own, baseline))) if "dram_bytes" in line]
+    assert [line[0] for line in cost_of] == ["-", "+"]  # its own is part of the difference
+
+
 def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path, pair):
     swapped = version("return w_shift + x + x", extra='VERSUS = ""')
     write_pair(tmp_path / "ch1", "double", {"swapped": swapped})  # beside the pair's own
@@ -48,7 +62,7 @@ def test_the_diff_is_to_the_rung_that_is_named_as_the_lessons(tmp_path, pair):
 def test_calls_are_counted_without_values(pair):
     call = nb.ready(pair.baseline, {"n": 1000}, "meta")
     found = nb.count(call)
-    assert (found.launches, found.asked_bytes) == (2, 2 * 8000 + 4)  # a product, then a sum with a shift of one element
+    assert (found.launches, found.requested_bytes) == (2, 2 * 8000 + 4)  # a product, a sum with a shift of one element
     assert call().is_meta
 
 

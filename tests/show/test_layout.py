@@ -8,9 +8,9 @@ from rich.cells import cell_len
 from samples import arms_for, because, launching, pair_result, record
 
 from common.pairs.pair import ROOT, discover
-from common.record.load import load_record, together
+from common.record.record_file import combine_records, load_record
 from common.record.result import Row
-from common.record.store import recorded
+from common.record.store import chapter_records
 from common.show import console
 from common.show.layout import Entry, layout
 from common.show.tables import HEADINGS, VERDICTS
@@ -33,7 +33,7 @@ def printed(capsys, monkeypatch):
 
 
 def of_device(chapter, device):
-    return together([each for path, each in recorded(chapter) if path.parent.name == device])
+    return combine_records([each for path, each in chapter_records(chapter) if path.parent.name == device])
 
 
 def table(lines):

@@ -217,9 +217,9 @@ def test_records_of_several_runs_are_one_sweep():
 
 
 def test_a_sweep_is_drawn_where_a_pair_has_several_sizes():
-    assert heatmap.for_record(record(sized("small", 1.5), sized("large", 4.0))).axes[0].get_xlabel() == "size"
+    assert heatmap.figure_for(record(sized("small", 1.5), sized("large", 4.0))).axes[0].get_xlabel() == "size"
     for other in (record(sized("small", 1.5), sized("small", 4.0, "other")), record()):
-        assert heatmap.for_record(other).axes[0].get_xlabel() != "size"
+        assert heatmap.figure_for(other).axes[0].get_xlabel() != "size"
 
 
 # Heat maps
@@ -248,7 +248,7 @@ EVEN = [cell(*place, 3.0, 1 << 20) for place in GRID]
 
 def test_a_grid_of_two_arguments_is_a_heat_map_against_the_library():
     cells = [cell(*place, 9.0, (i + 1) << 20, library=1.5 + i) for i, place in enumerate(GRID)]
-    figure = heatmap.for_record(record(*cells))
+    figure = heatmap.figure_for(record(*cells))
     speed, memory = figure.axes
     assert texts(speed) == {divmod(i, 3): f"{1.5 + i:.2f}x" for i in range(6)}
     assert texts(memory) == {divmod(i, 3): f"{(i + 1) / 2:.2f}" for i in range(6)}
@@ -270,21 +270,21 @@ def test_a_heat_map_is_against_the_library_that_is_fastest_in_a_cell_for_the_sam
 
     cells = [cell(*place, 9.0, 1 << 20, library=2.0) for place in GRID]
     mixed = [with_another(each, 1.5 + i, 4 << 20) for i, each in enumerate(cells)]
-    for axes, said in zip(heatmap.for_record(record(*mixed)).axes, (["1.50x", "2.00x"], ["0.25", "0.50"]), strict=True):
+    for axes, said in zip(heatmap.figure_for(record(*mixed)).axes, (["1.50x", "2.00x"], ["0.25", "0.50"]), strict=True):
         assert [texts(axes)[0, i] for i in range(3)] == [*said, said[1]]
         assert "fastest library" in axes.get_title()
     in_tf32 = [with_another(each, 3.0, 4 << 20, "tf32", own="tf32") for each in cells]
-    speed, _ = heatmap.for_record(record(*in_tf32)).axes
+    speed, _ = heatmap.figure_for(record(*in_tf32)).axes
     assert set(texts(speed).values()) == {"3.00x"}, "not that of another precision, though it is faster"
 
 
 def test_a_dark_cell_has_white_text():
-    speed, _ = heatmap.for_record(record(*(cell(*place, 2.0 ** (2 * i), 1 << 20) for i, place in enumerate(GRID)))).axes
+    speed, _ = heatmap.figure_for(record(*(cell(*place, 2.0 ** (2 * i), 1 << 20) for i, place in enumerate(GRID)))).axes
     assert [text.get_color() for text in speed.texts] == ["black"] * 4 + ["white"] * 2
 
 
 def test_without_a_library_a_heat_map_compares_with_the_baseline():
-    speed, memory = heatmap.for_record(record(*EVEN)).axes
+    speed, memory = heatmap.figure_for(record(*EVEN)).axes
     assert (set(texts(speed).values()), set(texts(memory).values())) == ({"3.00x"}, {"0.25"})
     assert "baseline" in speed.get_title()
 
@@ -293,22 +293,22 @@ def test_sizes_of_one_class_may_be_several_grids():
     both = [replace(each, size=each.size.replace("/", f"/{of}/")) for of in ("2d", "3d") for each in EVEN]
     found = heatmap.grids(record(*both))
     assert [(grid.name, len(grid.cells)) for grid in found] == [("double 2d", 6), ("double 3d", 6)]
-    titles = [axes.get_title() for axes in heatmap.for_record(record(*both)).axes[::2]]
+    titles = [axes.get_title() for axes in heatmap.figure_for(record(*both)).axes[::2]]
     assert [title.partition(":")[0] for title in titles] == ["double 2d", "double 3d"]
 
 
 def test_a_cell_that_was_not_timed_says_so_and_a_grid_with_holes_is_a_sweep():
     *cells, last = EVEN
     untimed = replace(last, arms={}, rows=[Row("optimized", "baseline", "skipped", because("does not fit"))])
-    speed, memory = heatmap.for_record(record(*cells, untimed)).axes
+    speed, memory = heatmap.figure_for(record(*cells, untimed)).axes
     assert texts(speed)[1, 2] == texts(memory)[1, 2] == "none"
     assert not heatmap.grids(record(*cells))
-    assert heatmap.for_record(record(*cells)).axes[0].get_xlabel() == "size"
+    assert heatmap.figure_for(record(*cells)).axes[0].get_xlabel() == "size"
 
 
 def test_a_heat_map_never_mixes_library_and_baseline_and_says_what_it_leaves_out():
     cells = [cell(*place, 3.0, 1 << 20, library=None if place == GRID[0] else 2.0) for place in GRID]
-    figure = heatmap.for_record(record(*cells, sized("default", 2.0)))
+    figure = heatmap.figure_for(record(*cells, sized("default", 2.0)))
     shown = texts(figure.axes[0])
     assert (shown[0, 0], shown[1, 2]) == ("none", "2.00x")
     assert "not drawn: 1 result" in figure.get_suptitle()

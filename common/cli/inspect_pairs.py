@@ -1,12 +1,16 @@
-"""Pairs under torch.profiler: each version's costliest operations, and a trace file."""
+"""What the versions of pairs run: operations and a trace (benchmark.py --profile), machine code (--xray)."""
 
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from common.isolation import worker
+from common.isolation import interrupt, worker
 from common.machine.device import default_device, use_device
 from common.machine.survey import survey_apart
-from common.pairs.pair import Pair, Version, load, skip_reason
+from common.pairs.pair import Pair, Version, load, sizes_of, skip_reason
+from common.show.console import make_console
+from common.xray.picture import xray
+from common.xray.xray_tables import print_pictures
 
 PROFILED_CALLS = 3
 
@@ -58,3 +62,16 @@ def _profile(version: Version, size: dict, device: str, trace: Path, say: Callab
     profiler.export_chrome_trace(str(trace))
     sort_by = "self_device_time_total" if on_gpu else "self_cpu_time_total"
     return profiler.key_averages().table(sort_by=sort_by, row_limit=8, max_name_column_width=50)
+
+
+def xray_pairs(args: Namespace, pairs: list[Pair]) -> int:
+    """Show the kernels' machine code. Exit status 1 if a version fails by its own fault."""
+    failed = False
+    with interrupt.hold_signals():
+        for pair in pairs:
+            for size in sizes_of(pair, args.size, on_cpu=False):
+                pictures = xray(pair, args.arch, size)
+                title = pair.name if size == "default" else f"{pair.name} {size}"
+                print_pictures(title, pictures, make_console(), args.code)
+                failed |= any(picture.failed for picture in pictures)
+    return 1 if failed else 0
