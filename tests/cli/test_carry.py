@@ -404,6 +404,7 @@ def test_what_was_not_timed_may_change(changes, of_variant, clock, carried):
     assert carried(changed(WHOLE, changes), variant=changed(WHOLE, of_variant), clock=clock, **TIMED)[1]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -164,7 +164,7 @@ def test_a_file_of_another_kind_is_called_by_its_name(file, kind, printed):
         assert printed(*words, status=2).err == f"benchmark.py: {path}: holds {kind}, not a benchmark record\n"
 
 
-@pytest.mark.parametrize("device", ["nonsense", "cuda:99", "meta"])
+@pytest.mark.parametrize("device", ["meta", pytest.param("cuda:99", marks=pytest.mark.rest)])  # torch has to look
 def test_a_device_that_is_not_there_is_one_line(device, pairs, capfd):
     assert call("--path", pairs, "--device", device) == 2
     assert device in one_line_of(capfd)
@@ -413,7 +413,7 @@ def test_a_reader_that_has_seen_enough_costs_no_record(pairs, tmp_path):
 @pytest.mark.parametrize(
     ("streams", "status"),
     [
-        (">/dev/full 2>&1", 1), ("<&- >&- 2>&-", 0),
+        (">/dev/full 2>&1", 1), pytest.param("<&- >&- 2>&-", 0, marks=pytest.mark.rest),
     ],
 )  # fmt: skip
 def test_streams_that_take_nothing_cost_no_record(streams, status, pairs, tmp_path):
@@ -646,6 +646,7 @@ def test_without_the_courses_packages_a_program_ends_with_one_line(words):
     assert "needs the packages msgspec, numpy" in done.stderr and "source .venv/bin/activate" in done.stderr
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 def test_make_lab_opens_a_copy_without_outputs_and_leaves_the_notebook_as_it_is(tmp_path):
     shutil.copy(ROOT / "Makefile", tmp_path)
